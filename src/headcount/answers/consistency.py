@@ -1,0 +1,47 @@
+"""Make item counts and item-by-context counts agree: weighted least squares on released numbers alone.
+
+An item is measured twice, once by its own noisy count y₀ and once by the sum S of its noisy edges. The best
+linear estimate weighs the two by their precision and spreads the difference evenly over the edges, after
+which edges sum to their item and every count has no more variance than before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much of an item's estimate comes from its own count, and how much from its edges.
+
+    >>> Weights.of(items_variance=1.0, edges_variance=1.0, contexts=4)
+    Weights(item=0.8, edges=0.2, contexts=4)
+    """
+
+    item: float
+    edges: float
+    contexts: int
+
+    @classmethod
+    def of(cls, *, items_variance: float, edges_variance: float, contexts: int) -> Weights:
+        """Weigh by precision: the sum of h edges has h times the variance of one."""
+        total = contexts * edges_variance + items_variance
+        return cls(contexts * edges_variance / total, items_variance / total, contexts)
+
+
+def reconcile(items: Counts, edges: Counts, weights: Weights) -> tuple[Counts, Counts]:
+    """Return the consistent item counts, and edges (one row an item) that sum to them.
+
+    >>> weights = Weights.of(items_variance=1.0, edges_variance=1.0, contexts=2)
+    >>> items, edges = reconcile(np.array([9.0]), np.array([[4.0, 2.0]]), weights)
+    >>> items.tolist(), edges.tolist()
+    ([8.0], [[5.0, 3.0]])
+    """
+    sums = edges.sum(axis=1)
+    best = weights.item * items + weights.edges * sums
+    return best, edges + ((best - sums) / weights.contexts)[:, None]

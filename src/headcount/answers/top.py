@@ -1,0 +1,41 @@
+"""The largest released counts, overall or in one context: top-K and context-aware recommendation.
+
+Ranking noisy counts is post-processing and costs nothing. Ties are broken by the order of the catalogue.
+
+Reference
+    L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount.errors import UnknownNameError, UsageError
+
+
+def top(table: pa.Table, k: int) -> list[dict[str, Any]]:
+    """Return the ``k`` rows with the largest counts, best first, each with its rank.
+
+    >>> table = pa.table({"item": ["rye", "tea"], "count": [3.0, 7.0]})
+    >>> top(table, 1)
+    [{'rank': 1, 'item': 'tea', 'count': 7.0}]
+    """
+    if k < 1:
+        raise UsageError("k must be a whole number of at least 1", given=k)
+    best = np.argsort(-table["count"].to_numpy(), kind="stable")[:k]
+    rows = table.take(pa.array(best)).to_pylist()
+    return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
+
+
+def in_context(edges: pa.Table, known: Sequence[str], context: str) -> pa.Table:
+    """Return the edges of one context, found by its exact name or, if that is unique, ignoring case."""
+    close = [name for name in known if name.casefold() == context.casefold()]
+    matches = [context] if context in known else close
+    if len(matches) != 1:
+        raise UnknownNameError.among("context", context, known, where="this release")
+    return edges.filter(pc.equal(edges["context"], matches[0]))

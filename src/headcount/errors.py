@@ -1,0 +1,102 @@
+"""Every error Headcount raises on purpose.
+
+::
+
+    HeadcountError
+    ├── CallerError            exit 2: the caller can mend it (usage, input, an existing folder)
+    │   ├── UsageError             a parameter, flag or combination that is not allowed
+    │   ├── DataError              what was found in a file, column or catalogue
+    │   └── UnknownNameError       an item, context, method or column that does not exist
+    ├── RefusedError           exit 1: refused, or a check failed
+    │   └── GrantError             an amount of privacy budget was to be spent twice, or not at all
+    └── SurroundingsError      exit 3: disk full, file system or service gone
+
+An error says in one sentence what was given and what to do, and carries both as fields, so that the
+command line and a program can each show it in their own way.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class HeadcountError(Exception):
+    """Base of all errors: one sentence, with its parts as fields.
+
+    >>> str(UsageError("limit must be a whole number of at least 1", given="0", remedy="try --limit 10"))
+    "limit must be a whole number of at least 1, not '0'; try --limit 10"
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, problem: str, *, given: object = None, remedy: str | None = None) -> None:
+        self.problem = problem
+        self.given = given
+        self.remedy = remedy
+        shown = "" if given is None else f", not {given!r}"
+        super().__init__(problem + shown + (f"; {remedy}" if remedy else ""))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the error as plain data, for ``--json``."""
+        given = None if self.given is None else str(self.given)
+        return {
+            "error": type(self).__name__,
+            "problem": self.problem,
+            "given": given,
+            "remedy": self.remedy,
+            "message": str(self),
+        }
+
+
+class CallerError(HeadcountError):
+    """Something the caller can mend."""
+
+    exit_code = 2
+
+
+class UsageError(CallerError):
+    """A parameter, flag or combination of them that is not allowed."""
+
+
+class DataError(CallerError):
+    """A file, column or catalogue does not hold what it must."""
+
+
+class UnknownNameError(CallerError):
+    """A name that does not exist; the nearest existing one is suggested.
+
+    >>> str(UnknownNameError.among("column", "usr", ["user", "venue"], where="visits.csv"))
+    "column 'usr' is not in visits.csv; did you mean 'user'? (there are: 'user', 'venue')"
+    """
+
+    @classmethod
+    def among(
+        cls, kind: str, name: object, known: Iterable[object], *, where: str | None = None
+    ) -> UnknownNameError:
+        """Build the error for ``name``, suggesting the nearest of ``known``."""
+        names = [str(each) for each in known]
+        shown = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
+        nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        place = f"is not in {where}" if where else "is not known"
+        error = cls(f"{kind} {str(name)!r} {place}", remedy=f"{hint}(there are: {shown or 'none'})")
+        error.given = name
+        return error
+
+
+class RefusedError(HeadcountError):
+    """The request is well formed and still refused, or a check failed."""
+
+    exit_code = 1
+
+
+class GrantError(RefusedError):
+    """An amount of privacy budget was to be spent twice, or was left unspent."""
+
+
+class SurroundingsError(HeadcountError):
+    """The disk, a file system or a service failed."""
+
+    exit_code = 3

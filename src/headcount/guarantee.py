@@ -1,0 +1,83 @@
+"""What a release promises to each person in the log, as a value that travels with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+UNIT = "add-or-remove-user"
+
+
+class Standing(StrEnum):
+    """Whether the promise is proven, or only claimed by the paper a method comes from."""
+
+    PROVEN = "proven"
+    CLAIMED = "claimed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The promise: for whom, how strong, how well founded, and what it takes for granted.
+
+    >>> print(Guarantee(epsilon=Decimal("1")).sentence())
+    Adding or removing one person, with everything they ever did, changes the probability of any output by a \
+factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
+    """
+
+    epsilon: Decimal
+    delta: Decimal = Decimal(0)
+    standing: Standing = Standing.PROVEN
+    unit: str = UNIT
+    assumes: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def sentence(self) -> str:
+        """Say the promise in one plain sentence."""
+        if self.standing is Standing.CLAIMED:
+            return (
+                f"As published: ε = {self.epsilon} is claimed, but the claim is not established: "
+                f"{self.reason}. Treat this output as not private."
+            )
+        factor = f"e^{self.epsilon} ≈ {float(self.epsilon.exp()):.3g}"
+        kind = "pure ε-differential privacy"
+        extra = ""
+        if self.delta:
+            kind = "(ε, δ)-differential privacy"
+            extra = f", except with probability δ = {self.delta}"
+        return (
+            "Adding or removing one person, with everything they ever did, changes the probability of any "
+            f"output by a factor of at most {factor}{extra} ({kind})."
+        )
+
+    def short(self) -> str:
+        """Say the promise in a few words, for a table cell or a badge."""
+        amounts = f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+        if self.standing is Standing.CLAIMED:
+            return f"{amounts} claimed, not established"
+        return f"{amounts}, proven, per person"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guarantee as plain data."""
+        return {
+            "unit": self.unit,
+            "standing": self.standing.value,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "assumes": list(self.assumes),
+            "reason": self.reason,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Guarantee:
+        """Read back what :meth:`to_json` wrote."""
+        return cls(
+            unit=data["unit"],
+            standing=Standing(data["standing"]),
+            epsilon=Decimal(data["epsilon"]),
+            delta=Decimal(data["delta"]),
+            assumes=tuple(data["assumes"]),
+            reason=data["reason"],
+        )

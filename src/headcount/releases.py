@@ -1,0 +1,239 @@
+"""A release: private tables, what they promise, and how they came about; a value, and a folder on disk.
+
+A folder is complete when ``release.json`` is in it: everything is written aside first and renamed into
+place, so an interrupted run leaves nothing that looks like a release.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headcount.answers import top as answers
+from headcount.errors import DataError, SurroundingsError, UsageError
+from headcount.guarantee import Guarantee, Standing
+from headcount.noise_law import DiscreteLaplace
+
+FORMAT = "headcount-release"
+VERSION = 1
+TABLES = ("items", "edges", "activity")
+
+ITEMS_FIELDS = ("item", "label", "count", "low", "high")
+EDGES_FIELDS = ("item", "context", "count", "low", "high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """What ``low`` and ``high`` mean: how sure, and of which count."""
+
+    level: float = 0.95
+    covers: str = "bounded"  # "bounded": the count of what each person was allowed to add; or "true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """Private tables with their guarantee, noise and story.
+
+    ``bounded`` says in words what a person could add at most (``"at most 10 records per person"``);
+    ``steps`` says in plain sentences what was done.
+    """
+
+    method: str
+    guarantee: Guarantee
+    noise: Mapping[str, DiscreteLaplace]
+    tables: Mapping[str, pa.Table]
+    contexts: tuple[str, ...] | None = None
+    context_name: str | None = None
+    interval: Interval = field(default_factory=Interval)
+    counts: str = "records"
+    bounded: str = ""
+    steps: tuple[str, ...] = ()
+    catalogue: str = ""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    ledger: Mapping[str, Any] | None = None
+    simulated: bool = False
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    @property
+    def items(self) -> pa.Table:
+        """The item counts: item, label, count, low, high."""
+        return self._table("items")
+
+    @property
+    def edges(self) -> pa.Table:
+        """The item-by-context counts: item, context, count, low, high."""
+        return self._table("edges")
+
+    def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
+        """Return the ``k`` largest counts, overall or in one context, as plain rows."""
+        if context is None:
+            return answers.top(self.items, k)
+        rows = answers.top(answers.in_context(self.edges, self.contexts or (), context), k)
+        labels = self._labels()
+        order = ("rank", "item", "label", "count", "low", "high", "context")
+        return [{name: {**row, "label": labels.get(row["item"])}[name] for name in order} for row in rows]
+
+    def explain(self) -> str:
+        """Say in numbered plain sentences what was done and what is promised."""
+        return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(self.sentences(), 1))
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return the sentences that :meth:`explain` numbers."""
+        level = f"{self.interval.level:.0%}"
+        what = "the true count" if self.interval.covers == "true" else f"the count of {self.bounded}"
+        closing = [
+            f"low and high enclose {what} with probability {level}, for each count on its own.",
+            self.guarantee.sentence(),
+        ]
+        if self.guarantee.assumes:
+            closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
+        if self.simulated:
+            closing.append("The noise came from a seeded source, for tests: this output is not private.")
+        charged = f"Charged to ledger entry {self.ledger['entry']}." if self.ledger else (
+            "Not charged to any ledger: privacy loss adds up over releases, and nobody is counting this one."
+        )
+        return (*self.steps, *closing, charged)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the promise is proven and the noise was real."""
+        return self.guarantee.standing is Standing.PROVEN and not self.simulated
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the release folder whole, or not at all."""
+        target = Path(folder)
+        refuse_existing(target, force=force)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+            try:
+                for name, table in self.tables.items():
+                    pq.write_table(table, aside / f"{name}.parquet", compression="zstd")
+                text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
+                (aside / "release.json").write_text(text, encoding="utf-8")
+                aside.chmod(0o755)
+                _move_into_place(aside, target)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+            problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
+            raise SurroundingsError(
+                f"{target}: {problem}", remedy="nothing was left behind; free space or choose another --out"
+            ) from error
+        return target
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the tables as plain data: the content of ``release.json``."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "created": self.created,
+            "method": self.method,
+            "request": dict(self.request),
+            "guarantee": self.guarantee.to_json(),
+            "noise": {name: law.to_json() for name, law in self.noise.items()},
+            "interval": {"level": self.interval.level, "covers": self.interval.covers},
+            "counts": self.counts,
+            "bounded": self.bounded,
+            "contexts": None if self.contexts is None else list(self.contexts),
+            "context_name": self.context_name,
+            "steps": list(self.steps),
+            "catalogue": self.catalogue,
+            "tables": list(self.tables),
+            "ledger": None if self.ledger is None else dict(self.ledger),
+            "simulated": self.simulated,
+        }
+
+    def _labels(self) -> dict[Any, str | None]:
+        if "items" not in self.tables:
+            return {}
+        return dict(zip(self.items["item"].to_pylist(), self.items["label"].to_pylist(), strict=True))
+
+    def _table(self, name: str) -> pa.Table:
+        if name not in self.tables:
+            raise UsageError(
+                f"this release holds no {name}",
+                remedy=f"it holds {', '.join(self.tables)}; release again with --what both",
+            )
+        return self.tables[name]
+
+
+def load(folder: str | os.PathLike[str]) -> Release:
+    """Read a release folder back."""
+    path = Path(folder)
+    try:
+        data = json.loads((path / "release.json").read_text(encoding="utf-8"))
+        if data.get("format") != FORMAT or data.get("version", 0) > VERSION:
+            raise DataError(
+                f"{path}/release.json has format {data.get('format')!r}, version {data.get('version')!r}",
+                remedy=f"this program reads {FORMAT}, version {VERSION} or older",
+            )
+        tables = {name: pq.read_table(path / f"{name}.parquet") for name in data["tables"]}
+        return Release(
+            method=data["method"],
+            guarantee=Guarantee.from_json(data["guarantee"]),
+            noise={name: DiscreteLaplace.from_json(law) for name, law in data["noise"].items()},
+            tables=tables,
+            contexts=None if data["contexts"] is None else tuple(data["contexts"]),
+            context_name=data["context_name"],
+            interval=Interval(**data["interval"]),
+            counts=data["counts"],
+            bounded=data["bounded"],
+            steps=tuple(data["steps"]),
+            catalogue=data["catalogue"],
+            request=data["request"],
+            ledger=data["ledger"],
+            simulated=data["simulated"],
+            created=data["created"],
+        )
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{path} is not a release folder: {Path(error.filename).name} is missing",
+            remedy="give the folder that `headcount release --out` wrote",
+        ) from error
+    except NotADirectoryError as error:
+        raise DataError(
+            f"{path} is a file", remedy="give the folder that `headcount release --out` wrote"
+        ) from error
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise DataError(f"{path} is damaged ({error})", remedy="release again, or restore it") from error
+
+
+def refuse_existing(target: Path, *, force: bool) -> None:
+    """Refuse to overwrite, before any work is done; ``force`` replaces releases and empty folders only."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not force:
+        raise UsageError(f"{target} exists already", remedy="choose another --out, or add --force")
+    if not (target / "release.json").is_file():
+        raise UsageError(
+            f"{target} exists and is not a release, so --force does not replace it",
+            remedy="choose another --out",
+        )
+
+
+def _move_into_place(aside: Path, target: Path) -> None:
+    if not target.exists():
+        aside.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    target.rename(old / "previous")
+    try:
+        aside.rename(target)
+    except OSError:
+        (old / "previous").rename(target)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Pages and plots, made from released tables alone."""
