@@ -1,0 +1,1 @@
+"""Engines interpret bounds over event logs: the slow obvious one, and the fast ones that equal it."""

@@ -1,0 +1,117 @@
+"""The random choices inside a bound, as plain functions: the definition that every engine must equal.
+
+A record's draw is a function of the run's secret key, the raw user id, the record's cell (its item and context
+in the public catalogue) and its number among that user's equal records. Equal records are interchangeable, so
+it does not matter which row gets which number, and the draws depend on no row order, no other user, no thread.
+
+The secret and the raw id give a 64-bit user key by SipHash-2-4, a keyed pseudo-random function; from there a
+user's records are numbered through SplitMix64. The secret lives as long as one run.
+
+References
+    J.-P. Aumasson, D. Bernstein. SipHash: a fast short-input PRF. INDOCRYPT 2012.
+    G. Steele, D. Lea, C. Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+Draws = NDArray[np.uint64]
+
+GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+
+def siphash(secret: bytes, message: bytes) -> int:
+    """Return SipHash-2-4 of a message under a 16-byte secret.
+
+    >>> hex(siphash(bytes(range(16)), bytes(range(15))))
+    '0xa129ca6149be45e5'
+    """
+    k0, k1 = struct.unpack("<QQ", secret)
+    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+    whole = len(message) // 8 * 8
+    last = int.from_bytes(message[whole:], "little") | (len(message) & 0xFF) << 56
+    for word in [*(w for (w,) in struct.iter_unpack("<Q", message[:whole])), last]:
+        v[3] ^= word
+        _sip_round(v)
+        _sip_round(v)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    for _ in range(4):
+        _sip_round(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def user_key(secret: bytes, user: int | str) -> int:
+    """Return the key of a raw user id: whole numbers as 8 bytes, text as UTF-8."""
+    return siphash(secret, (user & _MASK).to_bytes(8, "little") if isinstance(user, int) else user.encode())
+
+
+def mix(x: Draws) -> Draws:
+    """Return SplitMix64's output function of each state."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def record_draws(keys: Draws, cells: NDArray[np.int64], numbers: NDArray[np.int64]) -> Draws:
+    """Return the draw of each record: its user's key, its cell, its number among equal records.
+
+    The first of equal records has the cell's own draw; the others follow it.
+    """
+    golden = np.uint64(GOLDEN)
+    first = mix(keys + (cells.astype(np.uint64) + np.uint64(1)) * golden)
+    later = mix(first + numbers.astype(np.uint64) * golden)
+    return np.where(numbers == 0, first, later)
+
+
+def priorities(draws: Draws, ranks: NDArray[np.int64] | None, bits: int) -> Draws:
+    """Put the rank of each record into the top ``bits`` and the draw below: smaller is kept first."""
+    if ranks is None or bits == 0:
+        return draws
+    return (ranks.astype(np.uint64) << np.uint64(64 - bits)) | (draws >> np.uint64(bits))
+
+
+def rank_bits(ranks: NDArray[np.int64] | None) -> int:
+    """Return how many bits the largest rank takes.
+
+    >>> rank_bits(None), rank_bits(np.array([0, 4, 2]))
+    (0, 3)
+    """
+    return 0 if ranks is None else int(ranks.max(initial=0)).bit_length()
+
+
+def _sip_round(v: list[int]) -> None:
+    def rotate(x: int, by: int) -> int:
+        return (x << by | x >> (64 - by)) & _MASK
+
+    v[0] = (v[0] + v[1]) & _MASK
+    v[1] = rotate(v[1], 13) ^ v[0]
+    v[0] = rotate(v[0], 32)
+    v[2] = (v[2] + v[3]) & _MASK
+    v[3] = rotate(v[3], 16) ^ v[2]
+    v[0] = (v[0] + v[3]) & _MASK
+    v[3] = rotate(v[3], 21) ^ v[0]
+    v[2] = (v[2] + v[1]) & _MASK
+    v[1] = rotate(v[1], 17) ^ v[2]
+    v[2] = rotate(v[2], 32)
+
+
+def chosen_contexts(tallies: NDArray[np.int64], keys: Draws) -> NDArray[np.int32]:
+    """Return each user's one context: the most frequent known one, ties by the user's own draws.
+
+    The last column counts the unknown context, which is chosen only by users who have no other.
+
+    >>> chosen_contexts(np.array([[1, 3, 9], [0, 0, 2]]), np.array([7, 8], dtype=np.uint64)).tolist()
+    [1, 2]
+    """
+    known = tallies[:, :-1]
+    columns = np.arange(known.shape[1], dtype=np.uint64)
+    tickets = mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(GOLDEN))
+    tied = known == known.max(axis=1, keepdims=True)
+    best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
+    return np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)

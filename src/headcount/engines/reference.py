@@ -1,0 +1,92 @@
+"""The reference engine: plain NumPy, slow, obviously right. The oracle that other engines must equal."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import Bound, BoundedCounts, certify
+from headcount.engines import draws
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+
+Integers = NDArray[np.int64]
+
+
+class ReferenceEngine:
+    """Holds the whole log in memory and sorts it.
+
+    >>> from headcount.bounding import Sample
+    >>> log = EventLog.of([("ann", "tea"), ("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
+    >>> ReferenceEngine().count(log, Sample(1), bytes(16)).items.sensitive_values.tolist()
+    [1, 1]
+    """
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        """Keep, per user, the records of smallest priority, and count them."""
+        encoded = EncodedLog(log)
+        users, cells = _records(encoded)
+        keys = user_keys(encoded, secret)
+        if log.context_of == "user":
+            tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
+            np.add.at(tallies, (users, cells % log.width), 1)
+            chosen = draws.chosen_contexts(tallies, keys)
+            inside = cells % log.width == chosen[users]
+            users, cells = users[inside], cells[inside]
+        if log.counting == "users":
+            users, cells = np.unique(np.stack([users, cells]), axis=1)
+        users, cells = _kept(users, cells, keys, bound, log.width)
+        shape = (len(log.catalogue.ids), log.width)
+        edges = np.bincount(cells, minlength=log.cells).reshape(shape).astype(np.int64)
+        if log.counting == "records":
+            return certify(bound, log.counting, edges.sum(axis=1), edges)
+        pairs = np.unique(np.stack([users, cells // log.width]), axis=1)
+        return certify(bound, log.counting, np.bincount(pairs[1], minlength=shape[0]).astype(np.int64), edges)
+
+
+def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
+    """Return every user's key, from the raw ids."""
+    raw = encoded.users.raw
+    if isinstance(raw, tuple):
+        data, ends = raw
+        starts = np.concatenate([[0], ends[:-1]]) if ends.size else ends
+        named: list[int | str] = [
+            bytes(data[begin:end]).decode() for begin, end in zip(starts, ends, strict=True)
+        ]
+    else:
+        named = raw.tolist()
+    return np.array([draws.user_key(secret, each) for each in named], dtype=np.uint64)
+
+
+def _records(encoded: EncodedLog) -> tuple[Integers, Integers]:
+    users, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for batch in encoded.batches():
+        inside = batch.cells >= 0
+        times = np.ones(batch.cells.size, dtype=np.int64) if batch.times is None else batch.times
+        users.append(np.repeat(batch.users[inside], times[inside]).astype(np.int64))
+        cells.append(np.repeat(batch.cells[inside], times[inside]).astype(np.int64))
+    return np.concatenate(users), np.concatenate(cells)
+
+
+def _kept(
+    users: Integers, cells: Integers, keys: draws.Draws, bound: Bound, width: int
+) -> tuple[Integers, Integers]:
+    order = np.lexsort((cells, users))
+    users, cells = users[order], cells[order]
+    numbers = _number_within([users, cells])
+    drawn = draws.record_draws(keys[users], cells, numbers)
+    ranks = None if bound.ranks is None else bound.ranks[cells // width]
+    priority = draws.priorities(drawn, ranks, draws.rank_bits(bound.ranks))
+    order = np.lexsort((cells, priority, users))
+    users, cells = users[order], cells[order]
+    inside = _number_within([users]) < bound.limit
+    return users[inside], cells[inside]
+
+
+def _number_within(sorted_columns: list[Integers]) -> Integers:
+    """Number the rows of each run of equal rows 0, 1, 2, …"""
+    size = sorted_columns[0].size
+    changes = np.ones(size, dtype=bool)
+    changes[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)
+    starts = np.flatnonzero(changes)
+    return np.arange(size) - np.repeat(starts, np.diff(np.append(starts, size)))

@@ -1,0 +1,130 @@
+"""A log as compact codes: one pass after the other, batch by batch, never whole in memory.
+
+Each row becomes a user code and a cell (its item and context in the public catalogue), or -1 where it does not
+count. User codes are the same in every pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headcount.errors import DataError
+from headcount.events import kernels
+from headcount.events.ids import Codes, catalogue_codes, ids_for
+from headcount.events.log import EventLog
+
+
+@dataclass(frozen=True)
+class CodedBatch:
+    """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one)."""
+
+    users: Codes
+    cells: Codes
+    times: NDArray[np.int64] | None
+
+
+@dataclass
+class Tally:
+    """What one pass met, for the curator's eyes: never in a release."""
+
+    rows: int = 0
+    outside_catalogue: int = 0
+    unknown_context: int = 0
+    nulls: dict[str, int] = field(default_factory=dict)
+
+
+class EncodedLog:
+    """Reads an :class:`EventLog` in passes of coded batches."""
+
+    def __init__(self, log: EventLog) -> None:
+        schema = log.source.schema
+        kind = schema.field(log.roles.user).type
+        known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
+        self.log = log
+        self.users = ids_for(kind, known, log.source.rows)
+        self._items = catalogue_codes(
+            log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item)
+        )
+        self._chosen: Codes | None = None
+        self.tally = Tally()
+
+    def batches(self) -> Iterator[CodedBatch]:
+        """Read the log once; nulls in user or item are refused at the end unless the log drops them."""
+        log = self.log
+        self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
+        for raw in log.source.batches(log.columns):
+            self.tally.rows += raw.num_rows
+            batch = self._without_nulls(self._fulfilling(raw))
+            if batch.num_rows:
+                yield self._coded(batch)
+        if not log.drop_nulls:
+            self._refuse_nulls()
+
+    def keep_contexts(self, chosen: Codes) -> None:
+        """From now on keep only the records in each user's chosen context."""
+        self._chosen = chosen
+
+    def _fulfilling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for condition in self.log.conditions:
+            if batch.num_rows:
+                kept = condition.holds(batch)
+                batch = batch if kept.all() else batch.filter(pa.array(kept))
+        return batch
+
+    def _without_nulls(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for name in self.tally.nulls:
+            column = batch.column(name)
+            missing = column.null_count
+            if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+                missing = pc.sum(pc.is_null(column)).as_py()
+            if missing:
+                self.tally.nulls[name] += missing
+                batch = batch.filter(pc.is_valid(column))
+        return batch
+
+    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
+        roles = self.log.roles
+        users = self.users.codes(batch.column(roles.user))
+        cells = self._items(batch.column(roles.item))
+        self.tally.outside_catalogue += int(np.count_nonzero(cells < 0))
+        if self.log.context is not None:
+            contexts = self.log.context.codes(batch)
+            self.tally.unknown_context += int(np.count_nonzero(contexts == self.log.width - 1))
+            kernels.combine(cells, contexts, self.log.width, cells)
+            if self._chosen is not None:
+                kernels.keep_chosen(users, cells, self.log.width, self._chosen)
+        times = None if roles.times is None else _repetitions(batch.column(roles.times), roles.times)
+        return CodedBatch(users, cells, times)
+
+    def _refuse_nulls(self) -> None:
+        for name, count in self.tally.nulls.items():
+            if count:
+                raise DataError(
+                    f"column {name!r} of {self.log.source.name} is empty in {count:,} rows",
+                    remedy="correct the file, or leave those rows out with --drop-nulls",
+                )
+
+
+def _repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"column {name!r} must hold whole numbers, how many records a row stands for ({error})",
+            remedy="correct the file, or leave out --times",
+        ) from error
+    if column.null_count or (values.size and (values.min() < 0 or values.max() > 2**31 - 1)):
+        bad = None if column.null_count else int(values.min() if values.min() < 0 else values.max())
+        raise DataError(
+            f"column {name!r} holds {bad!r}, but a row stands for 0 to {2**31 - 1:,} records",
+            remedy="correct the file, or leave such rows out with --where",
+        )
+    return values

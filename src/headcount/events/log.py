@@ -1,0 +1,213 @@
+"""An event log as a description: where it lies, what its columns mean, which rows and items count.
+
+It holds no rows. Everything that shapes a release (catalogue, contexts, conditions) is public: fixed here,
+before any row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.events.catalogue import Catalogue, read_catalogue
+from headcount.events.conditions import Condition, TimeWindow, read_condition
+from headcount.events.contexts import Context, read_context
+from headcount.events.formats import TextOptions, is_text, plain_type
+from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.times import TimeFormat
+
+MOST_CELLS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column says who, what, and how often."""
+
+    user: str
+    item: str
+    times: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventLog:
+    """Who did what, in which context.
+
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
+    >>> log.cells
+    2
+    """
+
+    source: Source
+    roles: Roles
+    catalogue: Catalogue
+    context: Context | None = None
+    conditions: tuple[Condition, ...] = ()
+    counting: Literal["records", "users"] = "records"
+    context_of: Literal["record", "user"] = "record"
+    drop_nulls: bool = False
+
+    def __post_init__(self) -> None:
+        schema = self.source.schema
+        for column in self.columns:
+            if column not in schema.names:
+                raise UnknownNameError.among("column", column, schema.names, where=self.source.name)
+        for role, column in (("user", self.roles.user), ("item", self.roles.item)):
+            _check_id_type(schema.field(column).type, role, column)
+        if self.roles.times is not None:
+            _check_times_type(schema.field(self.roles.times).type, self.roles.times)
+        if self.context is not None:
+            self.context.check(schema)
+        elif self.context_of == "user":
+            raise UsageError("--context-of user is given without --context", remedy="name it with --context")
+        self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
+        if self.cells > MOST_CELLS:
+            raise UsageError(
+                f"{len(self.catalogue.ids):,} items × {self.width:,} contexts (with the unknown one) are "
+                f"{self.cells:,} cells, more than {MOST_CELLS:,}",
+                remedy="use a smaller catalogue or fewer contexts, or release without --context",
+            )
+
+    @property
+    def width(self) -> int:
+        """How many cells an item has: its contexts and the unknown one, or a single cell."""
+        return 1 if self.context is None else len(self.context.labels) + 1
+
+    @property
+    def cells(self) -> int:
+        """How many counts there are, known before any event is read."""
+        return len(self.catalogue.ids) * self.width
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that must be read."""
+        named = [self.roles.user, self.roles.item, self.roles.times]
+        named += self.context.columns if self.context else ()
+        named += [condition.column for condition in self.conditions]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Sequence[Any]],
+        *,
+        items: Any,
+        contexts: Sequence[str] | None = None,
+        counting: Literal["records", "users"] = "records",
+        context_of: Literal["record", "user"] = "record",
+    ) -> EventLog:
+        """Make a small log from (user, item) or (user, item, context) records."""
+        rows = [tuple(record) for record in records]
+        catalogue = read_catalogue(items)
+        user_type = pa.int64() if rows and isinstance(rows[0][0], int) else pa.string()
+        item_type = pa.int64() if isinstance(catalogue.ids[0], int) else pa.string()
+        columns = {
+            "user": pa.array([row[0] for row in rows], user_type),
+            "item": pa.array([row[1] for row in rows], item_type),
+        }
+        if contexts is not None:
+            columns["context"] = pa.array([row[2] for row in rows], pa.string())
+        return cls(
+            source=TableSource(pa.table(columns)),
+            roles=Roles("user", "item"),
+            catalogue=catalogue,
+            context=None if contexts is None else Context(("context",), (tuple(contexts),)),
+            counting=counting,
+            context_of=context_of,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what was asked of the log, under the names of the flags; never where it lies."""
+        described: dict[str, Any] = {"user": self.roles.user, "item": self.roles.item}
+        if self.context is not None:
+            described["context"] = self.context.specification
+            if self.context.part is None:
+                pairs = zip(self.context.columns, self.context.domains, strict=True)
+                described["contexts"] = {name: list(domain) for name, domain in pairs}
+            described["context_of"] = self.context_of
+        described["count"] = self.counting
+        if self.roles.times is not None:
+            described["times"] = self.roles.times
+        if self.conditions:
+            described["conditions"] = [str(condition) for condition in self.conditions]
+        return described
+
+
+def read_events(
+    events: Any,
+    *,
+    user: str,
+    item: str,
+    items: Any,
+    context: Any = None,
+    contexts: Any = None,
+    context_of: Literal["record", "user"] = "record",
+    count: Literal["records", "users"] = "records",
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    times: str | None = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    header: bool = True,
+    drop_nulls: bool = False,
+) -> EventLog:
+    """Describe an event log: a path, several paths, or any Arrow-compatible object.
+
+    Reads column names and types, no rows. See the command line's flags of the same names.
+
+    >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
+    >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
+    >>> log.width, log.context.labels[4]
+    (8, 'Friday')
+    """
+    _check_choice("count", count, ("records", "users"))
+    _check_choice("context_of", context_of, ("record", "user"))
+    clock = TimeFormat(time_format, timezone)
+    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
+    if since is not None or until is not None:
+        if time is None:
+            raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
+        start = None if since is None else clock.read_one(since, "--since")
+        end = None if until is None else clock.read_one(until, "--until")
+        conditions.append(TimeWindow(time, start, end, clock))
+    elif time is not None:
+        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
+    return EventLog(
+        source=open_source(events, TextOptions(delimiter, encoding, header)),
+        roles=Roles(user, item, times),
+        catalogue=read_catalogue(items),
+        context=read_context(context, contexts, clock),
+        conditions=tuple(conditions),
+        counting=count,
+        context_of=context_of,
+        drop_nulls=drop_nulls,
+    )
+
+
+def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{name} must be one of {', '.join(allowed)}", given=value)
+
+
+def _check_id_type(kind: pa.DataType, role: str, column: str) -> None:
+    if is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
+        return
+    raise DataError(
+        f"column {column!r} is to name the {role} but holds {plain_type(kind)}; ids are text or whole numbers",
+        remedy="cast the column, or choose another one",
+    )
+
+
+def _check_times_type(kind: pa.DataType, column: str) -> None:
+    if not (pa.types.is_integer(kind) or is_text(kind)):
+        raise DataError(
+            f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
+            remedy="cast it to whole numbers",
+        )

@@ -1,0 +1,92 @@
+"""The bulk sampler: exact discrete Laplace noise in integer arithmetic, millions of draws a second.
+
+The algorithm is the discrete Laplace sampler of Canonne, Kamath and Steinke: every decision is a Bernoulli
+trial with a rational probability, made exactly from uniform random words by rejection. No floating-point
+number is involved.
+
+A draw reads as many words as it needs. When the buffer ends within a draw, that draw is abandoned and its
+words are handed back, to be read again in front of fresh ones: the values are a fixed function of the stream
+of words, whatever the size of the buffers, so cutting the stream into buffers cannot bias them.
+
+Reference
+    C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, algorithm 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint32, uint64
+
+@njit(cache=True, nogil=True, inline="always")
+def _below(bound, words, cursor):  # type: ignore[no-untyped-def]
+    """Return a uniform integer below ``bound`` < 2^32 (Lemire's rejection), or -1 if the words ran out."""
+    while True:
+        if cursor >= words.size:
+            return np.int64(-1), cursor
+        product = uint64(words[cursor]) * uint64(bound)
+        cursor += 1
+        low = uint32(product & uint64(0xFFFFFFFF))
+        if uint64(low) >= uint64(bound):
+            return np.int64(product >> uint64(32)), cursor
+        if uint64(low) >= (uint64(0x100000000) - uint64(bound)) % uint64(bound):
+            return np.int64(product >> uint64(32)), cursor
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _happens(numerator, denominator, words, cursor):  # type: ignore[no-untyped-def]
+    """Return 1 with probability exp(-numerator / denominator) <= 1, else 0; or -1 if the words ran out."""
+    k = np.int64(1)
+    while True:
+        # a trial with probability numerator / (denominator * k), as two independent exact trials
+        alive = numerator == denominator
+        if not alive:
+            drawn, cursor = _below(denominator, words, cursor)
+            if drawn < 0:
+                return np.int64(-1), cursor
+            alive = drawn < numerator
+        if alive and k > 1:
+            drawn, cursor = _below(k, words, cursor)
+            if drawn < 0:
+                return np.int64(-1), cursor
+            alive = drawn == 0
+        if not alive:
+            return k & np.int64(1), cursor
+        k += 1
+
+
+@njit(cache=True, nogil=True)
+def discrete_laplace(numerator, denominator, words, out, filled):  # type: ignore[no-untyped-def]
+    """Fill ``out`` from ``filled`` on; return how many values are filled and how many words were used up.
+
+    The scale is ``numerator / denominator``, both below 2^31.
+    """
+    settled = np.int64(0)  # words before this one belong to finished values
+    while filled < out.size:
+        cursor = settled
+        while True:
+            signed, cursor = _below(2 * numerator, words, cursor)
+            if signed < 0:
+                return filled, settled
+            negative = signed >= numerator
+            rest = signed - numerator if negative else signed
+            kept, cursor = _happens(rest, numerator, words, cursor)
+            if kept < 0:
+                return filled, settled
+            if kept == 0:
+                continue
+            whole = np.int64(0)
+            while True:
+                again, cursor = _happens(np.int64(1), np.int64(1), words, cursor)
+                if again <= 0:
+                    break
+                whole += 1
+            if again < 0:
+                return filled, settled
+            magnitude = (rest + numerator * whole) // denominator
+            if negative and magnitude == 0:
+                continue
+            out[filled] = -magnitude if negative else magnitude
+            break
+        filled += 1
+        settled = cursor
+    return filled, settled

@@ -1,0 +1,141 @@
+"""Pages: one HTML file that needs nothing else, no network and no other file.
+
+The Vega scripts are inside, once. Names and labels come from outside and are never trusted: templates escape
+by default, chart data is escaped JSON, and a content security policy lets only this package's own two scripts
+run and nothing be fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import functools
+import hashlib
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from headcount import __version__
+from headcount.errors import SurroundingsError, UsageError
+from headcount.reports.plots import THEMES, spec_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec."""
+
+    name: str
+    title: str
+    words: str
+    note: str
+    spec: dict[str, Any]
+
+    @classmethod
+    def of(cls, name: str, chart: alt.TopLevelMixin, note: str = "") -> Figure:
+        """Take title and theme out of a chart, since the page has its own."""
+        spec = spec_of(chart)
+        spec.pop("config", None)
+        return cls(name=name, title=spec.pop("title"), words=spec["description"], note=note, spec=spec)
+
+
+def render(template: str, *, title: str, figures: Sequence[Figure], **content: object) -> str:
+    """Fill a template of this package; it extends ``page.html.jinja``.
+
+    Figures are reached by name as ``figures.name``, and may be absent.
+    """
+    scripts = (_vega(), _own("page.js")) if figures else ()
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            title=title,
+            figures={figure.name: figure for figure in figures},
+            themes=THEMES,
+            scripts=scripts,
+            script_hashes=[_hash(script) for script in scripts],
+            style=_own("page.css"),
+            version=__version__,
+            **content,
+        )
+    )
+
+
+def write(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page whole, or not at all."""
+    target = Path(path)
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder", remedy=f"give a file, such as {target / 'report.html'}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        aside = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            aside.chmod(0o644)
+            aside.replace(target)
+        finally:
+            aside.unlink(missing_ok=True)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
+        raise SurroundingsError(
+            f"{target}: {problem}", remedy="nothing was left behind; free space or choose another file"
+        ) from error
+    return target
+
+
+def whole(number: float) -> str:
+    """Write a number without decimals, with thousands separators and a true minus sign.
+
+    >>> whole(1234.5678), whole(-1234.0), whole(-0.3)
+    ('1,235', '−1,234', '0')
+    """
+    return f"{round(number):,}".replace("-", "−")
+
+
+@functools.cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("headcount.reports", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["whole"] = whole
+    templates.filters["down"] = lambda number: whole(math.floor(number))
+    templates.filters["up"] = lambda number: whole(math.ceil(number))
+    return templates
+
+
+@functools.cache
+def _vega() -> Markup:
+    """Return Vega, Vega-Lite and Vega-Embed, in the version that Altair writes for."""
+    major, minor = alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
+    return _script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", f"v{major}.{minor}"))
+
+
+def _own(name: str) -> Markup:
+    return _script(resources.files("headcount.reports").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _script(text: str) -> Markup:
+    if "</script" in text.lower() or "</style" in text.lower() or "<!--" in text:
+        raise ValueError("this text would end its own element")
+    return Markup(text)  # noqa: S704 - ours and Vega's, with nothing from a release in it
+
+
+def _hash(script: str) -> str:
+    """Return the name by which a content security policy allows one script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

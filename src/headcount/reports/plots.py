@@ -1,0 +1,270 @@
+"""Charts from released tables: pure functions, a table in and an Altair chart out.
+
+Every chart carries a title that says what is seen, a description in words for those who cannot see it, and
+the light theme; a page takes the theme out again and puts in the one the reader prefers. Colours of marks
+are named by style (``count``, ``interval``, …) and live in :data:`THEMES` alone.
+
+Columns that count are ``count``, ``low`` and ``high``; a row is shown by its ``name``. In a heat map
+rows with the same name (the first 44 characters) are one row, so names there had best begin with a rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pyarrow as pa
+
+UNKNOWN = "unknown"
+LONGEST_NAME = 44  # characters of a name on an axis
+CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many of them
+MOST_NUMBERED = 12  # with more columns than this, a heat map has no room for numbers in its cells
+
+_FONT = (
+    "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+)
+_WHOLE = ",.0f"
+
+
+def _theme(
+    *, paper: str, ink: str, muted: str, line: str, tint: str, strong: str, ramp: list[str]
+) -> dict[str, Any]:
+    axis = {
+        "labelColor": muted, "titleColor": muted, "gridColor": line, "domainColor": line, "tickColor": line,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 10,
+    }  # fmt: skip
+    return {
+        "font": _FONT,
+        "background": paper,
+        "view": {"stroke": None},
+        "axis": axis,
+        "axisY": {"labelColor": ink},
+        "legend": {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"},
+        "title": {"color": ink, "subtitleColor": muted, "anchor": "start", "fontSize": 15, "offset": 14},
+        "range": {"heatmap": ramp},
+        "style": {
+            "count": {"color": tint, "cornerRadiusEnd": 2},
+            "interval": {"color": strong, "strokeWidth": 1.6},
+            "band": {"color": tint, "opacity": 0.35},
+            "noise": {"color": muted, "opacity": 0.14},
+            "curve": {"color": strong, "strokeWidth": 2},
+            "words": {"color": ink, "fontSize": 12},
+            "remark": {"color": muted, "fontSize": 12},
+            "on-pale": {"color": ink, "fontSize": 11},
+            "on-deep": {"color": paper, "fontSize": 11},
+        },
+    }
+
+
+LIGHT = _theme(
+    paper="#ffffff", ink="#1c2530", muted="#5a6573", line="#e1e5ea", tint="#a9c7de", strong="#1f4e72",
+    ramp=["#f2f6f9", "#bcd4e5", "#6f9fc2", "#2f6893", "#143c5b"],
+)  # fmt: skip
+DARK = _theme(
+    paper="#1a2029", ink="#e7eaee", muted="#a3adb9", line="#303945", tint="#3f6d94", strong="#cfe3f3",
+    ramp=["#222b36", "#2b4a66", "#3f759f", "#76aad3", "#c5e0f5"],
+)  # fmt: skip
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
+    """Draw counts as bars in the order of the table, each with its interval and its number.
+
+    >>> rows = pa.table({"name": ["tea"], "count": [1234.4], "low": [1200.5], "high": [1268.3]})
+    >>> ranking(rows, title="The largest count", counted="count of records").to_dict()["description"]
+    'Bar chart, 1 bar. Largest: tea with 1,234 (1,200 to 1,269).'
+    """
+    rows = [
+        {"rank": rank, **row, "name": f"{rank}. {clip(row['name'], LONGEST_NAME)}"}
+        for rank, row in enumerate(_outward(table), 1)
+    ]
+    lowest = min(0, *(row["low"] for row in rows))
+    highest = max(1, *(row["high"] for row in rows))
+    widest = 7 * len(f"{highest:,}") + 14  # pixels for the number to the right of the longest bar
+    end = alt.ExprRef(f"{lowest} + {highest - lowest} * width / max(width - {widest}, {widest})")
+    base = alt.Chart(_inline(rows)).encode(
+        y=alt.Y("name:N", sort=None, title=None)
+        .axis(labelLimit=260, ticks=False, domain=False, labelPadding=8)
+        .scale(paddingInner=0.32, paddingOuter=0.2),
+        tooltip=[alt.Tooltip("name:N", title="item"), *_numbers()],
+    )
+    amount = (
+        alt.X("count:Q", title=counted)
+        .scale(domainMin=lowest, domainMax=end, nice=False)
+        .axis(
+            format=_WHOLE, tickCount=alt.ExprRef("width / 130"), domain=False, ticks=False, labelFlush=False
+        )
+    )
+    bars = base.mark_bar(style="count").encode(x=amount)
+    spans = base.mark_rule(style="interval").encode(x=alt.X("low:Q"), x2="high:Q")
+    ends = [
+        base.mark_tick(style="interval", thickness=1.6, size=9).encode(x=alt.X(f"{end}:Q"))
+        for end in ("low", "high")
+    ]
+    numbers = base.mark_text(style="words", align="left", dx=7).encode(
+        x=alt.X("high:Q"), text=alt.Text("count:Q", format=_WHOLE)
+    )
+    bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
+    said = f"Bar chart, {bars_said}. {_extreme(table)}"
+    return _layered([bars, spans, *ends, numbers], alt.Step(24), title, said)
+
+
+def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[str]) -> alt.LayerChart:
+    """Draw names × contexts as a grid of colours, in the order of the table; a null context comes last.
+
+    A number stands in a cell whose interval lies above zero, where there is room for numbers.
+    """
+    last = unknown_beside(contexts)
+    rows = [{**row, "context": last if row["context"] is None else row["context"]} for row in _outward(table)]
+    shown = [*contexts, *([last] if any(row["context"] == last for row in rows) else [])]
+    for row in rows:
+        row["name"] = clip(row["name"], LONGEST_NAME)
+    order = list(dict.fromkeys(row["name"] for row in rows))
+    deepest = max(1, *(row["count"] for row in rows))
+    flat = sum(len(name) for name in shown) <= 80
+    base = alt.Chart(_inline(rows)).encode(
+        x=alt.X("context:N", sort=shown, title=None)
+        .axis(orient="top", labelAngle=0 if flat else -45, labelLimit=120, ticks=False, domain=False)
+        .scale(paddingInner=0.03),
+        y=alt.Y("name:N", sort=order, title=None)
+        .axis(labelLimit=220, ticks=False, domain=False, labelPadding=8)
+        .scale(paddingInner=0.06),
+        tooltip=[alt.Tooltip("name:N", title="item"), alt.Tooltip("context:N"), *_numbers()],
+    )
+    colour = (
+        alt.Color("count:Q", title=counted)
+        .scale(domain=[0, deepest], clamp=True, nice=False)
+        .legend(orient="bottom", format=_WHOLE, gradientLength=220, tickCount=4, titleLimit=400)
+    )
+    layers: list[alt.Chart] = [base.mark_rect(cornerRadius=2).encode(color=colour)]
+    if len(shown) <= MOST_NUMBERED:
+        for style, side in (("on-pale", "<"), ("on-deep", ">=")):
+            numbers = base.mark_text(style=style).encode(text=alt.Text("count:Q", format=_WHOLE))
+            layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {deepest / 2!r}"))
+    said = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
+    return _layered(layers, alt.Step(26), title, said)
+
+
+def rank_size(table: pa.Table, *, title: str, counted: str, level: float) -> alt.LayerChart:
+    """Draw all counts from the largest to the smallest, and the band in which noise alone would put them.
+
+    Few of many thousand ranks are kept, closer together where the curve is steep; both ends always are.
+    """
+    counts = np.sort(table["count"].to_numpy())[::-1]
+    reach = noise_reach(table)
+    ranks = np.unique(np.geomspace(1, counts.size, num=min(counts.size, CURVE_POINTS)).round().astype(int))
+    rows = [
+        {"rank": int(rank), "count": round(float(counts[rank - 1]), 2)}
+        | {"low": math.floor(counts[rank - 1] - reach), "high": math.ceil(counts[rank - 1] + reach)}
+        for rank in ranks
+    ]
+    x = alt.X("rank:Q", title="rank, from the largest count").scale(type="log", nice=False)
+    x = x.axis(format=_WHOLE, values=_decades(counts.size), grid=False, ticks=False, labelFlush=False)
+    y = alt.Y("count:Q", title=counted).scale(type="symlog", constant=max(1.0, reach), nice=False)
+    low, high = float(counts[-1]) - reach, float(counts[0]) + reach
+    y = y.axis(format=_WHOLE, values=_around_zero(low, high, reach), domain=False, ticks=False)
+    base = alt.Chart(_inline(rows)).encode(x=x, tooltip=[alt.Tooltip("rank:Q", format=","), *_numbers()])
+    noise = alt.Chart(_inline([{"low": -reach, "high": reach}]))
+    words = f"{level:.0%} of pure noise falls into this band (±{reach:,.0f})"
+    layers = [
+        noise.mark_rect(style="noise").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_area(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_line(style="curve").encode(y=y),
+        noise.mark_text(style="remark", align="left", baseline="bottom", dx=8, dy=-5, text=words).encode(
+            x=alt.value(0), y=alt.Y("low:Q")
+        ),
+    ]
+    above = clear_of_noise(table)
+    said = (
+        f"Curve of {counts.size:,} counts from the largest to the smallest; {above:,} lie clear of the noise."
+    )
+    return _layered(layers, 260, title, said)
+
+
+def noise_reach(table: pa.Table) -> float:
+    """Return how far ``high`` lies above the count: the half-width of the usual interval."""
+    return float(np.median(table["high"].to_numpy() - table["count"].to_numpy()))
+
+
+def clear_of_noise(table: pa.Table) -> int:
+    """Return how many intervals lie above zero."""
+    return int(np.count_nonzero(table["low"].to_numpy() > 0))
+
+
+def unknown_beside(contexts: Sequence[str]) -> str:
+    """Return the word for a missing context that is not itself the name of one.
+
+    >>> unknown_beside(["Monday"]), unknown_beside(["unknown", "known"])
+    ('unknown', '(unknown)')
+    """
+    word = UNKNOWN
+    while word in contexts:
+        word = f"({word})"
+    return word
+
+
+def clip(text: str, longest: int) -> str:
+    r"""Cut a text to at most ``longest`` characters, on one line.
+
+    >>> clip("a rather long\nname", 14)
+    'a rather long…'
+    """
+    line = " ".join(text[: 4 * longest].split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Return the Vega-Lite description of a chart as plain data."""
+    spec: dict[str, Any] = chart.to_dict()
+    return spec
+
+
+def _outward(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows with their intervals rounded outward, so that rounding never undercuts the level."""
+    return [
+        {
+            **row,
+            "count": round(row["count"], 2),
+            "low": math.floor(row["low"]),
+            "high": math.ceil(row["high"]),
+        }
+        for row in table.to_pylist()
+    ]
+
+
+def _extreme(table: pa.Table, missing: str = "") -> str:
+    row = max(_outward(table), key=lambda row: float(row["count"]))
+    where = f" in {row['context'] or missing}" if "context" in row else ""
+    name = clip(row["name"], LONGEST_NAME)
+    return f"Largest: {name}{where} with {row['count']:,.0f} ({row['low']:,} to {row['high']:,})."
+
+
+def _numbers() -> list[alt.Tooltip]:
+    return [alt.Tooltip(f"{name}:Q", title=name, format=_WHOLE) for name in ("count", "low", "high")]
+
+
+def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
+    return alt.InlineData(values=rows)
+
+
+def _decades(most: float, least: float = 1) -> list[int]:
+    """Return the powers of ten from ``least`` to ``most``.
+
+    >>> _decades(500)
+    [1, 10, 100]
+    """
+    return [10**n for n in range(20) if least <= 10**n <= most]
+
+
+def _around_zero(low: float, high: float, reach: float) -> list[int]:
+    """Return axis marks for a scale that is even within the noise and goes by powers of ten beyond it."""
+    return [*(-n for n in _decades(-low, reach)), 0, *_decades(high, reach)]
+
+
+def _layered(layers: list[alt.Chart], height: alt.Step | int, title: str, said: str) -> alt.LayerChart:
+    chart = alt.LayerChart(layer=layers, title=title, description=said, width="container", height=height)
+    themed: alt.LayerChart = chart.configure(**LIGHT)
+    return themed

@@ -1,0 +1,261 @@
+"""The report of one release: what was counted, what is promised, the largest counts, and how they were made.
+
+Only the largest counts go into the page, so it stays small whatever the size of the catalogue.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.guarantee import Standing
+from headcount.releases import Release
+from headcount.reports import excerpts, page, plots
+from headcount.reports.page import Figure, whole
+
+CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
+MOST_BINS = 60
+
+
+def write_release_page(release: Release, path: str | os.PathLike[str]) -> Path:
+    """Write the report of a release to one HTML file, whole or not at all."""
+    return page.write(release_page(release), path)
+
+
+def release_page(release: Release) -> str:
+    """Return the report of a release as one HTML page that needs no network."""
+    pairs = "items" not in release.tables
+    ranked = excerpts.ranked(release)
+    names = excerpts.contexts(release)
+    grid = excerpts.grid(release, names)
+    counted = counted_words(release)
+    level = release.interval.level
+    figures = []
+    if ranked:
+        figures.append(_ranking_figure(release, ranked, counted))
+    if not pairs and release.items.num_rows >= CURVE_FROM:
+        figures.append(_curve_figure(release, counted))
+    if grid.num_rows and names:
+        figures.append(_heat_figure(release, grid, names, counted))
+    warnings = _warnings(release)
+    return page.render(
+        "release.html.jinja",
+        title=_title(release),
+        figures=figures,
+        method=release.method,
+        created=_date(release.created),
+        lede=_lede(release),
+        warnings=warnings,
+        badge=_badge(release),
+        meaning=meaning(release),
+        guarantee=release.guarantee.sentence(),
+        top={"rows": ranked, "pairs": pairs, "heading": _top_heading(release)},
+        counted=counted,
+        interval=f"low and high enclose it with {level:.0%} probability, each count on its own",
+        across=_across(release),
+        grid=excerpts.cross_table(grid, names),
+        best=excerpts.best(release, names),
+        left_out=_left_out(release, names),
+        activity=_activity(release),
+        sentences=release.sentences(),
+        facts=_facts(release),
+        request=json.dumps(dict(release.request), indent=2, ensure_ascii=False) if release.request else "",
+    )
+
+
+def counted_words(release: Release) -> str:
+    """Say what a count counts, and of how much of each person if not of everything.
+
+    Every display of counts carries these words.
+    """
+    what = "people" if release.counts == "users" else "records"
+    if release.interval.covers == "true":
+        return f"Count of {what}"
+    bounded = release.bounded or f"a limited number of {what} per person"
+    return f"Count of people, of {bounded}" if what == "people" else f"Count of {bounded}"
+
+
+def meaning(release: Release) -> str:
+    """Say in one sentence for laypeople what ε means, or that it means nothing here."""
+    epsilon = release.guarantee.epsilon
+    if not release.is_private:
+        return f"ε = {epsilon} is printed on this output, but do not rely on it: handle it like the raw log."
+    apart = (
+        f", apart from rare outcomes that δ = {release.guarantee.delta} allows for"
+        if release.guarantee.delta
+        else ""
+    )
+    return (
+        f"ε = {epsilon} limits what this page can tell about any one person: somebody who thought the odds "
+        f"even that a given person is in the log can be at most {_surest(epsilon)} sure of it after reading these "
+        f"numbers{apart}."
+    )
+
+
+def _surest(epsilon: Decimal) -> str:
+    """Return e^ε / (1 + e^ε) in percent, rounded up: how sure even odds can become.
+
+    >>> _surest(Decimal("1")), _surest(Decimal("0.01")), _surest(Decimal("20"))
+    ('73.2 %', '50.3 %', 'all but 100 %')
+    """
+    share = 1 / (1 + (-epsilon).exp())
+    percent = (share * 100).quantize(Decimal("0.1"), rounding="ROUND_CEILING")
+    return "all but 100 %" if percent >= 100 else f"{percent} %"
+
+
+def _title(release: Release) -> str:
+    what = "People" if release.counts == "users" else "Records"
+    if "edges" not in release.tables:
+        return f"{what} per item"
+    both = "item, and per item and" if "items" in release.tables else "item and"
+    return f"{what} per {both} {_across(release)}"
+
+
+def _lede(release: Release) -> str:
+    people = release.counts == "users"
+    of = "" if release.interval.covers == "true" else counted_words(release).removeprefix("Count ") + ", "
+    kind = "people" if people else "records"
+    sizes = []
+    if "items" in release.tables:
+        sizes.append(_some(release.items.num_rows, "item"))
+    if release.contexts:
+        sizes.append(_some(len(release.contexts), "context"))
+    over = f" over {' and '.join(sizes)}" if sizes else ""
+    carries = (
+        "carries random noise that hides what any one person did" if release.is_private else "carries noise"
+    )
+    return f"Counts of {kind}{over}. Each count is {of or 'approximate: it '}{'and ' if of else ''}{carries}."
+
+
+def _badge(release: Release) -> dict[str, str]:
+    amounts = f"ε = {release.guarantee.epsilon}"
+    if release.guarantee.delta:
+        amounts += f", δ = {release.guarantee.delta}"
+    if release.is_private:
+        return {"word": "PROVEN", "amounts": f"{amounts}, per person"}
+    word = "SIMULATED" if release.guarantee.standing is Standing.PROVEN else "CLAIMED"
+    return {"word": word, "amounts": f"{amounts}: not private"}
+
+
+def _warnings(release: Release) -> list[str]:
+    said = []
+    if release.guarantee.standing is Standing.CLAIMED:
+        said.append(release.guarantee.sentence())
+    if release.simulated:
+        said.append(
+            "The noise came from a seeded source, for tests: whoever knows the seed can take it off again."
+        )
+    return said
+
+
+def _top_heading(release: Release) -> str:
+    return (
+        "The largest counts"
+        if "items" in release.tables
+        else f"The largest counts by item and {_across(release)}"
+    )
+
+
+def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str) -> Figure:
+    table = excerpts.columns(rows, "name", "count", "low", "high")
+    what = "item" if "items" in release.tables else f"item-by-{_across(release)} count"
+    title = (
+        f"The {len(rows)} largest {what}s"
+        if "items" not in release.tables
+        else f"The {len(rows)} most counted items"
+    )
+    if len(rows) == 1:
+        title = "The one item of the catalogue" if "items" in release.tables else "The one count"
+    note = (
+        f"Bars: {counted[0].lower()}{counted[1:]}. Lines: {release.interval.level:.0%} intervals; "
+        "where two overlap, the true order may be the other way round."
+    )
+    return Figure.of("ranking", plots.ranking(table, title=title, counted=counted), note)
+
+
+def _curve_figure(release: Release, counted: str) -> Figure:
+    items, level = release.items, release.interval.level
+    total, above = items.num_rows, plots.clear_of_noise(items)
+    chance = round(total * (1 - level) / 2)
+    title = f"{above:,} of {total:,} items stand clear of the noise"
+    note = (
+        f"{counted}. An item stands clear when its interval lies above zero; if all {total:,} were empty, "
+        f"about {chance:,} would do so by chance. The scale is even inside the grey band, logarithmic beyond."
+    )
+    return Figure.of("curve", plots.rank_size(items, title=title, counted=counted, level=level), note)
+
+
+def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted: str) -> Figure:
+    items = len(set(grid["name"].to_pylist()))
+    title = (
+        f"The {items} most counted items, by {_across(release)}"
+        if items > 1
+        else f"One item, by {_across(release)}"
+    )
+    chart = plots.heat_map(grid, title=title, counted=counted, contexts=names)
+    numbered = len(names) < plots.MOST_NUMBERED
+    note = f"{counted}." + (" Cells without a number cannot be told from zero." if numbered else "")
+    return Figure.of("heat", chart, f"{note} {_left_out(release, names)}".strip())
+
+
+def _left_out(release: Release, names: Sequence[str]) -> str:
+    total = len(release.contexts or ())
+    return f"Shown are the {len(names)} largest of {total:,} contexts." if total > len(names) > 0 else ""
+
+
+def _activity(release: Release) -> list[dict[str, Any]]:
+    table = release.tables.get("activity")
+    rows: list[dict[str, Any]] = [] if table is None else table.slice(0, MOST_BINS).to_pylist()
+    return rows
+
+
+def _across(release: Release) -> str:
+    return release.context_name or "context"
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _date(created: str) -> str:
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
+    return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname() or ''}".strip()
+
+
+def _facts(release: Release) -> list[tuple[str, str]]:
+    level = release.interval.level
+    facts = [
+        ("Method", release.method),
+        ("Created", _date(release.created)),
+        ("Counted", counted_words(release)),
+    ]
+    for name, law in release.noise.items():
+        kind = str(law.to_json()["law"]).replace("-", " ")
+        exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
+        scale, reach = f"{float(law.scale):,.4g}", whole(law.half_width(level))
+        facts.append(
+            (f"Noise in {name}", f"{kind}, scale {scale}{exact}; {level:.0%} of draws lie within ±{reach}")
+        )
+    facts.append(
+        ("Promise", release.guarantee.short() + (" — simulated, not private" if release.simulated else ""))
+    )
+    if release.guarantee.assumes:
+        facts.append(("Takes for granted", "; ".join(release.guarantee.assumes)))
+    facts.append(("Catalogue", release.catalogue or "not recorded"))
+    charged = "not charged to any ledger"
+    if release.ledger:
+        charged = ", ".join(f"{name} {value}" for name, value in release.ledger.items())
+    facts.append(("Ledger", charged))
+    return facts
