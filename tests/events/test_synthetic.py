@@ -7,7 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,23 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> CheckIns:
 @pytest.fixture(scope="module")
 def visits(city: CheckIns) -> Any:
     return pq.read_table(city.visits)
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return pq.read_table(ratings(tmp_path_factory.mktemp("films")).ratings)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return netflix_shaped(
+        tmp_path_factory.mktemp("netflix") / "log.parquet",
+        users=2_000,
+        items=3_000,
+        records=400_001,
+        largest=2_900,
+        row_group_rows=100_000,
+    )
 
 
 def top(visits: Any, called: dict[str, str], many: int) -> list[tuple[str, int]]:
@@ -139,15 +156,8 @@ class TestTiny:
     def test_no_user_dwarfs_the_rest(self) -> None:
         assert tallies(tiny_checkins()["user"])[-1] < 60
 
-    def test_the_rows_are_the_same_on_every_machine(self) -> None:
-        assert digest(tiny_checkins()) == "TINY"
-
 
 class TestRatings:
-    @pytest.fixture(scope="class")
-    def rated(self, tmp_path_factory: pytest.TempPathFactory) -> Any:
-        return pq.read_table(ratings(tmp_path_factory.mktemp("films")).ratings)
-
     def test_looks_like_movielens(self, rated: Any) -> None:
         counts = tallies(rated["user"])
         assert rated.num_rows == 1_000_000
@@ -181,18 +191,6 @@ class TestRatings:
 
 
 class TestNetflixShaped:
-    @pytest.fixture(scope="class")
-    def path(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("netflix")
-        return netflix_shaped(
-            folder / "log.parquet",
-            users=2_000,
-            items=3_000,
-            records=400_001,
-            largest=2_900,
-            row_group_rows=100_000,
-        )
-
     def test_has_exactly_the_shape_asked_for(self, path: Path) -> None:
         log = pq.read_table(path)
         counts = np.bincount(log["user"].to_numpy())
@@ -201,7 +199,7 @@ class TestNetflixShaped:
         assert len(counts) == 2_000
         assert counts.min() >= 1
         assert counts.max() == 2_900
-        assert np.median(counts) < 0.7 * counts.mean()
+        assert np.quantile(counts, 0.99) > 4 * np.median(counts)
         assert 0 <= pc.min(log["item"]).as_py() <= pc.max(log["item"]).as_py() < 3_000
         assert sorted(log["weekday"].unique().to_pylist()) == list(range(7))
         groups = pq.ParquetFile(path).metadata
@@ -265,7 +263,13 @@ def _netflix(seed: int, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("make", "expected"), [(_tiny, "T7"), (_visits, "V7"), (_ratings, "R7"), (_netflix, "N7")]
+    ("make", "expected"),
+    [
+        (_tiny, "25cf96bd174332bd"),
+        (_visits, "1ce10f02f857ac32"),
+        (_ratings, "9323df1e35f1ca95"),
+        (_netflix, "d6f483bc3a08b92a"),
+    ],
 )
 def test_the_seed_decides_every_row(make: Callable[[int, Path], Any], expected: str, tmp_path: Path) -> None:
     first, again, other = (digest(make(seed, tmp_path)) for seed in (7, 7, 8))
@@ -292,7 +296,7 @@ def test_activity_keeps_its_bounds_for_any_size(seed: int) -> None:
 
 
 def test_distinct_items_follow_popularity_as_far_as_they_can() -> None:
-    popularity = np.array([400, 200, 100, 50, 50])
+    popularity = np.array([4_000, 200, 100, 50, 50])
     blocks = distinct_items(generator(1), np.full(20_000, 2), popularity, rows=500)
     share = np.bincount(np.concatenate([items for _, items in blocks])) / 20_000
     # The first item is in every pair; the others share what is left in proportion.
@@ -306,7 +310,7 @@ def test_distinct_items_follow_popularity_as_far_as_they_can() -> None:
         (lambda at: checkins(at, users=0), "users must be a whole number of at least 1, not 0"),
         (lambda at: checkins(at, venues=0), "venues must be"),
         (lambda at: checkins(at, events=0), "events must be"),
-        (lambda at: checkins(at, events=1e6), "events must be a whole number"),
+        (lambda at: checkins(at, events=cast("Any", 1e6)), "events must be a whole number"),
         (lambda at: checkins(at, seed=-1), "seed must be"),
         (lambda at: ratings(at, users=10, items=3, events=31), "at most 30 times, not 31"),
         (lambda at: ratings(at, users=10, items=3, events=9), "10 users need"),

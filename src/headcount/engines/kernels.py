@@ -1,13 +1,10 @@
-"""Compiled loops of the local engine: two streamed passes that keep each user's best records.
+"""Compiled loops of the local engine: group records by user, and keep what a bound allows of each history.
 
-The first pass (:func:`census`) counts every user's records, and keeps for every (user, cell) an upper bound of
-how often it occurs, in a fixed table of small counters shared by whatever hashes to the same place. The second
-(:func:`select`) keeps the ``limit`` records of smallest priority per user in a heap. A record whose cell is
-certain to occur once has number 0 among its equals. One that may have equals is counted exactly, but only if
-one of its possible numbers could still enter its user's heap; so the exact counts stay few, and no pass ever
-holds the events.
+Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, in order, so
+that a block's records are one slice of every batch; :func:`keep_records` and :func:`keep_cells` then take a
+block, small enough for the processor's cache, group it by user and go through the users one by one.
 
-Users are dealt to threads by code; each thread owns its users' state, so there is nothing to merge or lock.
+A record is packed into one integer: the user's place within its block, shifted by ``cell_bits``, and its cell.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ import numpy as np
 from numba import njit, uint64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MANY = 255  # a counter at its end: the cell may occur any number of times
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -27,189 +23,202 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _place(user, cell, mask):  # type: ignore[no-untyped-def]
-    x = (uint64(user) << uint64(32) | uint64(cell)) * _GOLDEN
-    return ((x ^ (x >> uint64(29))) * uint64(0xBF58476D1CE4E5B9)) >> uint64(24) & mask
+def _draw(key, cell, number):  # type: ignore[no-untyped-def]
+    """Return a record's draw, as :func:`headcount.engines.draws.record_draws` defines it."""
+    first = _mix(key + uint64(cell + 1) * _GOLDEN)
+    return first if number == 0 else _mix(first + uint64(number) * _GOLDEN)
 
 
 @njit(cache=True, nogil=True)
-def census(users, cells, times, part, parts, totals, bounds):  # type: ignore[no-untyped-def]
-    """Add a batch to the totals of this part's users and to the bounds on how often a cell occurs."""
-    mask = uint64(bounds.size - 1)
+def deal(users, cells, times, bits, first_block, blocks, cell_bits, starts, records, weights):  # type: ignore[no-untyped-def]
+    """Sort a batch by block, leaving out cells below 0 and blocks outside the wanted ones.
+
+    Writes where each block starts, the packed records and, if rows stand for several records, their weights.
+    """
+    mask = np.int64((1 << bits) - 1)
+    starts[:] = 0
     for row in range(users.size):
-        user, cell = users[row], cells[row]
-        if user % parts != part or cell < 0:
-            continue
-        weight = times[row] if times.size else np.int64(1)
-        totals[user] += weight
-        if bounds.size > 1:
-            place = _place(user, cell, mask)
-            bounds[place] = min(bounds[place] + weight, _MANY)
-
-
-@njit(cache=True, nogil=True)
-def tally_contexts(users, cells, times, width, tallies):  # type: ignore[no-untyped-def]
-    """Count how many records each user has in each context."""
+        block = (np.int64(users[row]) & mask) - first_block
+        if cells[row] >= 0 and 0 <= block < blocks:
+            starts[block + 1] += 1
+    for block in range(blocks):
+        starts[block + 1] += starts[block]
+    ahead = starts[:-1].copy()
     for row in range(users.size):
-        if cells[row] >= 0:
-            tallies[users[row], cells[row] % width] += times[row] if times.size else np.int64(1)
+        user = np.int64(users[row])
+        block = (user & mask) - first_block
+        if cells[row] >= 0 and 0 <= block < blocks:
+            at = ahead[block]
+            records[at] = (user >> bits) << cell_bits | cells[row]
+            if weights.size:
+                weights[at] = times[row]
+            ahead[block] = at + 1
 
 
 @njit(cache=True, nogil=True)
-def _offer(user, priority, cell, first, heap, held, fill, worst):  # type: ignore[no-untyped-def]
-    """Put a record into its user's heap (largest priority first), in place of the largest if it is full."""
-    begin, room = first[user], first[user + 1] - first[user]
-    if fill[user] < room:
-        at = np.int64(fill[user])
-        fill[user] += 1
+def group(records, weights, cell_bits, users):  # type: ignore[no-untyped-def]
+    """Group a block by user: where each user's records start, their cells, and their weights."""
+    starts = np.zeros(users + 1, dtype=np.int64)
+    for at in range(records.size):
+        starts[(np.int64(records[at]) >> cell_bits) + 1] += 1
+    for user in range(users):
+        starts[user + 1] += starts[user]
+    mask = np.int64((1 << cell_bits) - 1)
+    ahead = starts[:-1].copy()
+    cells = np.empty(records.size, dtype=np.int32)
+    grouped = np.empty(weights.size, dtype=np.int64)
+    for at in range(records.size):
+        user = np.int64(records[at]) >> cell_bits
+        to = ahead[user]
+        cells[to] = np.int64(records[at]) & mask
+        if weights.size:
+            grouped[to] = weights[at]
+        ahead[user] = to + 1
+    return starts, cells, grouped
+
+
+@njit(cache=True, nogil=True)
+def _keep_one_context(cells, weights, begin, end, width, key):  # type: ignore[no-untyped-def]
+    """Move the records of the user's one context to the front; return where they end.
+
+    The most frequent known context wins, ties by the user's own draws; see ``draws.chosen_contexts``.
+    """
+    tallies = np.zeros(width, dtype=np.int64)
+    for at in range(begin, end):
+        tallies[cells[at] % width] += weights[at] if weights.size else 1
+    best, tickets = width - 1, uint64(0)
+    for context in range(width - 1):
+        ticket = _mix(key + uint64(context + 1) * _GOLDEN)
+        ahead = best == width - 1 or tallies[context] > tallies[best]
+        if tallies[context] > 0 and (ahead or (tallies[context] == tallies[best] and ticket < tickets)):
+            best, tickets = context, ticket
+    to = begin
+    for at in range(begin, end):
+        if cells[at] % width == best:
+            cells[to] = cells[at]
+            if weights.size:
+                weights[to] = weights[at]
+            to += 1
+    return to
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _after(priority, cell, other, its):  # type: ignore[no-untyped-def]
+    return priority > other or (priority == other and cell > its)
+
+
+@njit(cache=True, nogil=True)
+def _offer(priority, cell, heap, held, size):  # type: ignore[no-untyped-def]
+    """Put a record into a heap (last to keep on top), in place of the top if it is full; return its size."""
+    if size < heap.size:
+        at = size
         while at > 0:
             parent = (at - 1) >> 1
-            above, its = heap[begin + parent], held[begin + parent]
-            if above > priority or (above == priority and its > cell):
+            if _after(heap[parent], held[parent], priority, cell):
                 break
-            heap[begin + at], held[begin + at] = above, its
+            heap[at], held[at] = heap[parent], held[parent]
             at = parent
+        size += 1
     else:
-        if heap[begin] < priority or (heap[begin] == priority and held[begin] <= cell):
-            return
+        if not _after(heap[0], held[0], priority, cell):
+            return size
         at = np.int64(0)
         while True:
             child = 2 * at + 1
-            if child >= room:
+            if child >= heap.size:
                 break
-            if child + 1 < room and (
-                heap[begin + child + 1] > heap[begin + child]
-                or (heap[begin + child + 1] == heap[begin + child] and held[begin + child + 1] > held[begin + child])
-            ):
+            if child + 1 < heap.size and _after(heap[child + 1], held[child + 1], heap[child], held[child]):
                 child += 1
-            below, its = heap[begin + child], held[begin + child]
-            if below < priority or (below == priority and its <= cell):
+            if not _after(heap[child], held[child], priority, cell):
                 break
-            heap[begin + at], held[begin + at] = below, its
+            heap[at], held[at] = heap[child], held[child]
             at = child
-    heap[begin + at] = priority
-    held[begin + at] = cell
-    if fill[user] == room:
-        worst[user] = heap[begin]
+    heap[at] = priority
+    held[at] = cell
+    return size
 
 
 @njit(cache=True, nogil=True)
-def select(  # type: ignore[no-untyped-def]
-    users, cells, times, row, part, parts, totals, bounds, limit, keys, ranks, bits, width,
-    first, heap, held, fill, worst, repeated, numbers, entries, counts,
-):  # fmt: skip
-    """Take a batch from ``row`` on; return the row reached and the number of exactly counted cells.
-
-    Users within the limit are counted outright. Stops early when the table of exact counts is half full.
-    """
-    mask = uint64(bounds.size - 1)
-    slots = uint64(repeated.size - 1)
+def _keep(cells, weights, begin, end, distinct, key, ranks, bits, width, heap, held, seen, times_seen):  # type: ignore[no-untyped-def]
+    """Keep the records of smallest priority of one user; return how many. ``seen`` must be all -1, and is left so."""
+    size = np.int64(0)
+    mask = seen.size - 1
     shift = uint64(64 - bits)
-    while row < users.size:
-        user, cell = users[row], cells[row]
-        if user % parts != part or cell < 0:
-            row += 1
-            continue
-        weight = times[row] if times.size else np.int64(1)
-        if totals[user] <= limit:
-            counts[cell] += weight
-            row += 1
-            continue
+    for at in range(begin, end):
+        cell = cells[at]
         top = uint64(0)
         if bits > 0:
             top = uint64(ranks[cell // width]) << shift
-            if top > worst[user]:
-                row += 1
-                continue
-        most = np.int64(bounds[_place(user, cell, mask)])
-        draw = _mix(keys[user] + uint64(cell + 1) * _GOLDEN)
-        begin = np.int64(0)
-        if most > weight or most == _MANY:
-            may_enter = most == _MANY or top | (draw >> uint64(bits)) <= worst[user]
-            number = np.int64(1)
-            while not may_enter and number < most:
-                may_enter = top | (_mix(draw + uint64(number) * _GOLDEN) >> uint64(bits)) <= worst[user]
-                number += 1
-            if not may_enter:
-                row += 1
-                continue
-            if 2 * (entries + 1) > repeated.size:
-                return row, entries
-            name = uint64(user) << uint64(32) | uint64(cell)
-            slot = _mix(name) & slots
-            while numbers[slot] > 0 and repeated[slot] != name:
-                slot = (slot + uint64(1)) & slots
-            if numbers[slot] == 0:
-                repeated[slot] = name
-                entries += 1
-            begin = numbers[slot]
-            numbers[slot] += weight
-        for number in range(begin, begin + weight):
-            ticket = draw if number == 0 else _mix(draw + uint64(number) * _GOLDEN)
-            priority = top | (ticket >> uint64(bits))
-            if priority <= worst[user]:
-                _offer(user, priority, cell, first, heap, held, fill, worst)
-        row += 1
-    return row, entries
-
-
-@njit(cache=True, nogil=True)
-def select_distinct(  # type: ignore[no-untyped-def]
-    users, cells, part, parts, keys, ranks, bits, width, first, heap, held, fill, worst
-):  # fmt: skip
-    """As :func:`select`, for distinct cells: a cell that is held already is not taken again."""
-    shift = uint64(64 - bits)
-    for row in range(users.size):
-        user, cell = users[row], cells[row]
-        if user % parts != part or cell < 0:
+            if size == heap.size and top > heap[0]:
+                continue  # so are all its equals, from here on
+        slot = (np.int64(cell) * 0x9E3779B1 >> 7) & mask
+        while seen[slot] >= 0 and seen[slot] != cell:
+            slot = (slot + 1) & mask
+        if seen[slot] < 0:
+            seen[slot] = cell
+            times_seen[slot] = 0
+        elif distinct:
             continue
-        top = uint64(ranks[cell // width]) << shift if bits > 0 else uint64(0)
-        if top > worst[user]:
+        number = times_seen[slot]
+        weight = weights[at] if weights.size and not distinct else np.int64(1)
+        times_seen[slot] = number + weight
+        for each in range(number, number + weight):
+            priority = top | (_draw(key, cell, each) >> uint64(bits))
+            if size < heap.size or priority <= heap[0]:
+                size = _offer(priority, cell, heap, held, size)
+    if 4 * (end - begin) > seen.size:
+        seen[:] = -1
+    else:
+        for at in range(begin, end):
+            slot = (np.int64(cells[at]) * 0x9E3779B1 >> 7) & mask
+            while seen[slot] >= 0:
+                seen[slot] = -1
+                slot = (slot + 1) & mask
+    return size
+
+
+@njit(cache=True, nogil=True)
+def keep_block(  # type: ignore[no-untyped-def]
+    starts, cells, weights, keys, limit, ranks, bits, width, distinct, one_context, edges, items
+):
+    """Keep what the bound allows of every user of a block, and add it to the counts.
+
+    Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
+    are left alone otherwise.
+    """
+    longest, largest = np.int64(0), np.int64(1)
+    for user in range(starts.size - 1):
+        length = starts[user + 1] - starts[user]
+        longest = max(longest, length)
+        largest = max(largest, np.sum(weights[starts[user] : starts[user + 1]]) if weights.size else length)
+    slots = 16
+    while slots < 2 * longest:
+        slots *= 2
+    seen = np.full(slots, -1, dtype=np.int32)
+    times_seen = np.empty(slots, dtype=np.int64)
+    heap = np.empty(min(limit, largest), dtype=np.uint64)
+    held = np.empty(heap.size, dtype=np.int32)
+    for user in range(starts.size - 1):
+        begin, end = starts[user], starts[user + 1]
+        if one_context:
+            end = _keep_one_context(cells, weights, begin, end, width, keys[user])
+        total = end - begin
+        if weights.size:
+            total = np.sum(weights[begin:end])
+        if total <= limit and not distinct:
+            for at in range(begin, end):
+                edges[cells[at]] += weights[at] if weights.size else 1
             continue
-        priority = top | (_mix(keys[user] + uint64(cell + 1) * _GOLDEN) >> uint64(bits))
-        if priority > worst[user]:
-            continue
-        known = False
-        for at in range(first[user], first[user] + fill[user]):
-            if heap[at] == priority and held[at] == cell:
-                known = True
-                break
-        if not known:
-            _offer(user, priority, cell, first, heap, held, fill, worst)
-
-
-@njit(cache=True, nogil=True)
-def copy_entries(repeated, numbers, to_repeated, to_numbers):  # type: ignore[no-untyped-def]
-    """Move exact counts to a larger table."""
-    slots = uint64(to_repeated.size - 1)
-    for at in range(repeated.size):
-        if numbers[at] > 0:
-            slot = _mix(repeated[at]) & slots
-            while to_numbers[slot] > 0:
-                slot = (slot + uint64(1)) & slots
-            to_repeated[slot] = repeated[at]
-            to_numbers[slot] = numbers[at]
-
-
-@njit(cache=True, nogil=True)
-def count_held(first, held, fill, counts):  # type: ignore[no-untyped-def]
-    """Add the records that the heaps hold to the counts."""
-    for user in range(fill.size):
-        for at in range(first[user], first[user] + fill[user]):
-            counts[held[at]] += 1
-
-
-@njit(cache=True, nogil=True)
-def count_held_items(first, held, fill, width, counts):  # type: ignore[no-untyped-def]
-    """Count each user once for every item among the cells held."""
-    for user in range(fill.size):
-        mine = np.sort(held[first[user] : first[user] + fill[user]])
-        last = np.int64(-1)
-        for cell in mine:
-            item = cell // width
-            if item != last:
-                counts[item] += 1
-                last = item
+        size = _keep(
+            cells, weights, begin, end, distinct, keys[user], ranks, bits, width, heap, held, seen, times_seen
+        )
+        for at in range(size):
+            edges[held[at]] += 1
+        if distinct:
+            mine = np.sort(held[:size])
+            for at in range(size):
+                if at == 0 or mine[at] // width != mine[at - 1] // width:
+                    items[mine[at] // width] += 1
 
 
 @njit(cache=True, nogil=True, inline="always")

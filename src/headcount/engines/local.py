@@ -1,13 +1,15 @@
-"""The local engine: compiled kernels over streamed batches, equal to the reference draw for draw.
+"""The local engine: compiled kernels over grouped records, equal to the reference draw for draw.
 
-Memory follows users and limits, not events: two passes over the source, one heap of at most ``limit`` records
-for every user who has more than that, and a fixed table of small counters.
+Users are dealt to blocks. While the log is read, each batch is sorted by block and packed; then the blocks are
+taken one by one, in parallel, with every user's whole history at hand. The packed records take 4 or 8 bytes
+each and are held within a fixed amount of memory: what does not fit is read again in a further pass, with other
+blocks. So memory follows the chosen amount, the users and the cells, never the length of the log.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -18,151 +20,181 @@ from headcount.bounding import Bound, BoundedCounts, certify
 from headcount.engines import draws, kernels
 from headcount.engines.engine import Progress, silent
 from headcount.events.encoding import CodedBatch, EncodedLog
+from headcount.events.ids import NumberRange
 from headcount.events.log import EventLog
 
-_NO_TIMES = np.empty(0, dtype=np.int64)
-_LARGEST_BOUNDS = 1 << 27  # bytes for the bounds on repeated cells, whatever the length of the log
+Records = NDArray[np.uint32] | NDArray[np.int64]
+
+_BLOCK_BITS = 8
+_BLOCKS = 1 << _BLOCK_BITS
 _MANY_CELLS = 1 << 24  # above this one thread counts, so that the counts are held once
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Dealt:
+    """A batch sorted by block: where each block starts, the packed records, and their weights if any."""
+
+    starts: NDArray[np.int64]
+    records: Records
+    weights: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return self.records.nbytes + self.weights.nbytes
+
+    def block(self, number: int) -> slice:
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+    def first(self, blocks: int) -> _Dealt:
+        """Return a copy that holds the first blocks alone."""
+        end = int(self.starts[blocks])
+        return _Dealt(self.starts[: blocks + 1].copy(), self.records[:end].copy(), self.weights[:end].copy())
 
 
 @dataclass
 class LocalEngine:
-    """Counts with ``threads`` threads; neither their number nor the size of batches changes the result."""
+    """Counts with ``threads`` threads in ``memory`` bytes of packed records; neither changes the result."""
 
     threads: int = field(default_factory=lambda: max(1, min(8, os.cpu_count() or 1)))
+    memory: int = 1 << 28
     progress: Progress = silent
+    _held: _Held | None = field(default=None, repr=False)
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        """Take a census of the users, then keep and count what the bound allows."""
-        parts = self.threads if log.cells <= _MANY_CELLS else 1
-        with ThreadPoolExecutor(parts) as pool:
-            run = _Run(log, bound, secret, parts, pool, self.progress)
-            items, edges = run.distinct() if log.counting == "users" else run.records()
+        """Keep what the bound allows of each user's records and count it."""
+        held = self._held if self._held is not None and self._held.log is log else _Held(log)
+        self._held = held
+        threads = self.threads if log.cells <= _MANY_CELLS else 1
+        with ThreadPoolExecutor(threads) as pool:
+            items, edges = _Count(held, bound, secret, self, threads, pool).run()
         return certify(bound, log.counting, items, edges)
 
 
-class _Run:
-    """One count of one log: the state that its passes share."""
+class _Held:
+    """A log's records as far as they fit in memory, kept between the stages of one release."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self.encoded = EncodedLog(log)
+        self.cell_bits = max(1, (log.cells - 1).bit_length())
+        self.first_block = 0
+        self.blocks = 0
+        self.batches: list[_Dealt] = []
+
+    @property
+    def users_per_block(self) -> int:
+        return -(-self.encoded.users.size // _BLOCKS)
+
+    @property
+    def packed(self) -> type[np.uint32] | type[np.int64]:
+        """The integer that records are packed into: 4 bytes if the number of users is known to allow it."""
+        known = isinstance(self.encoded.users, NumberRange)
+        return np.uint32 if known and self.users_per_block << self.cell_bits <= 2**32 else np.int64
+
+    def fill(self, first_block: int, engine: LocalEngine, pool: ThreadPoolExecutor) -> None:
+        """Read the log and hold as many blocks, from the given one on, as the memory takes."""
+        if self.batches and self.first_block == first_block:
+            return
+        self.first_block, self.blocks = first_block, self._expected(first_block, engine.memory)
+        self.batches, size = [], 0
+        for dealt in self._dealt(engine, pool):
+            self.batches.append(dealt.first(self.blocks) if dealt.starts.size - 1 > self.blocks else dealt)
+            size += self.batches[-1].size
+            while size > engine.memory and self.blocks > 1:
+                self.blocks = (self.blocks + 1) // 2
+                self.batches = [batch.first(self.blocks) for batch in self.batches]
+                size = sum(batch.size for batch in self.batches)
+
+    def block(self, number: int) -> tuple[Records, NDArray[np.int64]]:
+        """Return all records of one of the held blocks, and their weights."""
+        slices = [(batch, batch.block(number - self.first_block)) for batch in self.batches]
+        records = [batch.records[part] for batch, part in slices]
+        weights = [batch.weights[part] for batch, part in slices if batch.weights.size]
+        empty = np.empty(0, dtype=self.packed)
+        return np.concatenate([empty, *records]), np.concatenate([_NOTHING, *weights])
+
+    def _expected(self, first_block: int, memory: int) -> int:
+        """How many blocks should fit, going by the number of rows where it is known."""
+        left = _BLOCKS - first_block
+        rows = self.log.source.rows
+        if not rows:
+            return left
+        passes = -(-rows * np.dtype(self.packed).itemsize * left // (_BLOCKS * memory))
+        return max(1, -(-left // max(1, passes)))
+
+    def _dealt(self, engine: LocalEngine, pool: ThreadPoolExecutor) -> Iterator[_Dealt]:
+        """Deal every batch in the background while the next one is read."""
+        waiting: Future[_Dealt] | None = None
+        rows = self.log.source.rows
+        for batch in self.encoded.batches():
+            if waiting is not None:
+                yield waiting.result()
+            waiting = pool.submit(self._deal, batch, self.blocks, self.packed)
+            engine.progress("reading events", self.encoded.tally.rows, rows)
+        if waiting is not None:
+            yield waiting.result()
+
+    def _deal(self, batch: CodedBatch, blocks: int, packed: type[np.uint32] | type[np.int64]) -> _Dealt:
+        times = _NOTHING if batch.times is None else batch.times
+        starts = np.empty(blocks + 1, dtype=np.int64)
+        records = np.empty(batch.users.size, dtype=packed)
+        weights = np.empty(times.size, dtype=np.int64)
+        kernels.deal(
+            batch.users, batch.cells, times, _BLOCK_BITS, self.first_block, blocks, self.cell_bits, starts,
+            records, weights,
+        )  # fmt: skip
+        end = int(starts[-1])
+        if end < records.size:
+            records, weights = records[:end].copy(), weights[:end].copy()
+        return _Dealt(starts, records, weights)
+
+
+class _Count:
+    """One count of one log under one bound."""
 
     def __init__(
-        self, log: EventLog, bound: Bound, secret: bytes, parts: int, pool: ThreadPoolExecutor, progress: Progress
+        self, held: _Held, bound: Bound, secret: bytes, engine: LocalEngine, threads: int, pool: ThreadPoolExecutor
     ) -> None:
-        self._log, self._bound, self._parts, self._pool, self._progress = log, bound, parts, pool, progress
-        self._encoded = EncodedLog(log)
-        self._secret = secret
-        self._ranks = bound.ranks if bound.ranks is not None else np.empty(0, dtype=np.int64)
+        self._held, self._bound, self._secret, self._engine = held, bound, secret, engine
+        self._threads, self._pool = threads, pool
+        self._ranks = bound.ranks if bound.ranks is not None else _NOTHING
         self._bits = draws.rank_bits(bound.ranks)
-        self._totals = np.zeros(self._encoded.users.size, dtype=np.int64)
-        self._passes = 0
+        items = len(held.log.catalogue.ids)
+        self._edges = [np.zeros(held.log.cells, dtype=np.int64) for _ in range(threads)]
+        self._items = [np.zeros(items, dtype=np.int64) for _ in range(threads)]
 
-    def records(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count kept records."""
-        self._choose_contexts()
-        bounds = [np.zeros(self._bounds_size(), dtype=np.uint8) for _ in range(self._parts)]
-        self._census(bounds)
-        self._make_heaps(np.where(self._totals > self._bound.limit, self._bound.limit, 0))
-        counts = [np.zeros(self._log.cells, dtype=np.int64) for _ in range(self._parts)]
-        exact = [_ExactCounts() for _ in range(self._parts)]
+    def run(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Go through all blocks, in as many passes as the memory asks for."""
+        first_block = 0
+        while first_block < _BLOCKS:
+            self._held.fill(first_block, self._engine, self._pool)
+            end = first_block + self._held.blocks
+            keys = self._user_keys()
+            list(self._pool.map(lambda part: self._share(part, first_block, end, keys), range(self._threads)))  # noqa: B023
+            first_block = end
+        edges = sum(self._edges[1:], start=self._edges[0]).reshape(-1, self._held.log.width)
+        if self._held.log.counting == "records":
+            return edges.sum(axis=1), edges
+        return sum(self._items[1:], start=self._items[0]), edges
 
-        def select(batch: CodedBatch, times: NDArray[np.int64], part: int) -> None:
-            table, row = exact[part], 0
-            while True:
-                row, table.entries = kernels.select(
-                    batch.users, batch.cells, times, row, part, self._parts, self._totals, bounds[part],
-                    self._bound.limit, self._keys, self._ranks, self._bits, self._log.width, self._first,
-                    self._heap, self._held, self._fill, self._worst, table.names, table.numbers, table.entries,
-                    counts[part],
-                )  # fmt: skip
-                if row == batch.users.size:
-                    return
-                table.grow()
-
-        self._pass(select, "choosing records")
-        edges = sum(counts[1:], start=counts[0])
-        kernels.count_held(self._first, self._held, self._fill, edges)
-        edges = edges.reshape(-1, self._log.width)
-        return edges.sum(axis=1), edges
-
-    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Count users: each once for every kept cell, and once for every item among those."""
-        self._choose_contexts()
-        self._census([np.zeros(1, dtype=np.uint8)] * self._parts)
-        self._make_heaps(np.minimum(self._totals, self._bound.limit))
-
-        def select(batch: CodedBatch, times: NDArray[np.int64], part: int) -> None:
-            cells = np.where(times > 0, batch.cells, np.int32(-1)) if times.size else batch.cells
-            kernels.select_distinct(
-                batch.users, cells, part, self._parts, self._keys, self._ranks, self._bits,
-                self._log.width, self._first, self._heap, self._held, self._fill, self._worst,
+    def _share(self, part: int, first_block: int, end: int, keys: draws.Draws) -> None:
+        """Take every ``threads``-th block."""
+        log = self._held.log
+        for number in range(first_block + part, end, self._threads):
+            records, weights = self._held.block(number)
+            if records.size == 0:
+                continue
+            mine = keys[number::_BLOCKS]
+            starts, cells, grouped = kernels.group(records, weights, self._held.cell_bits, mine.size)
+            kernels.keep_block(
+                starts, cells, grouped, mine, self._bound.limit, self._ranks, self._bits, log.width,
+                log.counting == "users", log.context_of == "user", self._edges[part], self._items[part],
             )  # fmt: skip
-
-        self._pass(select, "choosing records")
-        edges = np.zeros(self._log.cells, dtype=np.int64)
-        items = np.zeros(len(self._log.catalogue.ids), dtype=np.int64)
-        kernels.count_held(self._first, self._held, self._fill, edges)
-        kernels.count_held_items(self._first, self._held, self._fill, self._log.width, items)
-        return items, edges.reshape(-1, self._log.width)
-
-    def _choose_contexts(self) -> None:
-        if self._log.context_of != "user":
-            return
-        tallies = np.zeros((self._encoded.users.size, self._log.width), dtype=np.int64)
-        for batch in self._batches("choosing contexts"):
-            missing = self._encoded.users.size - tallies.shape[0]
-            if missing > 0:
-                tallies = np.pad(tallies, ((0, max(missing, tallies.shape[0])), (0, 0)))
-            times = _NO_TIMES if batch.times is None else batch.times
-            kernels.tally_contexts(batch.users, batch.cells, times, self._log.width, tallies)
-        size = self._encoded.users.size
-        self._encoded.keep_contexts(draws.chosen_contexts(tallies[:size], self._user_keys()))
-
-    def _census(self, bounds: list[NDArray[np.uint8]]) -> None:
-        def census(batch: CodedBatch, times: NDArray[np.int64], part: int) -> None:
-            kernels.census(batch.users, batch.cells, times, part, self._parts, self._totals, bounds[part])
-
-        self._pass(census, "counting people's records")
-        self._totals = self._totals[: self._encoded.users.size]
-        self._keys = self._user_keys()
-
-    def _make_heaps(self, rooms: NDArray[np.int64]) -> None:
-        self._first = np.zeros(rooms.size + 1, dtype=np.int64)
-        np.cumsum(rooms, out=self._first[1:])
-        self._heap = np.empty(int(self._first[-1]), dtype=np.uint64)
-        self._held = np.empty(int(self._first[-1]), dtype=np.int32)
-        self._fill = np.zeros(rooms.size, dtype=np.int32)
-        self._worst = np.full(rooms.size, np.iinfo(np.uint64).max, dtype=np.uint64)
-
-    def _pass(self, work: Callable[[CodedBatch, NDArray[np.int64], int], None], stage: str) -> None:
-        """Give every batch to all threads, reading the next one meanwhile."""
-        waiting: list[Future[None]] = []
-        for batch in self._batches(stage):
-            for future in waiting:
-                future.result()
-            self._make_room()
-            times = _NO_TIMES if batch.times is None else batch.times
-            waiting = [self._pool.submit(work, batch, times, part) for part in range(self._parts)]
-        for future in waiting:
-            future.result()
-
-    def _make_room(self) -> None:
-        missing = self._encoded.users.size - self._totals.size
-        if missing > 0:
-            self._totals = np.concatenate([self._totals, np.zeros(missing + self._totals.size, dtype=np.int64)])
-
-    def _batches(self, stage: str) -> Iterator[CodedBatch]:
-        rows = self._log.source.rows
-        for batch in self._encoded.batches():
-            yield batch
-            self._progress(stage, self._encoded.tally.rows, rows)
-
-    def _bounds_size(self) -> int:
-        """Two counters a row where that is affordable: a power of two for each part."""
-        wanted = 2 * (self._log.source.rows or _LARGEST_BOUNDS)
-        whole = 1 << max(12, min(_LARGEST_BOUNDS.bit_length() - 1, int(wanted).bit_length()))
-        return max(2, 1 << ((whole // self._parts).bit_length() - 1))
+            self._engine.progress("choosing records", number + 1, _BLOCKS)
 
     def _user_keys(self) -> draws.Draws:
-        raw = self._encoded.users.raw
+        raw = self._held.encoded.users.raw
         k0, k1 = np.frombuffer(self._secret, dtype="<u8").astype(np.uint64)
         if isinstance(raw, tuple):
             data, ends = raw
@@ -172,18 +204,3 @@ class _Run:
         keys = np.empty(ends.size, dtype=np.uint64)
         kernels.keys_of_texts(k0, k1, data, ends, keys)
         return keys
-
-
-class _ExactCounts:
-    """How many records each possibly repeated cell has had so far: open addressing over (user, cell)."""
-
-    def __init__(self) -> None:
-        self.names = np.empty(1 << 12, dtype=np.uint64)
-        self.numbers = np.zeros(1 << 12, dtype=np.int64)
-        self.entries = 0
-
-    def grow(self) -> None:
-        names = np.empty(2 * self.names.size, dtype=np.uint64)
-        numbers = np.zeros(names.size, dtype=np.int64)
-        kernels.copy_entries(self.names, self.numbers, names, numbers)
-        self.names, self.numbers = names, numbers

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
 from headcount.events.formats import is_text, plain_type
+from headcount.events.ids import catalogue_codes
 from headcount.events.times import LABELS, Part, TimeFormat, part_of
 
 SEPARATOR = "|"
@@ -64,13 +65,11 @@ class Context:
                 )
             position = part_of(self.time.read(column, self.columns[0]), self.part)
             return np.asarray(pc.fill_null(position, unknown), dtype=np.int32)
-        code = np.zeros(batch.num_rows, dtype=np.int32)
-        known = np.ones(batch.num_rows, dtype=bool)
-        for name, domain in zip(self.columns, self.domains, strict=True):
+        code = positions(batch.column(self.columns[0]), self.domains[0], self.columns[0])
+        for name, domain in zip(self.columns[1:], self.domains[1:], strict=True):
             position = positions(batch.column(name), domain, name)
-            code = code * np.int32(len(domain)) + position
-            known &= position >= 0
-        return np.where(known, code, np.int32(unknown))
+            code = np.where((code < 0) | (position < 0), np.int32(-1), code * np.int32(len(domain)) + position)
+        return np.where(code < 0, np.int32(unknown), code)
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse domains that cannot be cast to their column, before any row is read."""
@@ -84,12 +83,7 @@ def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> NDArray[n
     kind = column.type
     values = cast_domain(domain, kind, name)
     if pa.types.is_integer(kind) and column.null_count == 0:
-        numbers = values.to_numpy()
-        if 0 <= numbers.min() and numbers.max() < 4096:  # a small table is quicker than hashing
-            table = np.full(4097, -1, dtype=np.int32)
-            table[numbers] = np.arange(len(numbers))
-            raw = column.to_numpy()
-            return table[np.where((raw >= 0) & (raw < 4096), raw, 4096)]
+        return catalogue_codes(values.cast(pa.int64()))(column)
     if pa.types.is_dictionary(kind):
         of_value = pc.fill_null(pc.index_in(column.dictionary.cast(pa.string()), values), -1).to_numpy()
         of_value = np.append(of_value, np.int32(-1))  # a missing value is the last entry

@@ -51,7 +51,6 @@ class EncodedLog:
         self._items = catalogue_codes(
             log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item)
         )
-        self._chosen: Codes | None = None
         self.tally = Tally()
 
     def batches(self) -> Iterator[CodedBatch]:
@@ -65,10 +64,6 @@ class EncodedLog:
                 yield self._coded(batch)
         if not log.drop_nulls:
             self._refuse_nulls()
-
-    def keep_contexts(self, chosen: Codes) -> None:
-        """From now on keep only the records in each user's chosen context."""
-        self._chosen = chosen
 
     def _fulfilling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for condition in self.log.conditions:
@@ -92,15 +87,17 @@ class EncodedLog:
         roles = self.log.roles
         users = self.users.codes(batch.column(roles.user))
         cells = self._items(batch.column(roles.item))
-        self.tally.outside_catalogue += int(np.count_nonzero(cells < 0))
         if self.log.context is not None:
             contexts = self.log.context.codes(batch)
-            self.tally.unknown_context += int(np.count_nonzero(contexts == self.log.width - 1))
-            kernels.combine(cells, contexts, self.log.width, cells)
-            if self._chosen is not None:
-                kernels.keep_chosen(users, cells, self.log.width, self._chosen)
-        times = None if roles.times is None else _repetitions(batch.column(roles.times), roles.times)
-        return CodedBatch(users, cells, times)
+            outside, unknown = kernels.combine(cells, contexts, self.log.width, cells)
+            self.tally.unknown_context += unknown
+        else:
+            outside = int(np.count_nonzero(cells < 0))
+        self.tally.outside_catalogue += outside
+        if roles.times is None:
+            return CodedBatch(users, cells, None)
+        times = _repetitions(batch.column(roles.times), roles.times)
+        return CodedBatch(users, np.where(times == 0, np.int32(-1), cells), times)
 
     def _refuse_nulls(self) -> None:
         for name, count in self.tally.nulls.items():

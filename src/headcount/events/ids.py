@@ -174,14 +174,15 @@ def catalogue_codes(catalogue: pa.Array) -> Any:
     if high - low < _WIDEST_RANGE:
         places = np.full(high - low + 1, -1, dtype=np.int32)
         places[numbers - low] = np.arange(numbers.size, dtype=np.int32)
-        return lambda column: through(numbers_of(column), low, places)
+        return lambda column: through(column, low, places)
     hashed = NumberTable()
     hashed.codes(catalogue)
     return lambda column: hashed.codes(column, may_add=False)
 
 
-def through(values: NDArray[Any], low: int, places: Codes) -> Codes:
-    """Look values up in a small table that starts at ``low``."""
+def through(column: pa.Array, low: int, places: Codes) -> Codes:
+    """Look whole numbers up in a table that starts at ``low``."""
+    values = column.to_numpy() if pa.types.is_int8(column.type) else numbers_of(column)
     out = np.empty(values.size, dtype=np.int32)
     kernels.look_up(values, low, places, out)
     return out

@@ -20,18 +20,17 @@ def look_up(values, low, table, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def combine(items, contexts, width, out):  # type: ignore[no-untyped-def]
-    """Write the cell of each item and context, -1 where the item is not in the catalogue."""
+    """Write the cell of each item and context, -1 where the item is not in the catalogue.
+
+    Returns how many items are outside the catalogue, and how many of the others have an unknown context.
+    """
+    outside, unknown = 0, 0
     for row in range(items.size):
-        item = items[row]
-        out[row] = -1 if item < 0 else item * width + contexts[row]
-
-
-@njit(cache=True, nogil=True)
-def keep_chosen(users, cells, width, chosen):  # type: ignore[no-untyped-def]
-    """Drop the records outside their user's chosen context."""
-    for row in range(users.size):
-        if cells[row] >= 0 and cells[row] % width != chosen[users[row]]:
-            cells[row] = -1
+        item, context = items[row], contexts[row]
+        outside += item < 0
+        unknown += (item >= 0) & (context == width - 1)
+        out[row] = -1 if item < 0 else item * width + context
+    return outside, unknown
 
 
 @njit(cache=True, nogil=True, inline="always")

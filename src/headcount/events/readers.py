@@ -26,6 +26,7 @@ from headcount.events.formats import (
     Opened,
     TextOptions,
     format_of,
+    is_text,
     known_format,
     plain_type,
     reading,
@@ -129,7 +130,7 @@ class FileSource:
         for path in self.files:
             folder = _folder_columns(path)
             with reading(path):
-                opened = self._open(path, text_as_codes=[n for n in columns if n not in folder])
+                opened = self._open(path, text_as_codes=[n for n in columns if n not in folder and is_text(wanted[n])])
                 stored = [name for name in columns if name in opened.schema.names]
                 missing = [name for name in columns if name not in stored and name not in folder]
                 if missing:

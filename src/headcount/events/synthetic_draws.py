@@ -92,6 +92,7 @@ def activity(rng: np.random.Generator, users: int, total: int, *, least: int, mo
     if users == 1 or spare == 0:
         return np.full(users, total // users, dtype=np.int64)
     z = rng.standard_normal(users)
+    z = np.minimum(z, np.partition(z, -2)[-2] + 0.25)  # nobody far ahead of all others
     z -= z.max()
     low, high = 0.0, 64.0
     for _ in range(40):

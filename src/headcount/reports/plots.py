@@ -95,7 +95,11 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
         alt.X("count:Q", title=counted)
         .scale(domainMin=lowest, domainMax=end, nice=False)
         .axis(
-            format=_WHOLE, tickCount=alt.ExprRef("width / 130"), domain=False, ticks=False, labelFlush=False
+            format=_WHOLE,
+            tickCount=alt.ExprRef("width / 100"),
+            domain=False,
+            ticks=False,
+            labelFlush=False,
         )
     )
     bars = base.mark_bar(style="count").encode(x=amount)
@@ -109,7 +113,7 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
     )
     bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
     said = f"Bar chart, {bars_said}. {_extreme(table)}"
-    return _layered([bars, spans, *ends, numbers], alt.Step(24), title, said)
+    return _layered([bars, spans, *ends, numbers], 24 * len(rows), title, said)
 
 
 def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[str]) -> alt.LayerChart:
@@ -145,7 +149,7 @@ def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[st
             numbers = base.mark_text(style=style).encode(text=alt.Text("count:Q", format=_WHOLE))
             layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {deepest / 2!r}"))
     said = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
-    return _layered(layers, alt.Step(26), title, said)
+    return _layered(layers, 26 * len(order), title, said)
 
 
 def rank_size(table: pa.Table, *, title: str, counted: str, level: float) -> alt.LayerChart:
@@ -264,7 +268,15 @@ def _around_zero(low: float, high: float, reach: float) -> list[int]:
     return [*(-n for n in _decades(-low, reach)), 0, *_decades(high, reach)]
 
 
-def _layered(layers: list[alt.Chart], height: alt.Step | int, title: str, said: str) -> alt.LayerChart:
-    chart = alt.LayerChart(layer=layers, title=title, description=said, width="container", height=height)
+def _layered(layers: list[alt.Chart], height: int, title: str, said: str) -> alt.LayerChart:
+    chart = alt.LayerChart(
+        layer=layers,
+        title=title,
+        description=said,
+        width="container",
+        height=height,
+        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
     themed: alt.LayerChart = chart.configure(**LIGHT)
     return themed

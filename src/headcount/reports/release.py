@@ -56,7 +56,7 @@ def release_page(release: Release) -> str:
         badge=_badge(release),
         meaning=meaning(release),
         guarantee=release.guarantee.sentence(),
-        top={"rows": ranked, "pairs": pairs, "heading": _top_heading(release)},
+        top={"rows": ranked, "pairs": pairs},
         counted=counted,
         interval=f"low and high enclose it with {level:.0%} probability, each count on its own",
         across=_across(release),
@@ -75,11 +75,10 @@ def counted_words(release: Release) -> str:
 
     Every display of counts carries these words.
     """
-    what = "people" if release.counts == "users" else "records"
+    people = release.counts == "users"
     if release.interval.covers == "true":
-        return f"Count of {what}"
-    bounded = release.bounded or f"a limited number of {what} per person"
-    return f"Count of people, of {bounded}" if what == "people" else f"Count of {bounded}"
+        return "Count of people" if people else "Count of records"
+    return f"Count of people, of {_bound(release)}" if people else f"Count of {_bound(release)}"
 
 
 def meaning(release: Release) -> str:
@@ -94,8 +93,8 @@ def meaning(release: Release) -> str:
     )
     return (
         f"ε = {epsilon} limits what this page can tell about any one person: somebody who thought the odds "
-        f"even that a given person is in the log can be at most {_surest(epsilon)} sure of it after reading these "
-        f"numbers{apart}."
+        f"even that a given person is in the log can be at most {_surest(epsilon)} sure of it after "
+        f"reading these numbers{apart}."
     )
 
 
@@ -103,11 +102,11 @@ def _surest(epsilon: Decimal) -> str:
     """Return e^ε / (1 + e^ε) in percent, rounded up: how sure even odds can become.
 
     >>> _surest(Decimal("1")), _surest(Decimal("0.01")), _surest(Decimal("20"))
-    ('73.2 %', '50.3 %', 'all but 100 %')
+    ('73.2%', '50.3%', 'all but 100%')
     """
     share = 1 / (1 + (-epsilon).exp())
     percent = (share * 100).quantize(Decimal("0.1"), rounding="ROUND_CEILING")
-    return "all but 100 %" if percent >= 100 else f"{percent} %"
+    return "all but 100%" if percent >= 100 else f"{percent}%"
 
 
 def _title(release: Release) -> str:
@@ -119,19 +118,20 @@ def _title(release: Release) -> str:
 
 
 def _lede(release: Release) -> str:
-    people = release.counts == "users"
-    of = "" if release.interval.covers == "true" else counted_words(release).removeprefix("Count ") + ", "
-    kind = "people" if people else "records"
     sizes = []
     if "items" in release.tables:
         sizes.append(_some(release.items.num_rows, "item"))
     if release.contexts:
         sizes.append(_some(len(release.contexts), "context"))
+    kind = "people" if release.counts == "users" else "records"
     over = f" over {' and '.join(sizes)}" if sizes else ""
-    carries = (
-        "carries random noise that hides what any one person did" if release.is_private else "carries noise"
-    )
-    return f"Counts of {kind}{over}. Each count is {of or 'approximate: it '}{'and ' if of else ''}{carries}."
+    bound = "" if release.interval.covers == "true" else f", of {_bound(release)}"
+    hides = " that hides what any one person did" if release.is_private else ""
+    return f"Counts of {kind}{over}{bound}. Each carries random noise{hides}."
+
+
+def _bound(release: Release) -> str:
+    return release.bounded or "a limited number of records per person"
 
 
 def _badge(release: Release) -> dict[str, str]:
@@ -155,28 +155,18 @@ def _warnings(release: Release) -> list[str]:
     return said
 
 
-def _top_heading(release: Release) -> str:
-    return (
-        "The largest counts"
-        if "items" in release.tables
-        else f"The largest counts by item and {_across(release)}"
-    )
-
-
 def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str) -> Figure:
-    table = excerpts.columns(rows, "name", "count", "low", "high")
-    what = "item" if "items" in release.tables else f"item-by-{_across(release)} count"
-    title = (
-        f"The {len(rows)} largest {what}s"
-        if "items" not in release.tables
-        else f"The {len(rows)} most counted items"
-    )
-    if len(rows) == 1:
-        title = "The one item of the catalogue" if "items" in release.tables else "The one count"
+    one = len(rows) == 1
+    if "items" in release.tables:
+        title = "The one item of the catalogue" if one else f"The {len(rows)} most counted items"
+    else:
+        pairs = "pair" if one else f"{len(rows)} pairs"
+        title = f"The {pairs} of item and {_across(release)} with the largest counts"
     note = (
-        f"Bars: {counted[0].lower()}{counted[1:]}. Lines: {release.interval.level:.0%} intervals; "
+        f"Bars: {_lower(counted)}. Lines: {release.interval.level:.0%} intervals; "
         "where two overlap, the true order may be the other way round."
     )
+    table = excerpts.columns(rows, "name", "count", "low", "high")
     return Figure.of("ranking", plots.ranking(table, title=title, counted=counted), note)
 
 
@@ -218,6 +208,10 @@ def _activity(release: Release) -> list[dict[str, Any]]:
 
 def _across(release: Release) -> str:
     return release.context_name or "context"
+
+
+def _lower(words: str) -> str:
+    return words[:1].lower() + words[1:]
 
 
 def _some(number: int, noun: str) -> str:

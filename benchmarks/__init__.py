@@ -1,0 +1,1 @@
+"""Headcount against its floor, its targets and its rivals: one run, one table (``python -m benchmarks``)."""

@@ -1,0 +1,113 @@
+"""Headcount inside a running process, beside its floor; run as ``python -m benchmarks.ours TASK …``.
+
+``pair``   floor and release in turns, so that a change of the machine's load hits both
+``alone``  one release and nothing else, for the peak memory of its process
+``noise``  bulk noise and OpenDP's vector noise in turns
+``import`` how long ``import headcount`` takes in a fresh interpreter
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+COLUMNS = ["user", "item", "weekday"]
+CONTEXTS = list(range(7))
+SCALE = 20  # half of epsilon 1 for each table, sensitivity 10
+
+
+def stream_columns(log: Path, read_dictionary: list[str]) -> int:
+    """The floor: PyArrow streams the columns, nothing is done with them."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(log, pre_buffer=False, read_dictionary=read_dictionary) as reader:
+        return sum(batch.num_rows for batch in reader.iter_batches(columns=COLUMNS))
+
+
+def release(log: Path, catalogue: Path, *, method: str, epsilon: str = "1") -> list[Any]:
+    import headcount as hc
+
+    events = hc.read_events(
+        str(log), user="user", item="item", context="weekday", contexts=CONTEXTS, items=str(catalogue)
+    )
+    released = hc.release(events, epsilon=epsilon, method=method, limit=10)
+    return [released.items, released.edges]
+
+
+def timed(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def pair(given: argparse.Namespace) -> dict[str, Any]:
+    dictionaries = ["user", "item"] if given.read_dictionary else []
+    release(given.warm_up, given.catalogue, method=given.method)
+    stream_columns(given.warm_up, dictionaries)
+    floor: list[float] = []
+    ours: list[float] = []
+    for _ in range(given.repeat):
+        floor.append(timed(lambda: stream_columns(given.log, dictionaries)))
+        ours.append(timed(lambda: release(given.log, given.catalogue, method=given.method)))
+    return {"floor": floor, "ours": ours}
+
+
+def alone(given: argparse.Namespace) -> dict[str, Any]:
+    return {"tables": [[table.num_rows] for table in release(given.log, given.catalogue, method=given.method)]}
+
+
+def noise(given: argparse.Namespace) -> dict[str, Any]:
+    """Samples per second of both; 142,160 cells is what the benchmark's release needs, the long one is bulk."""
+    import numpy as np
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    opendp = dp.m.make_laplace(*space, scale=float(SCALE))
+    bulk = bulk_noise()
+    short = [0] * 142_160
+    long = np.zeros(given.samples, dtype=np.int64)
+    opendp(short)
+    bulk(long[:1000])
+    rates: dict[str, list[float]] = {"opendp": [], "ours": []}
+    for _ in range(given.repeat):
+        rates["opendp"].append(len(short) / timed(lambda: opendp(short)))
+        rates["ours"].append(len(long) / timed(lambda: bulk(long)))
+    return rates
+
+
+def bulk_noise() -> Callable[[Any], Any]:
+    """Our bulk sampler: integers in, the same with discrete Laplace noise of scale ``SCALE`` out."""
+    from headcount.noise import laplace
+
+    return lambda values: laplace.add_bulk(values, SCALE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("task", choices=["pair", "alone", "noise", "import"])
+    parser.add_argument("log", type=Path, nargs="?")
+    parser.add_argument("--catalogue", type=Path)
+    parser.add_argument("--method", default="sra")
+    parser.add_argument("--warm-up", type=Path)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=10_000_000)
+    parser.add_argument("--read-dictionary", action="store_true")
+    given = parser.parse_args()
+    if given.task == "import":
+        before = set(sys.modules)
+        started = time.perf_counter()
+        import headcount  # noqa: F401
+
+        found: dict[str, Any] = {"seconds": time.perf_counter() - started}
+        found["modules"] = len(set(sys.modules) - before)
+    else:
+        found = {"pair": pair, "alone": alone, "noise": noise}[given.task](given)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Releases to report on, and the browser to look with."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headcount.guarantee import Guarantee
+from headcount.noise_law import DiscreteLaplace
+from headcount.releases import Release
+
+LAW = DiscreteLaplace(Fraction(200, 9))
+REACH = float(LAW.half_width(0.95))
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+def make(
+    items: Sequence[object] | None = None,
+    labels: Sequence[str | None] | None = None,
+    sizes: Sequence[float] | None = None,
+    contexts: Sequence[str] | None = None,
+    only: str | None = None,
+    **changes: Any,
+) -> Release:
+    """Build a release; with contexts it has edges, of which ``only="edges"`` leaves nothing else."""
+    items = [f"v{n}" for n in range(30)] if items is None else items
+    sizes = [5000.0 / (n + 1) for n in range(len(items))] if sizes is None else sizes
+    labels = [f"Venue {item}" for item in items] if labels is None else labels
+    names = pa.array(labels, pa.string())
+    tables = {"items": _with_interval({"item": items, "label": names}, list(sizes))}
+    if contexts is not None:
+        across = [*contexts, None]
+        cells = {
+            "item": [item for item in items for _ in across],
+            "context": pa.array(across * len(items), pa.string()),
+        }
+        parts = [count / (n + 2) for count in sizes for n in range(len(across))]
+        tables["edges"] = _with_interval(cells, parts)
+    if only:
+        tables = {only: tables[only]}
+    given: dict[str, Any] = {
+        "method": "hpa",
+        "guarantee": Guarantee(epsilon=Decimal("1"), assumes=("the catalogue of items is public",)),
+        "noise": dict.fromkeys(tables, LAW),
+        "tables": tables,
+        "contexts": None if contexts is None else tuple(contexts),
+        "context_name": None if contexts is None else "weekday",
+        "bounded": "at most 10 records per person",
+        "steps": ("Each person kept at most 10 records.", "Every count got noise."),
+        "catalogue": "sha256:abc",
+        "created": "2031-02-03T04:05:06+00:00",
+    }
+    return Release(**{**given, **changes})
+
+
+def _with_interval(columns: dict[str, Any], counts: list[float]) -> pa.Table:
+    low, high = [count - REACH for count in counts], [count + REACH for count in counts]
+    return pa.table({**columns, "count": counts, "low": low, "high": high})
+
+
+@pytest.fixture
+def release() -> Callable[..., Release]:
+    return make
+
+
+@pytest.fixture(scope="session")
+def browser_tool() -> dict[str, Any]:
+    return runpy.run_path(str(TOOLS / "browser.py"))
+
+
+@pytest.fixture(scope="session")
+def chromium(browser_tool: dict[str, Any]) -> Path:
+    """Return a Chromium; without one the test fails, since a page nobody opened is not known to work."""
+    path = browser_tool["find"]()
+    if path is None:
+        pytest.fail(f"no Chromium was found; run `python tools/browser.py`, or {browser_tool['REMEDY']}")
+    assert isinstance(path, Path)
+    return path

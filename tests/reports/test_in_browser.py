@@ -1,0 +1,132 @@
+"""The written page in a real Chromium, from disk and without network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+from headcount.releases import Release
+from headcount.reports.release import write_release_page
+
+Make = Callable[..., Release]
+DAYS = ["Monday", "Tuesday", "Wednesday"]
+EVIL = (
+    "<img src='http://example.com/x' onerror='window.broken = 1'></script><script>window.broken = 1</script>"
+)
+
+
+@dataclass
+class Visit:
+    """An open page, what it asked of the network, and what it complained about."""
+
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
+    contexts = []
+
+    def go(release: Release, **window: Any) -> Visit:
+        path = write_release_page(release, tmp_path / "report.html")
+        context = browser.new_context(**window)
+        contexts.append(context)
+        seen = Visit(context.new_page())
+
+        def only_files(route: Route) -> None:
+            if route.request.url.startswith("file:"):
+                route.continue_()
+            else:
+                seen.asked.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", only_files)
+        seen.page.on("console", lambda message: seen.complaints.append(f"{message.type}: {message.text}"))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.goto(path.as_uri())
+        seen.page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        return seen
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def test_charts_are_drawn_without_network(release: Make, visit: Callable[..., Visit]) -> None:
+    seen = visit(release(contexts=DAYS))
+    assert seen.page.locator("[data-chart] svg").count() == 3
+    for chart in seen.page.locator("[data-chart] svg").all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] > 100
+    assert seen.asked == []
+    assert seen.complaints == []
+    text = seen.page.locator("main").inner_text()
+    for said in (
+        "PROVEN",
+        "of at most 10 records per person",
+        "Venue v0",
+        "5,000",
+        "unknown",
+        "For the record",
+    ):
+        assert said in text, said
+    ranking = seen.page.locator("[data-chart=chart-ranking] svg").text_content() or ""
+    assert ranking.index("1. Venue v0") < ranking.index("2. Venue v1") < ranking.index("20. Venue v19")
+    heat = seen.page.locator("[data-chart=chart-heat] svg").text_content() or ""
+    assert heat.index("Monday") < heat.index("Wednesday") < heat.index("unknown")
+
+
+def test_names_run_nothing(release: Make, visit: Callable[..., Visit]) -> None:
+    names = [f"{n}{EVIL}" for n in range(15)]
+    seen = visit(release(items=names, labels=names, contexts=[EVIL, "Monday"], context_name="image"))
+    bar = seen.page.locator("[data-chart=chart-heat] svg .mark-rect path").first
+    bar.hover(position={"x": 4, "y": 4})
+    seen.page.wait_for_selector(".vg-tooltip.visible")
+    assert seen.page.evaluate("window.broken") is None
+    assert seen.page.locator("img").count() == 0
+    assert seen.asked == []
+    assert seen.complaints == []
+
+
+def test_the_warning_is_seen_first(release: Make, visit: Callable[..., Visit]) -> None:
+    seen = visit(release(simulated=True), viewport={"width": 1200, "height": 500})
+    banner = seen.page.get_by_role("alert")
+    box = banner.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 500
+    assert "NOT PRIVATE" in banner.inner_text()
+
+
+def test_dark_screens_and_a_change_of_mind(release: Make, visit: Callable[..., Visit]) -> None:
+    seen = visit(release(contexts=DAYS), color_scheme="dark")
+    ground = "getComputedStyle(document.querySelector('[data-chart] svg')).backgroundColor"
+    assert seen.page.evaluate(ground) == "rgb(26, 32, 41)"
+    seen.page.emulate_media(color_scheme="light")
+    seen.page.wait_for_function(f"{ground} === 'rgb(255, 255, 255)'")
+    assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 247)"
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_window_is_too_narrow(release: Make, visit: Callable[..., Visit], width: int) -> None:
+    names = [f"a-rather-long-name-{n}-" + "x" * 300 for n in range(30)]
+    given = release(items=names, labels=names, contexts=DAYS)
+    seen = visit(given, viewport={"width": width, "height": 800})
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.complaints == []

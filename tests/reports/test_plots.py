@@ -1,0 +1,81 @@
+"""The charts: order, names, what they say, and how much they carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import vl_convert
+
+from headcount.reports import plots
+
+
+def counts(values: list[float], reach: float = 10.5, **columns: Any) -> pa.Table:
+    low, high = [value - reach for value in values], [value + reach for value in values]
+    return pa.table({**columns, "count": values, "low": low, "high": high})
+
+
+def data(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of the largest data set of a chart."""
+    found = [*spec.get("datasets", {}).values(), spec.get("data", {}).get("values", [])]
+    found += [layer.get("data", {}).get("values", []) for layer in spec["layer"]]
+    return max(found, key=len)
+
+
+def test_ranking_keeps_the_order_and_numbers_the_names() -> None:
+    table = counts([30.0, 20.0, 10.0], name=["tea", "rye", "tea"])
+    rows = data(plots.spec_of(plots.ranking(table, title="t", counted="c")))
+    assert [row["name"] for row in rows] == ["1. tea", "2. rye", "3. tea"]
+
+
+def test_intervals_are_rounded_outward() -> None:
+    row = data(plots.spec_of(plots.ranking(counts([30.2], name=["tea"]), title="t", counted="c")))[0]
+    assert (row["low"], row["high"]) == (19, 41)
+
+
+def test_the_unknown_context_is_last_and_never_mistaken() -> None:
+    table = counts([3.0, 2.0, 1.0], name=["tea"] * 3, context=[None, "unknown", "Monday"])
+    spec = plots.spec_of(plots.heat_map(table, title="t", counted="c", contexts=["unknown", "Monday"]))
+    assert spec["layer"][0]["encoding"]["x"]["sort"] == ["unknown", "Monday", "(unknown)"]
+    assert {row["context"] for row in data(spec)} == {"unknown", "Monday", "(unknown)"}
+
+
+def test_numbers_leave_a_heat_map_that_has_no_room_for_them() -> None:
+    for columns, layers in ((plots.MOST_NUMBERED, 3), (plots.MOST_NUMBERED + 1, 1)):
+        names = [str(n) for n in range(columns)]
+        table = counts([1.0] * columns, name=["tea"] * columns, context=names)
+        spec = plots.spec_of(plots.heat_map(table, title="t", counted="c", contexts=names))
+        assert len(spec["layer"]) == layers
+
+
+def test_a_long_curve_keeps_few_points_and_both_ends() -> None:
+    values = np.random.default_rng(1).permutation(20_000).astype(float)
+    spec = plots.spec_of(plots.rank_size(counts(list(values)), title="t", counted="c", level=0.95))
+    rows = data(spec)
+    assert len(rows) <= plots.CURVE_POINTS
+    assert (rows[0]["rank"], rows[0]["count"]) == (1, 19_999)
+    assert (rows[-1]["rank"], rows[-1]["count"]) == (20_000, 0)
+
+
+def test_the_noise_level_is_marked() -> None:
+    table = counts([500.0, 20.0, -3.0], reach=60.0)
+    spec = plots.spec_of(plots.rank_size(table, title="t", counted="c", level=0.95))
+    said = [layer["mark"].get("text", "") for layer in spec["layer"]]
+    assert "95% of pure noise falls into this band (±60)" in said
+    assert "1 lie" in spec["description"]
+
+
+@pytest.mark.parametrize("values", [[5.0], [-7.0, -9.0], [0.0, 0.0], [3e9, 1.0]])
+def test_every_chart_compiles(values: list[float]) -> None:
+    names = [f"n{n}" for n in range(len(values))]
+    table = counts(values, name=names, context=["Monday"] * len(values))
+    charts = [
+        plots.ranking(table, title="t", counted="c"),
+        plots.heat_map(table, title="t", counted="c", contexts=["Monday"]),
+        plots.rank_size(table, title="t", counted="c", level=0.95),
+    ]
+    for chart in charts:
+        spec = {**plots.spec_of(chart), "width": 400}
+        assert vl_convert.vegalite_to_svg(spec).startswith("<svg")

@@ -1,0 +1,237 @@
+"""The report of a release: what it says, for every shape of release, and that names cannot break it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headcount.guarantee import Guarantee, Standing
+from headcount.releases import Interval, Release
+from headcount.reports.release import counted_words, meaning, release_page, write_release_page
+
+Make = Callable[..., Release]
+DAYS = ["Monday", "Tuesday"]
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;{{ 7 * 7 }}"
+
+
+class Reader(HTMLParser):
+    """Collect what a browser would see: elements, visible text, and the data of charts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scripts: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self._kind = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag in {"script", "style"}:
+            self._inside, self._kind = tag, dict(attrs).get("type") or ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append((self._kind, data))
+        elif not self._inside:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    @property
+    def charts(self) -> list[dict[str, Any]]:
+        read = [json.loads(data) for kind, data in self.scripts if kind == "application/json"]
+        return [each for each in read if "layer" in each]
+
+
+def read(release: Release) -> Reader:
+    return Reader(release_page(release))
+
+
+def test_the_page_says_what_was_counted_and_promised(release: Make) -> None:
+    page = read(release(contexts=DAYS, ledger={"entry": 17, "head": "9f3c"}))
+    for said in (
+        "Records per item, and per item and weekday",
+        "of at most 10 records per person",
+        "PROVEN",
+        "at most 73.2% sure",
+        "Adding or removing one person",
+        "discrete laplace, scale 22.22 (200/9); 95% of draws lie within ±67",
+        "3 February 2031, 04:05 UTC",
+        "sha256:abc",
+        "entry 17, head 9f3c",
+        "Venue v0",
+        "5,000 4,933 5,067",
+        "Tuesday",
+        "unknown",
+        "The best items of each weekday",
+    ):
+        assert said in page.text, said
+    assert "Not private" not in page.text
+    assert len(page.charts) == 3
+
+
+def test_every_sentence_of_the_story_is_there_in_order(release: Make) -> None:
+    given = release()
+    text = read(given).text
+    places = [text.rindex(sentence) for sentence in given.sentences()]
+    assert places == sorted(places)
+    assert "Not charged to any ledger" in text
+
+
+def test_every_display_says_what_was_bounded(release: Make) -> None:
+    page = read(release(contexts=DAYS))
+    words = "Count of at most 10 records per person"
+    assert page.text.count(words) >= 6  # two tables, the notes of curve, heat map and cards, and the facts
+    assert all(words in json.dumps(chart) for chart in page.charts)
+
+
+def test_true_counts_are_not_called_bounded(release: Make) -> None:
+    given = release(interval=Interval(covers="true"), steps=(), counts="users")
+    assert counted_words(given) == "Count of people"
+    text = read(given).text
+    assert "at most 10 records" not in text
+    assert "People per item" in text
+
+
+def test_a_bound_that_nobody_put_into_words_is_still_said(release: Make) -> None:
+    assert "a limited number of records per person" in read(release(bounded="")).text
+
+
+def test_claimed_is_loudly_not_private(release: Make) -> None:
+    claimed = Guarantee(epsilon=Decimal("1"), standing=Standing.CLAIMED, reason="the sample <b>leaks</b>")
+    html = release_page(release(guarantee=claimed))
+    page = Reader(html)
+    assert 'role="alert"' in html
+    assert "Not private" in page.text
+    assert "CLAIMED" in page.text
+    assert "the sample <b>leaks</b>" in page.text
+    assert "b" not in page.tags
+    assert "PROVEN" not in page.text
+    assert "hides what any one person did" not in page.text
+
+
+def test_simulated_is_loudly_not_private(release: Make) -> None:
+    page = read(release(simulated=True))
+    assert "Not private" in page.text
+    assert "SIMULATED" in page.text
+    assert "PROVEN" not in page.text
+
+
+def test_delta_is_not_forgotten(release: Make) -> None:
+    given = release(guarantee=Guarantee(epsilon=Decimal("0.5"), delta=Decimal("1e-6")))
+    assert "62.3%" in meaning(given)
+    assert "δ = 0.000001" in meaning(given)
+
+
+def test_names_cannot_break_out(release: Make) -> None:
+    given = release(
+        items=[f"{EVIL}{n}" for n in range(15)],
+        labels=[EVIL, None, *[f"{n}{EVIL}" for n in range(13)]],
+        contexts=[EVIL, "Monday"],
+        context_name=EVIL,
+        method=EVIL,
+        bounded=EVIL,
+        steps=(EVIL,),
+        catalogue=EVIL,
+        request={EVIL: EVIL},
+        ledger={"entry": EVIL, "head": EVIL},
+    )
+    page = read(given)
+    assert page.tags.count("script") == 6  # three charts, the themes, Vega and ours
+    assert "img" not in page.tags
+    assert "{{ 7 * 7 }}" in page.text
+    assert len(page.charts) == 3
+
+
+def test_chart_data_holds_no_markup(release: Make) -> None:
+    html = release_page(release(labels=[EVIL] * 30, contexts=DAYS))
+    blocks = html.split('<script type="application/json"')[1:]
+    assert len(blocks) == 4
+    for block in blocks:
+        inside = block.partition(">")[2].partition("</script>")[0]
+        assert "<" not in inside
+        assert ">" not in inside
+
+
+def test_nothing_is_to_be_fetched_and_only_our_scripts_run(release: Make) -> None:
+    html = release_page(release())
+    policy = html.partition('Content-Security-Policy" content="')[2].partition('"')[0]
+    assert policy.startswith("default-src 'none'")
+    assert "'unsafe-inline'" not in policy.partition("script-src")[2]
+    assert policy.count("'sha256-") == 2
+    assert not {"link", "img", "iframe", "object", "base", "form"} & set(Reader(html).tags)
+    assert " src=" not in html.partition("<body>")[2].partition('<script type="module">')[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "charts", "said"),
+    [
+        ({}, 2, "The 20 most counted items"),
+        ({"contexts": DAYS}, 3, "The 15 most counted items, by weekday"),
+        ({"contexts": DAYS, "only": "edges"}, 2, "The 20 pairs of item and weekday with the largest counts"),
+        ({"contexts": DAYS, "context_name": None}, 3, "by context"),
+        ({"items": list(range(30)), "labels": [None] * 30, "contexts": DAYS}, 3, "17"),
+        ({"items": list(range(30)), "contexts": DAYS, "only": "edges"}, 2, "Records per item and weekday"),
+        ({"items": ["tea"], "contexts": DAYS}, 2, "The one item of the catalogue"),
+        ({"items": ["tea"], "contexts": []}, 1, "The one item of the catalogue"),
+        ({"items": ["tea"], "contexts": [], "only": "edges"}, 1, "unknown"),
+        ({"items": []}, 0, "nothing to rank"),
+        ({"items": [], "contexts": DAYS}, 0, "nothing to rank"),
+        ({"items": ["a", " "], "labels": [" ", None]}, 1, "(blank)"),
+        ({"sizes": [-5.0] * 30}, 2, "within the noise"),
+        ({"contexts": [f"{n:02}:00" for n in range(24)]}, 3, "23:00"),
+        ({"contexts": [f"c{n}" for n in range(100)]}, 3, "the 32 largest of 100 contexts"),
+        ({"contexts": ["unknown", "Monday"]}, 3, "(unknown)"),
+        ({"created": "some day"}, 2, "some day"),
+    ],
+)
+def test_every_shape_of_release_has_a_page(
+    release: Make, given: dict[str, Any], charts: int, said: str
+) -> None:
+    page = read(release(**given))
+    assert len(page.charts) == charts
+    assert said in page.text
+
+
+def test_labels_that_items_share_are_told_apart(release: Make) -> None:
+    page = read(release(items=["a", "b"], labels=["Tea", "Tea"]))
+    assert "1. Tea (a)" in json.dumps(page.charts)
+    assert "2. Tea (b)" in json.dumps(page.charts)
+
+
+def test_released_activity_is_shown(release: Make) -> None:
+    bins = {
+        "from": [1.0, 10.0],
+        "to": [9.0, None],
+        "users": [1234.0, 5.0],
+        "low": [1200.0, 0.0],
+        "high": [1300.0, 9.0],
+    }
+    given = release()
+    page = read(release(tables={**given.tables, "activity": pa.table(bins)}))
+    assert "How active people are" in page.text
+    assert "10 or more 5 0 9" in page.text
+
+
+def test_long_labels_and_large_catalogues_stay_small(release: Make, tmp_path: Path) -> None:
+    many = [f"item {n} " + "long " * 400 for n in range(20_000)]
+    given = release(items=many, labels=many, contexts=DAYS)
+    path = write_release_page(given, tmp_path / "report.html")
+    assert path.stat().st_size < 1_500_000
+    assert "item 19999" not in path.read_text(encoding="utf-8")
