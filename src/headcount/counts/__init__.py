@@ -1,0 +1,1 @@
+"""Methods that release item counts and item-by-context counts."""

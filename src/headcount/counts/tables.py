@@ -1,0 +1,105 @@
+"""From bounded counts to released tables: noise, consistency, intervals. Shared by all count methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.answers.consistency import Weights, reconcile
+from headcount.answers.intervals import Term, consistent_half_widths, half_width
+from headcount.bounding import BoundedCounts
+from headcount.budget import Grant
+from headcount.events.log import EventLog
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import DiscreteLaplace
+from headcount.releases import Interval
+
+Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Released:
+    """The tables of a release with the laws of their noise, and the sentences that say how they were made."""
+
+    tables: Mapping[str, pa.Table]
+    laws: Mapping[str, DiscreteLaplace]
+    steps: tuple[str, ...]
+
+
+def released_tables(
+    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource, interval: Interval
+) -> Released:
+    """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
+    noisy = {name: add(getattr(counts, name), grants[name], noise) for name in ("items", "edges") if name in grants}
+    values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
+    laws = {name: each.law for name, each in noisy.items()}
+    widths = {name: half_width([Term(1.0, law)], interval.level) for name, law in laws.items()}
+    steps = [_noise_step(name, laws[name], grants[name]) for name in noisy]
+    if len(noisy) == 2 and log.counting == "records":
+        weights = Weights.of(
+            items_variance=laws["items"].variance, edges_variance=laws["edges"].variance, contexts=log.width
+        )
+        values["items"], values["edges"] = reconcile(values["items"], values["edges"], weights)
+        widths["items"], widths["edges"] = consistent_half_widths(
+            laws["items"], laws["edges"], weights, interval.level
+        )
+        steps.append(
+            "Both noisy tables were reconciled by weighted least squares, so that the edges of an item sum to "
+            "its count; this uses released numbers alone and costs nothing."
+        )
+    tables = {}
+    if "items" in values:
+        tables["items"] = items_table(log, values["items"], widths["items"])
+    if "edges" in values:
+        tables["edges"] = edges_table(log, values["edges"], widths["edges"])
+    return Released(tables, laws, tuple(steps))
+
+
+def items_table(log: EventLog, counts: Counts, width: float) -> pa.Table:
+    """Make the table of item counts, the whole catalogue in its order."""
+    return pa.table(
+        {
+            "item": _ids(log),
+            "label": pa.array(log.catalogue.labels, pa.string()),
+            "count": counts,
+            "low": counts - width,
+            "high": counts + width,
+        }
+    )
+
+
+def edges_table(log: EventLog, counts: Counts, width: float) -> pa.Table:
+    """Make the table of item-by-context counts; the unknown context is null."""
+    labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
+    rows = len(log.catalogue.ids)
+    flat = counts.ravel()
+    places = np.repeat(np.arange(rows), len(labels))
+    contexts = pa.DictionaryArray.from_arrays(
+        pa.array(np.tile(np.arange(len(labels), dtype=np.int32), rows)), pa.array(labels, pa.string())
+    )
+    return pa.table(
+        {
+            "item": _ids(log).take(pa.array(places)),
+            "context": contexts.cast(pa.string()),
+            "count": flat,
+            "low": flat - width,
+            "high": flat + width,
+        }
+    )
+
+
+def _ids(log: EventLog) -> pa.Array:
+    kind = log.source.schema.field(log.roles.item).type
+    return log.catalogue.as_type(kind, log.roles.item)
+
+
+def _noise_step(name: str, law: DiscreteLaplace, grant: Grant) -> str:
+    what = "item count" if name == "items" else "item-by-context count"
+    return (
+        f"Every {what}, zeros included, got discrete Laplace noise of scale {float(law.scale):.4g} "
+        f"(standard deviation {law.variance**0.5:.4g}), paid with ε = {grant.epsilon.normalize():f}."
+    )

@@ -1,0 +1,95 @@
+"""What every method is: a frozen description that can say its promise without data, and then keep it.
+
+A method is a dataclass whose fields are its parameters. It receives one grant and must spend exactly that.
+Stages share the grant by weights that are public: the paper's, or the caller's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
+from typing import ClassVar, Literal, Protocol
+
+from headcount.budget import Amount, Grant, amount
+from headcount.engines.engine import Engine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee, Standing
+from headcount.noise import NoiseSource
+from headcount.releases import Release
+
+What = Literal["items", "edges", "both"]
+
+
+class Method(Protocol):
+    """The protocol that every family implements."""
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    standing: ClassVar[Standing]
+    reason: ClassVar[str | None]
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Say what is promised, without looking at data."""
+
+    def release(
+        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
+    ) -> Release:
+        """Spend the grant on a release of the log."""
+
+    def check(self, log: EventLog) -> None:
+        """Refuse what cannot be done with this log, before any event is read."""
+
+
+def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:
+    """Return which tables are released: by default both if there is a context, else items."""
+    if what is None:
+        what = "items" if log.context is None else "both"
+    if what != "items" and log.context is None:
+        raise UsageError(f"{what} needs a context", remedy="name one with --context, or release items")
+    return ("items", "edges") if what == "both" else (what,)
+
+
+def shares_of(
+    stages: Sequence[str], defaults: Mapping[str, str], given: Mapping[str, Amount] | None
+) -> dict[str, Decimal]:
+    """Return each stage's share of the grant.
+
+    The caller's shares are taken as they are and must sum to 1; the method's own are renormalised over the
+    stages that run. A single stage gets everything.
+
+    >>> shares_of(["items", "edges"], {"items": "0.45", "edges": "0.45", "scores": "0.1"}, None)
+    {'items': Decimal('0.5'), 'edges': Decimal('0.5')}
+    >>> shares_of(["items", "edges"], {}, {"items": "0.7", "edges": 0.2})
+    Traceback (most recent call last):
+    headcount.errors.UsageError: shares must sum to 1, not '0.9'; for example --shares items=0.5,edges=0.5
+    """
+    example = "for example --shares " + ",".join(f"{s}={Decimal(1) / len(stages):.3g}" for s in stages)
+    if given is None:
+        weights = {stage: Decimal(defaults[stage]) for stage in stages}
+        with localcontext() as context:
+            context.prec = 15
+            total = sum(weights.values())
+            shares = {stage: weights[stage] / total for stage in stages[:-1]}
+        shares[stages[-1]] = 1 - sum(shares.values())
+        return shares
+    unknown = [stage for stage in given if stage not in stages]
+    missing = [stage for stage in stages if stage not in given]
+    if unknown or missing:
+        raise UsageError(
+            f"shares must name the stages that run: {', '.join(stages)}", given=",".join(given), remedy=example
+        )
+    shares = {stage: amount(given[stage], f"the share of {stage}") for stage in stages}
+    if sum(shares.values()) != 1:
+        raise UsageError("shares must sum to 1", given=str(sum(shares.values())), remedy=example)
+    return shares
+
+
+def section(method: type[Method], title: str) -> str:
+    """Return a section of the docstring of the file a method lives in, as one paragraph."""
+    module = inspect.getmodule(method)
+    text = inspect.cleandoc((module.__doc__ if module else None) or "")
+    found = re.search(rf"^{re.escape(title)}\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
