@@ -85,8 +85,8 @@ def _derive(kind: str, source: Path, target: Path) -> None:
 
 
 def _dictionaries(kind: str) -> list[str]:
-    """Dictionary pages where they pay; a scattered 64-bit user id is stored plain, as a writer would."""
-    return ["item", "weekday"] if kind == "sparse" else ["user", "item", "weekday"]
+    """As in the dense log: numbers of users are stored plain, all else as dictionaries."""
+    return ["user", "item", "weekday"] if kind == "text" else ["item", "weekday"]
 
 
 def _converted(kind: str, name: str, column: Any) -> Any:

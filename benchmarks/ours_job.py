@@ -9,7 +9,7 @@ from benchmarks.rivals.job import main
 
 
 def release(log: Path, _keys: Path, epsilon: float) -> list[Any]:
-    return headcount_release(log, catalogue_path("dense"), method="sra", epsilon=f"{epsilon:g}")
+    return headcount_release(log, catalogue_path("dense"), method="sra", epsilon=f"{epsilon:.10g}")
 
 
 def summary(tables: list[Any]) -> list[tuple[int, float]]:

@@ -1,8 +1,8 @@
 """The job every contestant does, and how its time is taken; nothing but the standard library.
 
-A contestant is a module with a function ``release(log, keys, epsilon)``: read the Parquet file ``log``, keep at
-most ``LIMIT`` random records of each user, count per item and per (item, weekday) over the public keys, add
-noise with half of epsilon for each table, and hand back both tables in memory. ``summary`` then says how many
+A contestant is a module with a function ``release(log, keys, epsilon)``: read the Parquet file ``log``, keep
+at most ``LIMIT`` random records of each user, count per item and per (item, weekday) over the public keys,
+add noise with half of epsilon for each table, and hand back both tables in memory. ``summary`` then says how many
 rows each has and what they sum to; it is not timed, and shows that the right thing was computed: with a huge
 epsilon both sums are Σ min(records of the user, LIMIT).
 
@@ -35,7 +35,9 @@ def main(release: Release, summary: Summary) -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--warm-up", type=Path)
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--patience", type=float, default=120.0, help="no further repeat after so many seconds")
+    parser.add_argument(
+        "--patience", type=float, default=120.0, help="no further repeat after so many seconds"
+    )
     given = parser.parse_args()
     if given.warm_up is not None:
         release(given.warm_up, given.keys, given.epsilon)

@@ -1,7 +1,7 @@
 """OpenDP through its lower-level constructors: the fastest use of it we found.
 
 The Context API searches for the noise scale by building the measurement again and again, which takes longer
-than the release itself. Whoever knows the scale (2 * LIMIT / epsilon) can build it once; ``check`` confirms it.
+than the release itself. Whoever knows the scale (2 * LIMIT / epsilon) builds it once; ``check`` confirms it.
 """
 
 from pathlib import Path
@@ -26,7 +26,11 @@ def release(log: Path, keys: Path, epsilon: float) -> list[Any]:
         counted = bounded.group_by(columns).agg(dp.len(signed=True))
         plan = pl.scan_parquet(keys / file).join(counted, how="left", on=columns, nulls_equal=True)
         measurement = dp.m.make_private_lazyframe(
-            domain, dp.symmetric_id_distance(user), dp.max_divergence(), plan, global_scale=2 * LIMIT / epsilon
+            domain,
+            dp.symmetric_id_distance(user),
+            dp.max_divergence(),
+            plan,
+            global_scale=2 * LIMIT / epsilon,
         )
         if not measurement.check(1, epsilon / 2):
             raise SystemExit("the noise scale does not give half of epsilon")

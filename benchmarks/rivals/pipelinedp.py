@@ -1,4 +1,4 @@
-"""PipelineDP on its local backend; ``max_contributions`` bounds a user's records (partitions × 1 would dedupe)."""
+"""PipelineDP on its local backend; ``max_contributions`` bounds records (partitions × 1 would dedupe)."""
 
 from operator import itemgetter
 from pathlib import Path

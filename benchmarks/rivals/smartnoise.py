@@ -1,7 +1,7 @@
 """SmartNoise SQL on pandas.
 
-It returns only keys it saw, so it draws less noise than the others: an advantage we leave it. ``weekday`` is a
-word of its SQL (so is ``day``), so the column is called ``wd`` here.
+It returns only keys it saw, so it draws less noise than the others: an advantage we leave it. ``weekday``
+is a word of its SQL (so is ``day``), so the column is called ``wd`` here.
 """
 
 from pathlib import Path

@@ -14,8 +14,8 @@ from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, main
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-from pyspark.sql import SparkSession  # type: ignore[import-not-found]  # noqa: E402
-from tmlt.analytics import (  # type: ignore[import-not-found]  # noqa: E402
+from pyspark.sql import SparkSession  # type: ignore[import-not-found]
+from tmlt.analytics import (  # type: ignore[import-not-found]
     AddRowsWithID,
     KeySet,
     MaxRowsPerID,

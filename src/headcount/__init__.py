@@ -1,3 +1,75 @@
-"""Headcount: publish what the crowd does, never what one person did."""
+"""Headcount: publish what the crowd does, never what one person did.
+
+Item counts, item-by-context counts, rankings and recommendations from event logs, under user-level differential
+privacy.
+
+>>> import headcount as hc
+>>> visits = [("ann", "tea"), ("ann", "rye"), ("bob", "tea")]
+>>> log = hc.EventLog.of(visits, items=["rye", "tea"])
+>>> release = hc.release(log, epsilon="1", method="sra", limit=2)
+>>> release.guarantee.short()
+'ε = 1, proven, per person'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headcount.api import release
+    from headcount.budget import Grant
+    from headcount.errors import HeadcountError
+    from headcount.events.catalogue import Catalogue
+    from headcount.events.contexts import hour, month, weekday
+    from headcount.events.log import EventLog, read_events
+    from headcount.guarantee import Guarantee, Standing
+    from headcount.releases import Release, load
+
+_HOMES = {
+    "Catalogue": "events.catalogue",
+    "EventLog": "events.log",
+    "Grant": "budget",
+    "Guarantee": "guarantee",
+    "HeadcountError": "errors",
+    "Release": "releases",
+    "Standing": "guarantee",
+    "hour": "events.contexts",
+    "load": "releases",
+    "month": "events.contexts",
+    "read_events": "events.log",
+    "release": "api",
+    "weekday": "events.contexts",
+}
+
+__all__ = [
+    "Catalogue",
+    "EventLog",
+    "Grant",
+    "Guarantee",
+    "HeadcountError",
+    "Release",
+    "Standing",
+    "__version__",
+    "hour",
+    "load",
+    "month",
+    "read_events",
+    "release",
+    "weekday",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used, so that ``import headcount`` stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'headcount' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"headcount.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

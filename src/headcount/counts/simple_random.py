@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from headcount.bounding import Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.sampling import ASSUMES, SampledCounts
+from headcount.counts.tables import assumptions, at_most, noised_tables, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
@@ -54,7 +54,31 @@ class SimpleRandom:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    limit_name: ClassVar[str] = "limit"
+    story: ClassVar[str] = "Of each person's history {at_most} was kept, drawn at random."
 
     limit: int
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Pure ε for adding or removing a user."""
+        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.limit, self.limit_name))
+
+    def check(self, log: EventLog) -> None:
+        """Refuse shares and tables that do not fit the log."""
+        shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)
+
+    def release(
+        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
+    ) -> Release:
+        """Sample each user's records once, and release items and edges of that one sample."""
+        guarantee = self.guarantee(grant)
+        grants = grant.split(shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares))
+        counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
+        noised = noised_tables(log, counts, grants, noise)
+        steps = [self.story.format(at_most=at_most(self.limit, log.counting))]
+        return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)

@@ -11,33 +11,79 @@ from numpy.typing import NDArray
 
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
-from headcount.bounding import BoundedCounts
+from headcount.bounding import BoundedCounts, Counting
 from headcount.budget import Grant
 from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee
+from headcount.method import Method
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import DiscreteLaplace
-from headcount.releases import Interval
+from headcount.releases import Interval, Release
 
 Counts = NDArray[np.float64]
 
+INTERVAL = Interval(level=0.95, covers="bounded")
+
+
+PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
+ONE_ID = "every person has one user id"
+
+
+def assumptions(limit: int, what: str = "limit") -> tuple[str, ...]:
+    """Return what a count method with a declared limit takes for granted."""
+    return (PUBLIC_CATALOGUE, f"the {what} of {limit} was chosen without looking at the log", ONE_ID)
+
+
+def at_most(limit: int, counting: Counting) -> str:
+    """Say what one person may add: every display of a bounded count shows it."""
+    unit = "record" if counting == "records" else "item and context pair"
+    return f"at most {limit:,} {unit}{'' if limit == 1 else 's'} per person"
+
 
 @dataclass(frozen=True)
-class Released:
-    """The tables of a release with the laws of their noise, and the sentences that say how they were made."""
+class Noised:
+    """Released tables, the laws of their noise, and sentences that say how they were made."""
 
     tables: Mapping[str, pa.Table]
     laws: Mapping[str, DiscreteLaplace]
     steps: tuple[str, ...]
 
 
-def released_tables(
-    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource, interval: Interval
-) -> Released:
+def release_of(
+    method: Method,
+    log: EventLog,
+    guarantee: Guarantee,
+    noised: Noised,
+    *,
+    limit: int,
+    noise: NoiseSource,
+    steps: Sequence[str],
+) -> Release:
+    """Put a count release together."""
+    return Release(
+        method=method.name,
+        guarantee=guarantee,
+        noise=noised.laws,
+        tables=noised.tables,
+        contexts=log.context.labels if log.context and "edges" in noised.tables else None,
+        context_name=log.context.name if log.context and "edges" in noised.tables else None,
+        interval=INTERVAL,
+        counts=log.counting,
+        bounded=at_most(limit, log.counting),
+        steps=(*steps, *noised.steps),
+        catalogue=log.catalogue.digest,
+        simulated=not noise.is_private,
+    )
+
+
+def noised_tables(
+    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
+) -> Noised:
     """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
     noisy = {name: add(getattr(counts, name), grants[name], noise) for name in ("items", "edges") if name in grants}
     values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
     laws = {name: each.law for name, each in noisy.items()}
-    widths = {name: half_width([Term(1.0, law)], interval.level) for name, law in laws.items()}
+    widths = {name: half_width([Term(1.0, law)], INTERVAL.level) for name, law in laws.items()}
     steps = [_noise_step(name, laws[name], grants[name]) for name in noisy]
     if len(noisy) == 2 and log.counting == "records":
         weights = Weights.of(
@@ -45,7 +91,7 @@ def released_tables(
         )
         values["items"], values["edges"] = reconcile(values["items"], values["edges"], weights)
         widths["items"], widths["edges"] = consistent_half_widths(
-            laws["items"], laws["edges"], weights, interval.level
+            laws["items"], laws["edges"], weights, INTERVAL.level
         )
         steps.append(
             "Both noisy tables were reconciled by weighted least squares, so that the edges of an item sum to "
@@ -56,7 +102,7 @@ def released_tables(
         tables["items"] = items_table(log, values["items"], widths["items"])
     if "edges" in values:
         tables["edges"] = edges_table(log, values["edges"], widths["edges"])
-    return Released(tables, laws, tuple(steps))
+    return Noised(tables, laws, tuple(steps))
 
 
 def items_table(log: EventLog, counts: Counts, width: float) -> pa.Table:

@@ -1,0 +1,249 @@
+"""The rows of "What to reach" that this stage can measure: each says what, measured, target and verdict."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from benchmarks.bench import Bench, fresh_folder, headcount_command
+from benchmarks.measure import CouldNotRunError, median, run
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table and the numbers behind it."""
+
+    what: str
+    measured: str
+    target: str
+    verdict: str
+    raw: str = ""
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def judge(
+    what: str,
+    value: float,
+    most: float | None = None,
+    least: float | None = None,
+    *,
+    unit: str,
+    raw: str,
+    numbers: dict[str, Any] | None = None,
+    note: str = "",
+) -> Row:
+    target = f"≤ {most:g} {unit}" if most is not None else f"≥ {least:g} {unit}"
+    good = value <= most if most is not None else value >= (least or 0)
+    return Row(what, f"{value:.3g} {unit}", target + note, "met" if good else "MISSED", raw, numbers or {})
+
+
+def seconds(values: list[float]) -> str:
+    return f"median {median(values):.3f} s of {len(values)} ({', '.join(f'{one:.3f}' for one in values)})"
+
+
+def against_floor(bench: Bench, kind: str, size: str, method: str, *, most: float, label: str) -> Row:
+    found = bench.pair(kind, size, method)
+    ours, floor = median(found["ours"]), median(found["floor"])
+    raw = f"ours {seconds(found['ours'])}; floor {seconds(found['floor'])}"
+    return judge(f"{label}, {size}, warm", ours / floor, most, unit="× floor", raw=raw, numbers=found)
+
+
+def peak(bench: Bench, kind: str, size: str, method: str, label: str) -> Row:
+    found = bench.alone(kind, size, method)
+    return judge(
+        f"{label}, {size}, peak memory",
+        found["peak"] / GIB,
+        0.6,
+        unit="GiB",
+        raw=f"ru_maxrss {found['peak']:,} bytes of a process with one release",
+        numbers=found,
+    )
+
+
+def sra(bench: Bench) -> list[Row]:
+    return [against_floor(bench, "dense", bench.largest, "sra", most=3.5, label="SRA")]
+
+
+def sra_memory(bench: Bench) -> list[Row]:
+    return [peak(bench, "dense", bench.largest, "sra", "SRA")]
+
+
+def sra_cold(bench: Bench) -> list[Row]:
+    floor = median(bench.pair("dense", bench.largest, "sra")["floor"])
+    found = bench.cold(bench.largest, "sra")
+    most = 3.5 * floor + 1.5
+    return [
+        judge(
+            f"SRA, {bench.largest}, cold (CLI process)",
+            median(found["seconds"]),
+            round(most, 3),
+            unit="s",
+            note=" (3.5 × floor + 1.5 s)",
+            numbers=found,
+            raw=f"{seconds(found['seconds'])}; floor {floor:.3f} s; peak {found['peak'] / GIB:.2f} GiB",
+        )
+    ]
+
+
+def hpa(bench: Bench) -> list[Row]:
+    return [against_floor(bench, "dense", bench.largest, "hpa", most=8, label="HPA")]
+
+
+def hpa_memory(bench: Bench) -> list[Row]:
+    return [peak(bench, "dense", bench.largest, "hpa", "HPA")]
+
+
+def sparse(bench: Bench) -> list[Row]:
+    return [against_floor(bench, "sparse", bench.largest, "sra", most=10, label="SRA, sparse 64-bit ids")]
+
+
+def text(bench: Bench) -> list[Row]:
+    row = against_floor(bench, "text", bench.contest_size, "sra", most=2.5, label="SRA, string ids")
+    return [
+        Row(
+            row.what,
+            row.measured.replace("floor", "read_dictionary"),
+            "≤ 2.5 × read_dictionary",
+            row.verdict,
+            row.raw,
+            row.numbers,
+        )
+    ]
+
+
+def contest(bench: Bench) -> list[Row]:
+    """Every rival gets a line; the target counts against the fastest that ran, warm and cold apart."""
+    size = bench.contest_size
+    rows: list[Row] = []
+    ran: dict[str, dict[str, Any]] = {}
+    for rival in bench.rivals:
+        try:
+            ran[rival.name] = bench.rival(rival, size)
+        except CouldNotRunError as reason:
+            rows.append(Row(f"{rival.name}, {size}", f"could not run: {reason}", "–", "–"))
+    rows[:0] = [_rival_row(name, size, found) for name, found in ran.items()]
+    try:
+        return [*_against_fastest(bench, size, ran), *rows]
+    except CouldNotRunError as reason:
+        missing = Row(f"{size} against the fastest rival", f"could not run: {reason}", "–", "not measured")
+        return [missing, *rows]
+
+
+def _rival_row(name: str, size: str, found: dict[str, Any]) -> Row:
+    raw = f"warm {seconds(found['warm runs'])}; rows {found['rows']}"
+    measured = f"warm {found['warm']:.2f} s, cold {found['cold']:.2f} s, {found['peak'] / GIB:.2f} GiB"
+    return Row(f"{name}, {size}", measured, "–", "–", raw, found)
+
+
+def _against_fastest(bench: Bench, size: str, ran: dict[str, dict[str, Any]]) -> list[Row]:
+    if not ran:
+        raise CouldNotRunError("no rival ran")
+    warm = bench.contestant(size)["seconds"]
+    cold = bench.cold(size, "sra")
+    peak_of_ours = cold["peak"]
+    fastest = min(ran, key=lambda name: ran[name]["warm"])
+    quickest = min(ran, key=lambda name: ran[name]["cold"])
+    theirs = ran[fastest]["peak"]
+    return [
+        judge(
+            f"{size} against {fastest}, warm",
+            ran[fastest]["warm"] / median(warm),
+            least=30,
+            unit="× faster",
+            raw=f"ours {seconds(warm)}; theirs {seconds(ran[fastest]['warm runs'])}",
+            numbers={"seconds": warm},
+        ),
+        judge(
+            f"{size} against {quickest}, cold",
+            ran[quickest]["cold"] / median(cold["seconds"]),
+            least=6,
+            unit="× faster",
+            raw=f"ours {seconds(cold['seconds'])}; theirs {ran[quickest]['cold']:.2f} s",
+            numbers=cold,
+        ),
+        judge(
+            f"{size} against {fastest}, memory",
+            peak_of_ours / theirs,
+            0.5,
+            unit="× its peak",
+            raw=f"ours {peak_of_ours / GIB:.2f} GiB, theirs {theirs / GIB:.2f} GiB, cold processes both",
+        ),
+    ]
+
+
+def noise(bench: Bench) -> list[Row]:
+    found = bench.noise()
+    ours, theirs = median(found["ours"]), median(found["opendp"])
+    return [
+        judge(
+            "bulk noise against OpenDP's vector",
+            ours / theirs,
+            least=30,
+            unit="× its rate",
+            numbers=found,
+            raw=f"ours {ours / 1e6:.2f} M/s, OpenDP {theirs / 1e3:.0f} k/s (medians of {len(found['ours'])})",
+        )
+    ]
+
+
+def start_up(bench: Bench) -> list[Row]:
+    env = bench.environment()
+    importing = [sys.executable, "-m", "benchmarks.ours", "import"]
+    run(importing, env=env)
+    imports = [run(importing, env=env).answer["seconds"] for _ in range(5)]
+    helping = [*headcount_command(), "--help"]
+    run(helping, env=env)
+    helps = [run(helping, env=env).seconds for _ in range(5)]
+    return [
+        judge("import headcount", median(imports), 0.3, unit="s", raw=seconds(imports)),
+        judge("headcount --help", median(helps), 0.5, unit="s", raw=seconds(helps) + ", whole processes"),
+    ]
+
+
+def first_release(bench: Bench) -> list[Row]:
+    """Kernels compile in an empty HEADCOUNT_CACHE, then are found there."""
+    bench.need("dense", "1m")
+    folder = fresh_folder()
+    first = bench.command_line("1m", "sra", folder).seconds
+    later = [bench.command_line("1m", "sra", folder).seconds for _ in range(3)]
+    return [
+        judge("first release after installation, 1m", first, 12, unit="s", raw="empty HEADCOUNT_CACHE"),
+        judge("later cold releases, 1m", median(later), 2, unit="s", raw=seconds(later)),
+    ]
+
+
+def growth(bench: Bench) -> list[Row]:
+    if len(bench.sizes) < 2:
+        raise CouldNotRunError("needs two sizes")
+    small, large = bench.sizes[-2:]
+    ours = {size: bench.pair("dense", size, "sra")["ours"] for size in (small, large)}
+    return [
+        judge(
+            f"growth {small} → {large}, warm",
+            median(ours[large]) / median(ours[small]),
+            12,
+            unit="×",
+            raw="; ".join(f"{size}: {seconds(times)}" for size, times in ours.items()),
+        )
+    ]
+
+
+ROWS: dict[str, Callable[[Bench], list[Row]]] = {
+    "sra": sra,
+    "sra-memory": sra_memory,
+    "sra-cold": sra_cold,
+    "hpa": hpa,
+    "hpa-memory": hpa_memory,
+    "sparse": sparse,
+    "text": text,
+    "rivals": contest,
+    "noise": noise,
+    "start-up": start_up,
+    "first-release": first_release,
+    "growth": growth,
+}

@@ -1,0 +1,130 @@
+"""LPA and HPA exactly as their papers run them: parameters read from the private data, claims not established.
+
+They exist so that published results can be reproduced and refuted. They run only where the caller says research,
+and everything they write says that the claim is not established.
+
+Why it is not private
+    LPA's noise scale is M/ε with M the largest number of records any user has: the scale itself tells whether the
+    most active user is there, and no finite ε holds. HPA samples d = the fewest records any user has: the outcome
+    changes abruptly when the least active user joins or leaves (an exact loss of 14.6 where 1 is claimed).
+
+Departures from the papers
+    Discrete instead of continuous Laplace noise, and items and edges are reconciled, as in ``lpa`` and ``hpa``.
+
+Reference
+    L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015, sections 4 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import check_limit
+from headcount.budget import Amount, Grant
+from headcount.counts.hand_picked import PUBLISHED_SHARES, HandPicked
+from headcount.counts.laplace import LaplacePerturbation
+from headcount.engines.engine import Engine
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee, Standing
+from headcount.method import What, shares_of, tables_of
+from headcount.noise import NoiseSource
+from headcount.releases import Release
+
+_LPA_REASON = "the noise scale is the largest number of records of any user, read from the data, and so reveals it"
+_HPA_REASON = "d is the fewest records of any user, read from the data; the exact loss is 14.6 where 1 is claimed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplacePerturbationPublished:
+    """LPA with M read from the data.
+
+    >>> LaplacePerturbationPublished().guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "lpa-published"
+    family: ClassVar[str] = "counts"
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _LPA_REASON
+
+    what: What | None = None
+    shares: Mapping[str, Amount] | None = None
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """What the papers claim."""
+        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse shares and tables that do not fit the log."""
+        shares_of(tables_of(self.what, log), {"items": "0.5", "edges": "0.5"}, self.shares)
+
+    def release(
+        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
+    ) -> Release:
+        """Read M from the data, then run LPA with it."""
+        guarantee = self.guarantee(grant)
+        most = int(records_per_user(log).max(initial=1))
+        method = LaplacePerturbation(limit=most, what=self.what, shares=self.shares)
+        return replace(method.release(log, grant, noise, engine), method=self.name, guarantee=guarantee)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandPickedPublished:
+    """HPA with d read from the data and the published split of the budget.
+
+    >>> HandPickedPublished(limit=10).guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "hpa-published"
+    family: ClassVar[str] = "counts"
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _HPA_REASON
+
+    limit: int
+    what: What | None = None
+    shares: Mapping[str, Amount] | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """What the paper claims."""
+        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse shares and tables that do not fit the log."""
+        shares_of(self._stages(log), PUBLISHED_SHARES, self.shares)
+
+    def release(
+        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
+    ) -> Release:
+        """Read d from the data, then run HPA with it."""
+        guarantee = self.guarantee(grant)
+        active = records_per_user(log)
+        fewest = int(active[active > 0].min() if active.any() else 1)
+        shares = shares_of(self._stages(log), PUBLISHED_SHARES, self.shares)
+        method = HandPicked(limit=self.limit, d=fewest, what=self.what, shares=shares)
+        return replace(method.release(log, grant, noise, engine), method=self.name, guarantee=guarantee)
+
+    def _stages(self, log: EventLog) -> tuple[str, ...]:
+        return ("scores", *tables_of(self.what, log))
+
+
+def records_per_user(log: EventLog) -> NDArray[np.int64]:
+    """Count each user's records, without any protection: for the published variants alone."""
+    encoded = EncodedLog(log)
+    totals = np.zeros(encoded.users.size, dtype=np.int64)
+    for batch in encoded.batches():
+        inside = batch.cells >= 0
+        weights = None if batch.times is None else batch.times[inside]
+        more = np.bincount(batch.users[inside], weights=weights, minlength=encoded.users.size).astype(np.int64)
+        more[: totals.size] += totals
+        totals = more
+    return totals

@@ -1,0 +1,69 @@
+"""All methods by name: the one list that the command line, the documentation and the contract suites share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.counts.hand_picked import HandPicked
+from headcount.counts.laplace import LaplacePerturbation
+from headcount.counts.published import HandPickedPublished, LaplacePerturbationPublished
+from headcount.counts.simple_random import SimpleRandom
+from headcount.errors import UnknownNameError, UsageError
+from headcount.guarantee import UNIT
+from headcount.method import Method, section
+
+METHODS: Mapping[str, type[Method]] = {
+    method.name: method
+    for method in (
+        LaplacePerturbation,
+        SimpleRandom,
+        HandPicked,
+        LaplacePerturbationPublished,
+        HandPickedPublished,
+    )
+}
+
+_COMMON = ("what", "shares")
+
+
+def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
+    """Make a method from its name and parameters; what it cannot use is an error, never ignored.
+
+    >>> build("sra", {"limit": 10})
+    SimpleRandom(limit=10, what=None, shares=None)
+    >>> build("sra", {})
+    Traceback (most recent call last):
+    headcount.errors.UsageError: method sra needs --limit; for example --limit 10
+    """
+    if name is None:
+        raise UsageError("no method is given", remedy=f"choose one with --method: {', '.join(METHODS)}")
+    if name not in METHODS:
+        raise UnknownNameError.among("method", name, METHODS)
+    fields = {field.name: field for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
+    for parameter in parameters:
+        if parameter not in fields:
+            own = [each for each in fields if each not in _COMMON]
+            remedy = f"its parameters are: {', '.join(own)}" if own else "it has no parameters of its own"
+            raise UsageError(f"method {name} cannot use {parameter}", remedy=remedy)
+    for field in fields.values():
+        if field.default is dataclasses.MISSING and field.name not in parameters:
+            raise UsageError(f"method {name} needs --{field.name}", remedy=f"for example --{field.name} 10")
+    return METHODS[name](**parameters)
+
+
+def describe() -> list[dict[str, Any]]:
+    """Describe every method as plain data."""
+    return [
+        {
+            "name": name,
+            "family": method.family,
+            "standing": method.standing.value,
+            "unit": UNIT,
+            "parameters": [field.name for field in dataclasses.fields(method)],  # type: ignore[arg-type]
+            "reference": section(method, "Reference"),
+            "reason": method.reason,
+        }
+        for name, method in METHODS.items()
+    ]
