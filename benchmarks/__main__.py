@@ -42,7 +42,12 @@ def main() -> int:
     print(render(rows))
     document = {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "python": sys.version},
+        "machine": {
+            "cores": os.cpu_count(),
+            "load at the end": os.getloadavg(),
+            "platform": platform.platform(),
+            "python": sys.version,
+        },
         "rows": [row.as_json() for row in rows],
         "measurements": bench.seen,
     }

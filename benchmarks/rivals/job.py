@@ -2,9 +2,9 @@
 
 A contestant is a module with a function ``release(log, keys, epsilon)``: read the Parquet file ``log``, keep
 at most ``LIMIT`` random records of each user, count per item and per (item, weekday) over the public keys,
-add noise with half of epsilon for each table, and hand back both tables in memory. ``summary`` then says how many
-rows each has and what they sum to; it is not timed, and shows that the right thing was computed: with a huge
-epsilon both sums are Σ min(records of the user, LIMIT).
+add noise with half of epsilon for each table, and hand back both tables in memory. ``summary`` then says how
+many rows each has and what they sum to. It is not timed, and shows that the right thing was computed: with a
+huge epsilon both sums are Σ min(records of the user, LIMIT).
 
     python -m benchmarks.rivals.opendp LOG --keys FOLDER [--epsilon 1] [--warm-up SMALL_LOG] [--repeat 3]
 

@@ -37,7 +37,13 @@ def release(
     if ledger is not None:
         raise UsageError("this version keeps no ledger", given=ledger, remedy="leave ledger out, or None")
     request = request_of(
-        epsilon=epsilon, method=method, limit=limit, what=what, shares=shares, options=options, research=research
+        epsilon=epsilon,
+        method=method,
+        limit=limit,
+        what=what,
+        shares=shares,
+        options=options,
+        research=research,
     )
     return Curator(engine=LocalEngine()).run(request, log)
 

@@ -91,10 +91,9 @@ class Grant:
         self._take()
         names = list(shares)
         with localcontext() as context:
-            context.prec = 60
+            context.prec = 60 + len(self.epsilon.as_tuple().digits)  # enough to be exact
             amounts = [
-                (self.epsilon * shares[name]).quantize(Decimal(10) ** -_DIGITS).normalize()
-                for name in names[:-1]
+                (self.epsilon * shares[name]).quantize(Decimal(10) ** -_DIGITS).normalize() for name in names[:-1]
             ]
             amounts.append((self.epsilon - sum(amounts)).normalize())
         parts = {name: Grant(part) for name, part in zip(names, amounts, strict=True)}

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, RefusedError, UsageError
 from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, OperatingSystemNoise
+from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 from headcount.request import ReleaseRequest
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a request will promise and cost, and how noisy each table will be: known without reading events."""
+
+    guarantee: Guarantee
+    cells: int
+    noise: Mapping[str, DiscreteLaplace]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
+        noise = {
+            table: {**law.to_json(), "deviation": law.variance**0.5, "half_width_95": law.half_width(0.95)}
+            for table, law in self.noise.items()
+        }
+        return {"guarantee": self.guarantee.to_json(), "cells": self.cells, "noise": noise, "ledger": None}
 
 
 @dataclass
@@ -33,18 +54,19 @@ class Curator:
                 remedy="seeds are for tests; call the method itself there",
             )
 
-    def check(self, request: ReleaseRequest, log: EventLog) -> None:
-        """Validate everything that can be validated without reading an event."""
+    def plan(self, request: ReleaseRequest, log: EventLog) -> Plan:
+        """Validate everything that can be validated without reading an event, and say what would happen."""
         if os.environ.get("HEADCOUNT_LEDGER"):
             raise UsageError(
                 "HEADCOUNT_LEDGER is set, but this version keeps no ledger",
                 remedy="unset it, and keep the account of what is spent yourself",
             )
-        request.build().check(log)
+        method, grant = request.build(), request.grant()
+        return Plan(method.guarantee(grant), log.cells, method.laws(log, grant))
 
     def run(self, request: ReleaseRequest, log: EventLog) -> Release:
         """Release what is asked for; the grant must be spent exactly."""
-        self.check(request, log)
+        self.plan(request, log)
         grant = request.grant()
         release = request.build().release(log, grant, self.noise, self.engine)
         if not grant.is_spent:

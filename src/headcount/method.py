@@ -18,6 +18,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise import NoiseSource
+from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 
 What = Literal["items", "edges", "both"]
@@ -34,13 +35,11 @@ class Method(Protocol):
     def guarantee(self, grant: Grant) -> Guarantee:
         """Say what is promised, without looking at data."""
 
-    def release(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
-    ) -> Release:
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Spend the grant on a release of the log."""
 
-    def check(self, log: EventLog) -> None:
-        """Refuse what cannot be done with this log, before any event is read."""
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+        """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
 
 
 def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:
@@ -73,13 +72,15 @@ def shares_of(
             context.prec = 15
             total = sum(weights.values())
             shares = {stage: weights[stage] / total for stage in stages[:-1]}
-        shares[stages[-1]] = 1 - sum(shares.values())
+        shares[stages[-1]] = Decimal(1) - sum(shares.values(), start=Decimal(0))
         return shares
     unknown = [stage for stage in given if stage not in stages]
     missing = [stage for stage in stages if stage not in given]
     if unknown or missing:
         raise UsageError(
-            f"shares must name the stages that run: {', '.join(stages)}", given=",".join(given), remedy=example
+            f"shares must name the stages that run: {', '.join(stages)}",
+            given=",".join(given),
+            remedy=example,
         )
     shares = {stage: amount(given[stage], f"the share of {stage}") for stage in stages}
     if sum(shares.values()) != 1:

@@ -91,17 +91,21 @@ class Release:
     def sentences(self) -> tuple[str, ...]:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
-        what = "the true count" if self.interval.covers == "true" else f"the count of {self.bounded}"
+        what = "the true count" if self.interval.covers == "true" else f"the exact count of {self.bounded}"
         closing = [
-            f"low and high enclose {what} with probability {level}, for each count on its own.",
+            f"Each count comes with an interval, low to high, that encloses {what} with probability {level}.",
             self.guarantee.sentence(),
         ]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
         if self.simulated:
             closing.append("The noise came from a seeded source, for tests: this output is not private.")
-        charged = f"Charged to ledger entry {self.ledger['entry']}." if self.ledger else (
-            "Not charged to any ledger: privacy loss adds up over releases, and nobody is counting this one."
+        charged = (
+            f"Charged to ledger entry {self.ledger['entry']}."
+            if self.ledger
+            else (
+                "Not charged to any ledger: privacy loss adds up over releases, and nobody is counting this one."
+            )
         )
         return (*self.steps, *closing, charged)
 
@@ -175,6 +179,8 @@ def load(folder: str | os.PathLike[str]) -> Release:
     path = Path(folder)
     try:
         data = json.loads((path / "release.json").read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise DataError(f"{path}/release.json holds no description", remedy="release again, or restore it")
         if data.get("format") != FORMAT or data.get("version", 0) > VERSION:
             raise DataError(
                 f"{path}/release.json has format {data.get('format')!r}, version {data.get('version')!r}",
@@ -200,15 +206,19 @@ def load(folder: str | os.PathLike[str]) -> Release:
         )
     except FileNotFoundError as error:
         raise DataError(
-            f"{path} is not a release folder: {Path(error.filename).name} is missing",
+            f"{path} is not a release folder: {Path(error.filename or str(error)).name} is missing",
             remedy="give the folder that `headcount release --out` wrote",
         ) from error
     except NotADirectoryError as error:
         raise DataError(
             f"{path} is a file", remedy="give the folder that `headcount release --out` wrote"
         ) from error
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, pa.ArrowException) as error:
         raise DataError(f"{path} is damaged ({error})", remedy="release again, or restore it") from error
+    except OSError as error:
+        if error.errno is None:  # Arrow's word for what it cannot decode
+            raise DataError(f"{path} is damaged ({error})", remedy="release again, or restore it") from error
+        raise SurroundingsError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
 def refuse_existing(target: Path, *, force: bool) -> None:
@@ -232,8 +242,10 @@ def _move_into_place(aside: Path, target: Path) -> None:
     target.rename(old / "previous")
     try:
         aside.rename(target)
-    except OSError:
-        (old / "previous").rename(target)
+    except BaseException:  # an interrupt, too, must not cost the previous release
+        if not target.exists():
+            (old / "previous").rename(target)
         raise
     finally:
-        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)

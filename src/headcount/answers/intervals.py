@@ -73,7 +73,7 @@ def consistent_half_widths(
 
 def _on_grid(term: Term, step: float, size: int) -> NDArray[np.float64]:
     """Return the probability that one weighted draw falls into each grid cell, centred on zero."""
-    borders = (np.arange(size + 1) - size // 2 - 0.5) * step / abs(term.weight)
+    borders = np.asarray((np.arange(size + 1) - size // 2 - 0.5) * (step / abs(term.weight)), dtype=np.float64)
     mass: NDArray[np.float64] = np.diff(term.law.cdf(borders))
     return mass
 

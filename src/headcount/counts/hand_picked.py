@@ -28,19 +28,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 import numpy as np
 
 from headcount.bounding import Noisy, Pick, Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import assumptions, at_most, noised_tables, release_of
+from headcount.counts.tables import assumptions, at_most, noised_tables, planned_laws, release_of, were_kept
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource, add
+from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 
 PUBLISHED_SHARES = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
@@ -62,7 +64,6 @@ class HandPicked:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    default_shares: ClassVar[Mapping[str, str]] = DEFAULT_SHARES
 
     limit: int
     d: int = 1
@@ -77,17 +78,15 @@ class HandPicked:
         """Pure ε for adding or removing a user."""
         return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.limit))
 
-    def check(self, log: EventLog) -> None:
-        """Refuse shares and tables that do not fit the log."""
-        shares_of(self._stages(log), self.default_shares, self.shares)
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+        """Scale limit / ε for each table's part of ε."""
+        return planned_laws(self._shares(log), grant, self.limit)
 
-    def release(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
-    ) -> Release:
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Estimate popularity, pick each user's most popular records, and release their counts."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = grant.split(shares_of(self._stages(log), self.default_shares, self.shares))
+        grants = grant.split(self._shares(log))
         sampled = engine.count(log, Sample(self.d), noise.key())
         scores = popularity(add(sampled.items, grants["scores"], noise))
         counts = engine.count(log, Pick(self.limit, scores), noise.key())
@@ -96,13 +95,12 @@ class HandPicked:
             f"Popularity was estimated from {at_most(self.d, log.counting)}, drawn at random, with discrete "
             f"Laplace noise of scale {float(scores.law.scale):.4g}, paid with ε = "
             f"{grants['scores'].epsilon.normalize():f}.",
-            f"Of each person's history {at_most(self.limit, log.counting)} was kept: those about the items that "
-            "came out most popular.",
+            f"{were_kept(self.limit, log.counting)}: those about the items that came out most popular.",
         ]
         return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
 
-    def _stages(self, log: EventLog) -> tuple[str, ...]:
-        return ("scores", *tables_of(self.what, log))
+    def _shares(self, log: EventLog) -> dict[str, Decimal]:
+        return shares_of(("scores", *tables_of(self.what, log)), DEFAULT_SHARES, self.shares)
 
 
 def popularity(scores: Noisy) -> Noisy:

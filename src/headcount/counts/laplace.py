@@ -40,4 +40,4 @@ class LaplacePerturbation(SimpleRandom):
 
     name: ClassVar[str] = "lpa"
     limit_name: ClassVar[str] = "maximum"
-    story: ClassVar[str] = "Every person's records were counted, {at_most}; beyond that, a random choice of them."
+    story: ClassVar[str] = "{were_kept}: everything of people within that maximum, a random choice of the others'."

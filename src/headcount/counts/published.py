@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import ClassVar
 
 import numpy as np
@@ -28,12 +29,14 @@ from headcount.bounding import check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.hand_picked import PUBLISHED_SHARES, HandPicked
 from headcount.counts.laplace import LaplacePerturbation
+from headcount.counts.tables import planned_laws
 from headcount.engines.engine import Engine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource
+from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 
 _LPA_REASON = "the noise scale is the largest number of records of any user, read from the data, and so reveals it"
@@ -60,13 +63,12 @@ class LaplacePerturbationPublished:
         """What the papers claim."""
         return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
 
-    def check(self, log: EventLog) -> None:
-        """Refuse shares and tables that do not fit the log."""
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:  # noqa: ARG002
+        """Unknown before the data is read: that is what is wrong with it."""
         shares_of(tables_of(self.what, log), {"items": "0.5", "edges": "0.5"}, self.shares)
+        return {}
 
-    def release(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
-    ) -> Release:
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read M from the data, then run LPA with it."""
         guarantee = self.guarantee(grant)
         most = int(records_per_user(log).max(initial=1))
@@ -98,23 +100,20 @@ class HandPickedPublished:
         """What the paper claims."""
         return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
 
-    def check(self, log: EventLog) -> None:
-        """Refuse shares and tables that do not fit the log."""
-        shares_of(self._stages(log), PUBLISHED_SHARES, self.shares)
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+        """Scale limit / ε for each table's part of ε."""
+        return planned_laws(self._shares(log), grant, self.limit)
 
-    def release(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
-    ) -> Release:
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read d from the data, then run HPA with it."""
         guarantee = self.guarantee(grant)
         active = records_per_user(log)
         fewest = int(active[active > 0].min() if active.any() else 1)
-        shares = shares_of(self._stages(log), PUBLISHED_SHARES, self.shares)
-        method = HandPicked(limit=self.limit, d=fewest, what=self.what, shares=shares)
+        method = HandPicked(limit=self.limit, d=fewest, what=self.what, shares=self._shares(log))
         return replace(method.release(log, grant, noise, engine), method=self.name, guarantee=guarantee)
 
-    def _stages(self, log: EventLog) -> tuple[str, ...]:
-        return ("scores", *tables_of(self.what, log))
+    def _shares(self, log: EventLog) -> dict[str, Decimal]:
+        return shares_of(("scores", *tables_of(self.what, log)), PUBLISHED_SHARES, self.shares)
 
 
 def records_per_user(log: EventLog) -> NDArray[np.int64]:

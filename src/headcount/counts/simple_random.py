@@ -24,17 +24,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 from headcount.bounding import Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import assumptions, at_most, noised_tables, release_of
+from headcount.counts.tables import assumptions, noised_tables, planned_laws, release_of, were_kept
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource
+from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 
 DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
@@ -55,7 +57,7 @@ class SimpleRandom:
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     limit_name: ClassVar[str] = "limit"
-    story: ClassVar[str] = "Of each person's history {at_most} was kept, drawn at random."
+    story: ClassVar[str] = "{were_kept}, drawn at random from each person's own."
 
     limit: int
     what: What | None = None
@@ -68,17 +70,18 @@ class SimpleRandom:
         """Pure ε for adding or removing a user."""
         return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.limit, self.limit_name))
 
-    def check(self, log: EventLog) -> None:
-        """Refuse shares and tables that do not fit the log."""
-        shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+        """Scale limit / ε for each table's part of ε."""
+        return planned_laws(self._shares(log), grant, self.limit)
 
-    def release(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None
-    ) -> Release:
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
-        grants = grant.split(shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares))
+        grants = grant.split(self._shares(log))
         counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
-        steps = [self.story.format(at_most=at_most(self.limit, log.counting))]
+        steps = [self.story.format(were_kept=were_kept(self.limit, log.counting))]
         return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
+
+    def _shares(self, log: EventLog) -> dict[str, Decimal]:
+        return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from headcount.budget import Grant
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.method import Method
-from headcount.noise import NoiseSource, add
+from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Interval, Release
 
@@ -38,6 +39,25 @@ def at_most(limit: int, counting: Counting) -> str:
     """Say what one person may add: every display of a bounded count shows it."""
     unit = "record" if counting == "records" else "item and context pair"
     return f"at most {limit:,} {unit}{'' if limit == 1 else 's'} per person"
+
+
+def planned_laws(shares: Mapping[str, Decimal], grant: Grant, limit: int) -> dict[str, DiscreteLaplace]:
+    """Return the noise that each table will get, for a grant that is not touched."""
+    parts = Grant(grant.epsilon).split(shares)  # as the release itself will split its own
+    return {
+        table: DiscreteLaplace(scale_for(limit, parts[table].exact))
+        for table in ("items", "edges")
+        if table in shares
+    }
+
+
+def were_kept(limit: int, counting: Counting) -> str:
+    """Begin the sentence that says what was kept.
+
+    >>> were_kept(1, "records")
+    'At most 1 record per person was kept'
+    """
+    return f"A{at_most(limit, counting)[1:]} {'was' if limit == 1 else 'were'} kept"
 
 
 @dataclass(frozen=True)
@@ -76,11 +96,11 @@ def release_of(
     )
 
 
-def noised_tables(
-    log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource
-) -> Noised:
+def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource) -> Noised:
     """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
-    noisy = {name: add(getattr(counts, name), grants[name], noise) for name in ("items", "edges") if name in grants}
+    noisy = {
+        name: add(getattr(counts, name), grants[name], noise) for name in ("items", "edges") if name in grants
+    }
     values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
     laws = {name: each.law for name, each in noisy.items()}
     widths = {name: half_width([Term(1.0, law)], INTERVAL.level) for name, law in laws.items()}

@@ -43,7 +43,7 @@ def siphash(secret: bytes, message: bytes) -> int:
     v[2] ^= 0xFF
     for _ in range(4):
         _sip_round(v)
-    return v[0] ^ v[1] ^ v[2] ^ v[3]
+    return int(v[0] ^ v[1] ^ v[2] ^ v[3])
 
 
 def user_key(secret: bytes, user: int | str) -> int:
@@ -104,14 +104,15 @@ def _sip_round(v: list[int]) -> None:
 def chosen_contexts(tallies: NDArray[np.int64], keys: Draws) -> NDArray[np.int32]:
     """Return each user's one context: the most frequent known one, ties by the user's own draws.
 
-    The last column counts the unknown context, which is chosen only by users who have no other.
+    The last column counts the unknown context, which is chosen only by users who have no other. These draws come
+    from a stream apart from that of the records, so that the choice tells nothing of which records are kept.
 
     >>> chosen_contexts(np.array([[1, 3, 9], [0, 0, 2]]), np.array([7, 8], dtype=np.uint64)).tolist()
     [1, 2]
     """
     known = tallies[:, :-1]
     columns = np.arange(known.shape[1], dtype=np.uint64)
-    tickets = mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(GOLDEN))
+    tickets = mix(mix(keys)[:, None] + (columns + np.uint64(1)) * np.uint64(GOLDEN))
     tied = known == known.max(axis=1, keepdims=True)
     best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
-    return np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
+    return np.asarray(np.where(known.any(axis=1), best, known.shape[1]), dtype=np.int32)

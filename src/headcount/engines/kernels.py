@@ -9,28 +9,41 @@ A record is packed into one integer: the user's place within its block, shifted 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+from numpy.typing import NDArray
+
+from headcount.compiling import Word, compiled, inlined
+
+Codes = NDArray[np.int32]
+Integers = NDArray[np.int64]
+Draws = NDArray[np.uint64]
+Packed = NDArray[Any]  # uint32 or int64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
+@inlined
+def _mix(x: Word) -> Word:
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
     return x ^ (x >> uint64(31))
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _draw(key, cell, number):  # type: ignore[no-untyped-def]
+@inlined
+def _draw(key: Word, cell: Word, number: Word) -> Word:
     """Return a record's draw, as :func:`headcount.engines.draws.record_draws` defines it."""
     first = _mix(key + uint64(cell + 1) * _GOLDEN)
     return first if number == 0 else _mix(first + uint64(number) * _GOLDEN)
 
 
-@njit(cache=True, nogil=True)
-def deal(users, cells, times, bits, first_block, blocks, cell_bits, starts, records, weights):  # type: ignore[no-untyped-def]
+@compiled
+def deal(
+    users: Codes, cells: Codes, times: Integers, bits: Word, first_block: Word, blocks: Word, cell_bits: Word,
+    starts: Integers, records: Packed, weights: Integers,
+) -> None:  # fmt: skip
     """Sort a batch by block, leaving out cells below 0 and blocks outside the wanted ones.
 
     Writes where each block starts, the packed records and, if rows stand for several records, their weights.
@@ -55,8 +68,8 @@ def deal(users, cells, times, bits, first_block, blocks, cell_bits, starts, reco
             ahead[block] = at + 1
 
 
-@njit(cache=True, nogil=True)
-def group(records, weights, cell_bits, users):  # type: ignore[no-untyped-def]
+@compiled
+def group(records: Packed, weights: Integers, cell_bits: Word, users: Word) -> tuple[Integers, Codes, Integers]:
     """Group a block by user: where each user's records start, their cells, and their weights."""
     starts = np.zeros(users + 1, dtype=np.int64)
     for at in range(records.size):
@@ -77,8 +90,8 @@ def group(records, weights, cell_bits, users):  # type: ignore[no-untyped-def]
     return starts, cells, grouped
 
 
-@njit(cache=True, nogil=True)
-def _keep_one_context(cells, weights, begin, end, width, key):  # type: ignore[no-untyped-def]
+@compiled
+def _keep_one_context(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, key: Word) -> Word:
     """Move the records of the user's one context to the front; return where they end.
 
     The most frequent known context wins, ties by the user's own draws; see ``draws.chosen_contexts``.
@@ -88,7 +101,7 @@ def _keep_one_context(cells, weights, begin, end, width, key):  # type: ignore[n
         tallies[cells[at] % width] += weights[at] if weights.size else 1
     best, tickets = width - 1, uint64(0)
     for context in range(width - 1):
-        ticket = _mix(key + uint64(context + 1) * _GOLDEN)
+        ticket = _mix(_mix(key) + uint64(context + 1) * _GOLDEN)
         ahead = best == width - 1 or tallies[context] > tallies[best]
         if tallies[context] > 0 and (ahead or (tallies[context] == tallies[best] and ticket < tickets)):
             best, tickets = context, ticket
@@ -102,13 +115,13 @@ def _keep_one_context(cells, weights, begin, end, width, key):  # type: ignore[n
     return to
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _after(priority, cell, other, its):  # type: ignore[no-untyped-def]
+@inlined
+def _after(priority: Word, cell: Word, other: Word, its: Word) -> Word:
     return priority > other or (priority == other and cell > its)
 
 
-@njit(cache=True, nogil=True)
-def _offer(priority, cell, heap, held, size):  # type: ignore[no-untyped-def]
+@compiled
+def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> Word:
     """Put a record into a heap (last to keep on top), in place of the top if it is full; return its size."""
     if size < heap.size:
         at = size
@@ -122,7 +135,7 @@ def _offer(priority, cell, heap, held, size):  # type: ignore[no-untyped-def]
     else:
         if not _after(heap[0], held[0], priority, cell):
             return size
-        at = np.int64(0)
+        at = 0
         while True:
             child = 2 * at + 1
             if child >= heap.size:
@@ -138,10 +151,13 @@ def _offer(priority, cell, heap, held, size):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(cache=True, nogil=True)
-def _keep(cells, weights, begin, end, distinct, key, ranks, bits, width, heap, held, seen, times_seen):  # type: ignore[no-untyped-def]
-    """Keep the records of smallest priority of one user; return how many. ``seen`` must be all -1, and is left so."""
-    size = np.int64(0)
+@compiled
+def _keep(
+    cells: Codes, weights: Integers, begin: Word, end: Word, distinct: bool, key: Word, ranks: Integers, bits: Word,
+    width: Word, heap: Draws, held: Codes, seen: Codes, times_seen: Integers,
+) -> Word:  # fmt: skip
+    """Keep the records of smallest priority of one user; return how many. ``seen`` is all -1 before and after."""
+    size: Word = np.int64(0)
     mask = seen.size - 1
     shift = uint64(64 - bits)
     for at in range(begin, end):
@@ -177,16 +193,18 @@ def _keep(cells, weights, begin, end, distinct, key, ranks, bits, width, heap, h
     return size
 
 
-@njit(cache=True, nogil=True)
-def keep_block(  # type: ignore[no-untyped-def]
-    starts, cells, weights, keys, limit, ranks, bits, width, distinct, one_context, edges, items
-):
+@compiled
+def keep_block(
+    starts: Integers, cells: Codes, weights: Integers, keys: Draws, limit: Word, ranks: Integers, bits: Word,
+    width: Word, distinct: bool, one_context: bool, edges: Integers, items: Integers,
+) -> None:  # fmt: skip
     """Keep what the bound allows of every user of a block, and add it to the counts.
 
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
-    longest, largest = np.int64(0), np.int64(1)
+    longest: Word = np.int64(0)
+    largest: Word = np.int64(1)
     for user in range(starts.size - 1):
         length = starts[user + 1] - starts[user]
         longest = max(longest, length)
@@ -221,13 +239,13 @@ def keep_block(  # type: ignore[no-untyped-def]
                     items[mine[at] // width] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _rotate(x, by):  # type: ignore[no-untyped-def]
+@inlined
+def _rotate(x: Word, by: Word) -> Word:
     return (x << uint64(by)) | (x >> uint64(64 - by))
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _sip(a, b, c, d):  # type: ignore[no-untyped-def]
+@inlined
+def _sip(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
     a += b
     b = _rotate(b, 13) ^ a
     a = _rotate(a, 32)
@@ -241,8 +259,8 @@ def _sip(a, b, c, d):  # type: ignore[no-untyped-def]
     return a, b, c, d
 
 
-@njit(cache=True, nogil=True)
-def _siphash(k0, k1, data, begin, end):  # type: ignore[no-untyped-def]
+@compiled
+def _siphash(k0: Word, k1: Word, data: NDArray[np.uint8], begin: Word, end: Word) -> Word:
     a, b = k0 ^ uint64(0x736F6D6570736575), k1 ^ uint64(0x646F72616E646F6D)
     c, d = k0 ^ uint64(0x6C7967656E657261), k1 ^ uint64(0x7465646279746573)
     length = end - begin
@@ -260,8 +278,8 @@ def _siphash(k0, k1, data, begin, end):  # type: ignore[no-untyped-def]
     return a ^ b ^ c ^ d
 
 
-@njit(cache=True, nogil=True)
-def keys_of_texts(k0, k1, data, ends, out):  # type: ignore[no-untyped-def]
+@compiled
+def keys_of_texts(k0: Word, k1: Word, data: NDArray[np.uint8], ends: Integers, out: Draws) -> None:
     """Write the key of every text; whole numbers come as texts of 8 bytes."""
     for at in range(ends.size):
-        out[at] = _siphash(k0, k1, data, ends[at - 1] if at > 0 else np.int64(0), ends[at])
+        out[at] = _siphash(k0, k1, data, ends[at - 1] if at > 0 else 0, ends[at])

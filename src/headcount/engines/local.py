@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,11 @@ from numpy.typing import NDArray
 from headcount.bounding import Bound, BoundedCounts, certify
 from headcount.engines import draws, kernels
 from headcount.engines.engine import Progress, silent
-from headcount.events.encoding import CodedBatch, EncodedLog
+from headcount.events.encoding import CodedBatch, EncodedLog, Tally
 from headcount.events.ids import NumberRange
 from headcount.events.log import EventLog
 
-Records = NDArray[np.uint32] | NDArray[np.int64]
+Records = NDArray[Any]  # uint32 or int64
 
 _BLOCK_BITS = 8
 _BLOCKS = 1 << _BLOCK_BITS
@@ -61,6 +62,11 @@ class LocalEngine:
     progress: Progress = silent
     _held: _Held | None = field(default=None, repr=False)
 
+    @property
+    def tally(self) -> Tally | None:
+        """What the last pass met, for the curator's eyes."""
+        return None if self._held is None else self._held.encoded.tally
+
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         """Keep what the bound allows of each user's records and count it."""
         held = self._held if self._held is not None and self._held.log is log else _Held(log)
@@ -97,7 +103,15 @@ class _Held:
         if self.batches and self.first_block == first_block:
             return
         self.first_block, self.blocks = first_block, self._expected(first_block, engine.memory)
-        self.batches, size = [], 0
+        self.batches = []
+        try:
+            self._read(engine, pool)
+        except BaseException:
+            self.batches = []  # half a log must not be taken for the whole one by the next count
+            raise
+
+    def _read(self, engine: LocalEngine, pool: ThreadPoolExecutor) -> None:
+        size = 0
         for dealt in self._dealt(engine, pool):
             self.batches.append(dealt.first(self.blocks) if dealt.starts.size - 1 > self.blocks else dealt)
             size += self.batches[-1].size
@@ -154,7 +168,13 @@ class _Count:
     """One count of one log under one bound."""
 
     def __init__(
-        self, held: _Held, bound: Bound, secret: bytes, engine: LocalEngine, threads: int, pool: ThreadPoolExecutor
+        self,
+        held: _Held,
+        bound: Bound,
+        secret: bytes,
+        engine: LocalEngine,
+        threads: int,
+        pool: ThreadPoolExecutor,
     ) -> None:
         self._held, self._bound, self._secret, self._engine = held, bound, secret, engine
         self._threads, self._pool = threads, pool

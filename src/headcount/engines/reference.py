@@ -50,9 +50,7 @@ def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
     if isinstance(raw, tuple):
         data, ends = raw
         starts = np.concatenate([[0], ends[:-1]]) if ends.size else ends
-        named: list[int | str] = [
-            bytes(data[begin:end]).decode() for begin, end in zip(starts, ends, strict=True)
-        ]
+        named: list[int | str] = [bytes(data[begin:end]).decode() for begin, end in zip(starts, ends, strict=True)]
     else:
         named = raw.tolist()
     return np.array([draws.user_key(secret, each) for each in named], dtype=np.uint64)
@@ -84,7 +82,7 @@ def _kept(
 
 
 def _number_within(sorted_columns: list[Integers]) -> Integers:
-    """Number the rows of each run of equal rows 0, 1, 2, …"""
+    """Number the rows of each run of equal rows, from 0."""
     size = sorted_columns[0].size
     changes = np.ones(size, dtype=bool)
     changes[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)

@@ -38,7 +38,11 @@ class Catalogue:
 
     @classmethod
     def of(
-        cls, ids: Iterable[object], labels: Iterable[str | None] | None = None, *, where: str = "the catalogue"
+        cls,
+        ids: Iterable[object],
+        labels: Iterable[str | None] | None = None,
+        *,
+        where: str = "the catalogue",
     ) -> Catalogue:
         """Check ids and labels and make a catalogue of them."""
         listed = [each.item() if hasattr(each, "item") else each for each in ids]
@@ -135,9 +139,13 @@ def _read_file(path: Path, columns: Sequence[str]) -> Catalogue:
     for name in chosen[:2]:
         if name not in names:
             raise UnknownNameError.among("column", name, names, where=str(path))
-    table = pa.Table.from_batches(
-        list(source.batches(chosen[:2])), pa.schema([source.schema.field(name) for name in chosen[:2]])
-    ) if source.rows != 0 else None
+    table = (
+        pa.Table.from_batches(
+            list(source.batches(chosen[:2])), pa.schema([source.schema.field(name) for name in chosen[:2]])
+        )
+        if source.rows != 0
+        else None
+    )
     if table is None:
         raise DataError(f"{path} is empty", remedy="list at least one item")
     labels = table[chosen[1]].to_pylist() if len(chosen) > 1 else None

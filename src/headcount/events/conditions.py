@@ -121,7 +121,9 @@ def read_condition(text: str) -> Comparison:
     match = _PATTERN.match(text)
     if match is None or not match["value"]:
         raise UsageError(
-            "a condition must read COL OP VALUE with =, !=, <, <=, > or >=", given=text, remedy="such as 'rating >= 4'"
+            "a condition must read COL OP VALUE with =, !=, <, <=, > or >=",
+            given=text,
+            remedy="such as 'rating >= 4'",
         )
     return Comparison(match["column"], match["operator"], match["value"])
 

@@ -61,7 +61,8 @@ class Context:
             column = batch.column(self.columns[0])
             if self.part == "hour" and pa.types.is_date(column.type):
                 raise DataError(
-                    f"column {self.columns[0]!r} holds dates, which have no hour", remedy="use weekday: or month:"
+                    f"column {self.columns[0]!r} holds dates, which have no hour",
+                    remedy="use weekday: or month:",
                 )
             position = part_of(self.time.read(column, self.columns[0]), self.part)
             return np.asarray(pc.fill_null(position, unknown), dtype=np.int32)
@@ -130,9 +131,7 @@ def month(column: str) -> Context:
 _PARTS = {"weekday": weekday, "hour": hour, "month": month}
 
 
-def read_context(
-    context: Any, contexts: Any = None, time: TimeFormat | None = None
-) -> Context | None:
+def read_context(context: Any, contexts: Any = None, time: TimeFormat | None = None) -> Context | None:
     """Make a context from ``COL``, ``COL,COL``, ``weekday:COL``… and the declared values.
 
     >>> read_context("sex,age", {"sex": ["F", "M"], "age": ["0-24", "25+"]}).name

@@ -48,9 +48,7 @@ class EncodedLog:
         known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
         self.log = log
         self.users = ids_for(kind, known, log.source.rows)
-        self._items = catalogue_codes(
-            log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item)
-        )
+        self._items = catalogue_codes(log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item))
         self.tally = Tally()
 
     def batches(self) -> Iterator[CodedBatch]:

@@ -99,9 +99,7 @@ def reading(path: str) -> Iterator[None]:
         raise kind(f"{path} cannot be read ({' '.join(str(error).split())[:300]})") from error
 
 
-def _open_parquet(
-    filesystem: pafs.FileSystem, path: str, _: TextOptions, text_as_codes: Sequence[str]
-) -> Opened:
+def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_as_codes: Sequence[str]) -> Opened:
     file = pq.ParquetFile(
         path,
         filesystem=filesystem,

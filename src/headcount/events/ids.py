@@ -94,7 +94,9 @@ class NumberTable:
         self._keys = np.empty(slots, dtype=np.int64)
         self._codes = np.full(slots, -1, dtype=np.int32)
         self._ids = np.empty(slots, dtype=np.int64)
-        kernels.intern_numbers(known, 0, self._keys, self._codes, self._ids, 0, True, np.empty(known.size, np.int32))
+        kernels.intern_numbers(
+            known, 0, self._keys, self._codes, self._ids, 0, True, np.empty(known.size, np.int32)
+        )
 
 
 class TextTable:
@@ -130,7 +132,16 @@ class TextTable:
         row = 0
         while True:
             row, self.size = kernels.intern_text(
-                data, offsets, row, self._hashes, self._codes, self._arena, self._ends, self.size, may_add, out
+                data,
+                offsets,
+                row,
+                self._hashes,
+                self._codes,
+                self._arena,
+                self._ends,
+                self.size,
+                may_add,
+                out,
             )
             if row == out.size:
                 return out
@@ -158,7 +169,7 @@ def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | 
     if known_range is not None:
         low, high = known_range
         span = high - low + 1
-        if span <= min(_WIDEST_RANGE, max(1 << 20, 4 * (rows or 0))):
+        if high < 2**63 and span <= min(_WIDEST_RANGE, max(1 << 20, 4 * (rows or 0))):
             return NumberRange(low, high)
     return NumberTable()
 

@@ -131,8 +131,11 @@ class EventLog:
         described["count"] = self.counting
         if self.roles.times is not None:
             described["times"] = self.roles.times
-        if self.conditions:
-            described["conditions"] = [str(condition) for condition in self.conditions]
+        described |= _described_conditions(self.conditions)
+        clocks = [each.time for each in (self.context, *self.conditions) if hasattr(each, "time")]
+        for clock in clocks:
+            described |= {"time_format": clock.pattern} if clock.pattern else {}
+            described |= {"timezone": clock.zone} if clock.zone else {}
         return described
 
 
@@ -189,6 +192,18 @@ def read_events(
         context_of=context_of,
         drop_nulls=drop_nulls,
     )
+
+
+def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    comparisons = [str(each) for each in conditions if not isinstance(each, TimeWindow)]
+    if comparisons:
+        described["where"] = comparisons
+    for window in (each for each in conditions if isinstance(each, TimeWindow)):
+        described["time"] = window.column
+        described |= {"since": window.since.isoformat()} if window.since else {}
+        described |= {"until": window.until.isoformat()} if window.until else {}
+    return described
 
 
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -130,7 +130,9 @@ class FileSource:
         for path in self.files:
             folder = _folder_columns(path)
             with reading(path):
-                opened = self._open(path, text_as_codes=[n for n in columns if n not in folder and is_text(wanted[n])])
+                opened = self._open(
+                    path, text_as_codes=[n for n in columns if n not in folder and is_text(wanted[n])]
+                )
                 stored = [name for name in columns if name in opened.schema.names]
                 missing = [name for name in columns if name not in stored and name not in folder]
                 if missing:
@@ -254,9 +256,7 @@ def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
         and not each.base_name.startswith((".", "_"))
     )
     if not files:
-        raise DataError(
-            f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow"
-        )
+        raise DataError(f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
     return files
 
 

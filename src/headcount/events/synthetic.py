@@ -135,9 +135,7 @@ def ratings(
     for each in range(_TASTES):
         members = np.flatnonzero(taste == each)
         liked = popularity * np.where(genre == each, 4, 1)
-        pairs += [
-            (members[who], what) for who, what in distinct_items(rng, counts[members], liked, rows=5_000)
-        ]
+        pairs += [(members[who], what) for who, what in distinct_items(rng, counts[members], liked, rows=5_000)]
     user, item = (np.concatenate(column) for column in zip(*pairs, strict=True))
     bias, began = 0.4 * rng.standard_normal(users), below(rng, 900 * _DAY, users)
     liking = np.where(taste[user] == genre[item], 0.5, -0.1)
@@ -341,9 +339,7 @@ def _check_sizes(**sizes: int) -> None:
     """Refuse sizes that are not whole numbers of at least 1, and fewer events than users."""
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
-            raise UsageError(
-                f"{name} must be a whole number of at least 1", given=size, remedy=f"try {name}=1000"
-            )
+            raise UsageError(f"{name} must be a whole number of at least 1", given=size, remedy=f"try {name}=1000")
     users, events = sizes["users"], sizes.get("events", sizes.get("records", 0))
     if events < users:
         raise UsageError(

@@ -25,7 +25,20 @@ LABELS: dict[str, tuple[str, ...]] = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "hour": tuple(str(hour) for hour in range(24)),
     "month": tuple(
-        "January February March April May June July August September October November December".split()
+        [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ]
     ),
 }
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -49,7 +62,9 @@ class TimeFormat:
             try:
                 ZoneInfo(self.zone)
             except (KeyError, ValueError, OSError) as error:
-                raise UsageError("unknown time zone", given=self.zone, remedy="for example Europe/Zurich") from error
+                raise UsageError(
+                    "unknown time zone", given=self.zone, remedy="for example Europe/Zurich"
+                ) from error
         if self.pattern is not None and self.pattern.startswith("min@"):
             self._origin()
 
@@ -77,7 +92,9 @@ class TimeFormat:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError as error:
-            raise UsageError(f"{option} must be an ISO 8601 time", given=text, remedy="for example 2026-03-01") from error
+            raise UsageError(
+                f"{option} must be an ISO 8601 time", given=text, remedy="for example 2026-03-01"
+            ) from error
         return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(self.zone or "UTC"))
 
     def instants(self, column: pa.Array, name: str) -> pa.Array:
@@ -166,5 +183,3 @@ def _is_iso(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-

@@ -15,10 +15,16 @@ Reference
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
+from numpy.typing import NDArray
 
-@njit(cache=True, nogil=True, inline="always")
-def _below(bound, words, cursor):  # type: ignore[no-untyped-def]
+from headcount.compiling import Word, compiled, inlined
+
+Words = NDArray[np.uint32]
+
+
+@inlined
+def _below(bound: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
     """Return a uniform integer below ``bound`` < 2^32 (Lemire's rejection), or -1 if the words ran out."""
     while True:
         if cursor >= words.size:
@@ -32,10 +38,10 @@ def _below(bound, words, cursor):  # type: ignore[no-untyped-def]
             return np.int64(product >> uint64(32)), cursor
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _happens(numerator, denominator, words, cursor):  # type: ignore[no-untyped-def]
+@inlined
+def _happens(numerator: Word, denominator: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
     """Return 1 with probability exp(-numerator / denominator) <= 1, else 0; or -1 if the words ran out."""
-    k = np.int64(1)
+    k: Word = np.int64(1)
     while True:
         # a trial with probability numerator / (denominator * k), as two independent exact trials
         alive = numerator == denominator
@@ -54,13 +60,15 @@ def _happens(numerator, denominator, words, cursor):  # type: ignore[no-untyped-
         k += 1
 
 
-@njit(cache=True, nogil=True)
-def discrete_laplace(numerator, denominator, words, out, filled):  # type: ignore[no-untyped-def]
+@compiled
+def discrete_laplace(
+    numerator: Word, denominator: Word, words: Words, out: NDArray[np.int64], filled: Word
+) -> tuple[Word, Word]:
     """Fill ``out`` from ``filled`` on; return how many values are filled and how many words were used up.
 
     The scale is ``numerator / denominator``, both below 2^31.
     """
-    settled = np.int64(0)  # words before this one belong to finished values
+    settled: Word = np.int64(0)  # words before this one belong to finished values
     while filled < out.size:
         cursor = settled
         while True:
@@ -74,7 +82,7 @@ def discrete_laplace(numerator, denominator, words, out, filled):  # type: ignor
                 return filled, settled
             if kept == 0:
                 continue
-            whole = np.int64(0)
+            whole: Word = np.int64(0)
             while True:
                 again, cursor = _happens(np.int64(1), np.int64(1), words, cursor)
                 if again <= 0:

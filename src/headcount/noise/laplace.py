@@ -60,7 +60,7 @@ def scale_for(l1: int, epsilon: Fraction) -> Fraction:
             f"noise of scale {float(scale):.3g} is more than can be drawn",
             remedy="raise epsilon, or lower the limit",
         )
-    denominator = 1 << (30 - math.floor(scale).bit_length())
+    denominator = 1 << max(0, 30 - math.floor(scale).bit_length())
     return Fraction(math.ceil(scale * denominator), denominator)
 
 
@@ -97,7 +97,7 @@ def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int
     return out
 
 
-def _opendp_laplace(scale: Fraction):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _opendp_laplace(scale: Fraction):  # type: ignore[no-untyped-def]
     import opendp.prelude as dp  # noqa: PLC0415
 
     dp.enable_features("contrib")

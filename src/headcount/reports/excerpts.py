@@ -80,9 +80,7 @@ def cross_table(table: pa.Table, names: Sequence[str]) -> dict[str, Any]:
     across: list[str | None] = [*names, *([None] if any(context is None for _, context in cells) else [])]
     down = dict.fromkeys(name for name, _ in cells)
     return {
-        "contexts": [
-            unknown_beside(names) if context is None else clip(context, LONGEST) for context in across
-        ],
+        "contexts": [unknown_beside(names) if context is None else clip(context, LONGEST) for context in across],
         "rows": [(name, [cells.get((name, context)) for context in across]) for name in down],
     }
 

@@ -23,9 +23,7 @@ LONGEST_NAME = 44  # characters of a name on an axis
 CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many of them
 MOST_NUMBERED = 12  # with more columns than this, a heat map has no room for numbers in its cells
 
-_FONT = (
-    "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
-)
+_FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 _WHOLE = ",.0f"
 
 
@@ -182,9 +180,7 @@ def rank_size(table: pa.Table, *, title: str, counted: str, level: float) -> alt
         ),
     ]
     above = clear_of_noise(table)
-    said = (
-        f"Curve of {counts.size:,} counts from the largest to the smallest; {above:,} lie clear of the noise."
-    )
+    said = f"Curve of {counts.size:,} counts from the largest to the smallest; {above:,} lie clear of the noise."
     return _layered(layers, 260, title, said)
 
 

@@ -1,0 +1,49 @@
+# Two commands matter: `make demo` and `make test`. Each sets up what it needs in .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+MARK   := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+RUNMARK := $(VENV)/.runtime-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+
+.PHONY: demo test test-slow check bench docs lock clean
+
+demo: $(RUNMARK)                ## the main job end to end, on a made-up city
+	@$(BIN)/headcount demo
+
+test: check                     ## everything but the slow tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: check                ## what takes minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(MARK)                  ## style, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(MARK)                  ## the figures of docs/performance.md, against rivals, in one run
+	$(BIN)/python -m benchmarks
+
+docs: $(MARK)                   ## write again what is generated in docs/
+	$(BIN)/python tools/cli_reference.py
+
+lock: $(MARK)                   ## pin what is installed now, without index addresses
+	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools > requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("headcount needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(RUNMARK): $(VENV)/bin/python pyproject.toml requirements.lock
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	@touch $@
+
+$(MARK): $(RUNMARK)
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev
+	$(BIN)/python tools/browser.py
+	@touch $@

@@ -1,0 +1,1 @@
+"""The command line: flags in, requests to the curator, answers out. No logic of its own."""

@@ -1,0 +1,107 @@
+"""``headcount demo``: the main job end to end, on a made-up city that is the same for everyone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.cli import options, terminal
+from headcount.errors import UsageError
+
+_DAY = "Friday"
+
+
+@click.command("demo", short_help="See the main job end to end, on a made-up city.")
+@click.option("--out", default="headcount-demo", show_default=True, metavar="DIR", help="Folder to work in.")
+@options.json_option
+@options.quiet_option
+def command(out: str, as_json: bool, quiet: bool) -> None:
+    """Make a check-in log of a made-up city, release private counts from it, and show what comes out."""
+    import headcount as hc  # noqa: PLC0415
+    from headcount.api import request_of  # noqa: PLC0415
+    from headcount.curator import Curator  # noqa: PLC0415
+    from headcount.engines.local import LocalEngine  # noqa: PLC0415
+    from headcount.events.synthetic import checkins  # noqa: PLC0415
+    from headcount.reports.release import write_release_page  # noqa: PLC0415
+
+    begin = time.monotonic()
+    folder = Path(out)
+    if folder.exists() and any(folder.iterdir()) and not (folder / "visits.parquet").exists():
+        raise UsageError(f"{folder} exists and is not from an earlier demo", remedy="choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    terminal.note("Making a city: 1,000,000 visits of 20,000 people to 5,000 venues …", quiet=quiet)
+    city = checkins(folder)
+    terminal.note("Releasing item counts and item-by-weekday counts with HPA at ε = 1 …", quiet=quiet)
+    log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
+    with terminal.Bar(quiet=quiet) as bar:
+        request = request_of(epsilon="1", method="hpa", limit=10)
+        release = Curator(engine=LocalEngine(progress=bar)).run(request, log)
+    saved = release.save(folder / "release", force=True)
+    page = write_release_page(release, folder / "report.html")
+    truth, friday = _truth(city.visits)
+    seconds = time.monotonic() - begin
+    if as_json:
+        terminal.print_json(
+            {
+                "release": str(saved),
+                "report": str(page),
+                "guarantee": release.guarantee.to_json(),
+                "top": release.top(10),
+                "recommended": release.top(10, _DAY),
+                "true_top": [venue for venue, _ in truth.most_common(10)],
+                "seconds": round(seconds, 2),
+            }
+        )
+        return
+    names = dict(zip(log.catalogue.ids, log.catalogue.labels, strict=True))
+    _show(release, truth, friday, names)
+    click.echo(f"Release  {saved}\nReport   {page}   (open it in a browser; it needs no network)")
+    click.echo(f"Done in {seconds:.1f} s. Look further:  headcount top {saved} --context Saturday")
+
+
+def _truth(visits: Path) -> tuple[Counter[str], Counter[str]]:
+    """Count the made-up log without privacy, to compare: only a demo may do this."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    table = pq.read_table(visits, columns=["venue", "time"])
+    on_friday = table.filter(pc.equal(pc.day_of_week(table["time"]), 4))
+    return Counter(_tally(table["venue"])), Counter(_tally(on_friday["venue"]))
+
+
+def _tally(column: Any) -> dict[str, int]:
+    return {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
+
+
+def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
+    best = truth.most_common(10)
+    places = _ranks(truth)
+    rows = [
+        [*_line(row, places), "", names[venue], f"{count:,}"]
+        for row, (venue, count) in zip(release.top(10), best, strict=True)
+    ]
+    headings = [("count*", "right"), ("95 %", "right"), ("true rank", "right")]
+    beside = [("  ", "left"), ("true top 10", "left"), ("visits", "right")]
+    click.echo()
+    terminal.print_table(None, [("", "right"), ("private top 10", "left"), *headings, *beside], rows)
+    right = {venue for venue, _ in best} & {row["item"] for row in release.top(10)}
+    click.echo(f"{len(right)} of the true top 10 are in the private one. *Counts of {release.bounded}.\n")
+    places = _ranks(friday)
+    rows = [_line(row, places) for row in release.top(10, _DAY)]
+    terminal.print_table(None, [("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
+    click.echo("\nWhat was spent and guaranteed")
+    terminal.say_numbered(release.sentences())
+    click.echo()
+
+
+def _ranks(counts: Counter[str]) -> dict[str, int]:
+    return {venue: rank for rank, (venue, _) in enumerate(counts.most_common(), 1)}
+
+
+def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
+    spread = f"± {terminal.whole(row['high'] - row['count'])}"
+    return [row["rank"], row["label"], terminal.whole(row["count"]), spread, places.get(row["item"], "–")]

@@ -1,0 +1,134 @@
+"""Small logs of every kind, for Hypothesis: repeats, unknown contexts, foreign items, text and whole-number ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from headcount.bounding import Bound, Noisy, Pick, Sample
+from headcount.events.catalogue import Catalogue
+from headcount.events.contexts import Context
+from headcount.events.log import EventLog, Roles
+from headcount.events.readers import Source, TableSource
+from headcount.noise_law import DiscreteLaplace
+
+LAW = DiscreteLaplace.from_json({"scale": "1"})
+
+USERS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
+    "text": (pa.string(), ("ann", "", "Zoë", "ann ", "u" * 300)),
+    "small": (pa.int32(), (0, 1, 2, 7, 300)),
+    "wide": (pa.int64(), (-3, 0, 7, 2**40, -(2**63))),
+    "unsigned": (pa.uint64(), (2**64 - 1, 2**64 - 2, 2**63, 2**63 + 1, 2**64 - 9)),
+}
+"""Kinds of user ids; the last one lies beyond the signed range, close together."""
+
+ITEMS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
+    "text": (pa.string(), ("tea", "rye", "oat", "fig", "kiwi")),
+    "number": (pa.int64(), (5, -1, 3, 10**12, 4)),
+}
+CONTEXTS = ("AM", "PM")
+ELSEWHERE = (None, "night", "am")
+
+Row = tuple[int, int, str | None, int]  # user and item by their place in the lists above, context, times
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log that can be built again without a user, or with that user alone: same columns, same catalogue."""
+
+    rows: tuple[Row, ...]
+    users: str = "text"
+    items: str = "text"
+    listed: int = 3  # how many items the catalogue lists; rows may name others
+    contexts: bool = False
+    counting: Literal["records", "users"] = "records"
+    context_of: Literal["record", "user"] = "record"
+    times: bool = False
+
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table; its types do not depend on the rows."""
+        user_type, names = USERS[self.users]
+        item_type, things = ITEMS[self.items]
+        columns = {
+            "user": pa.array([names[row[0]] for row in self.rows], user_type),
+            "item": pa.array([things[row[1]] for row in self.rows], item_type),
+        }
+        if self.contexts:
+            columns["context"] = pa.array([row[2] for row in self.rows], pa.string())
+        if self.times:
+            columns["times"] = pa.array([row[3] for row in self.rows], pa.int32())
+        return pa.table(columns)
+
+    def log(self, source: Source | None = None) -> EventLog:
+        """The log, read from its own table or from another source of the same rows."""
+        return EventLog(
+            source=source or TableSource(self.table()),
+            roles=Roles("user", "item", "times" if self.times else None),
+            catalogue=Catalogue.of(ITEMS[self.items][1][: self.listed]),
+            context=Context(("context",), (CONTEXTS,)) if self.contexts else None,
+            counting=self.counting,
+            context_of=self.context_of,
+        )
+
+    @property
+    def everyone(self) -> list[int]:
+        """The users who have a row."""
+        return sorted({row[0] for row in self.rows})
+
+    def without(self, user: int) -> Case:
+        """The same log without one user's rows."""
+        return replace(self, rows=tuple(row for row in self.rows if row[0] != user))
+
+    def only(self, user: int) -> Case:
+        """The same log with one user's rows alone."""
+        return replace(self, rows=tuple(row for row in self.rows if row[0] == user))
+
+    def bound(self, limit: int, scores: Sequence[int] | None) -> Bound:
+        """A sample, or a pick by the given scores."""
+        if scores is None:
+            return Sample(limit)
+        return Pick(limit, Noisy(np.array(scores[: self.listed], dtype=np.int64), LAW))
+
+
+def bounds(case: Case) -> st.SearchStrategy[Bound]:
+    """Bounds that fit a case: samples and picks, with ties."""
+    limits = st.integers(1, 4)
+    scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
+    return st.one_of(
+        st.builds(lambda limit: case.bound(limit, None), limits),
+        st.builds(lambda limit, given: case.bound(limit, given), limits, scores),
+    )
+
+
+@st.composite
+def cases(draw: Callable[[st.SearchStrategy[Any]], Any], most_rows: int = 14) -> Case:
+    """Draw a small log, with few users and items so that everything collides."""
+    context = draw(st.sampled_from((None, "record", "user")))
+    people = draw(st.integers(1, 5))
+    rows = st.lists(
+        st.tuples(
+            st.integers(0, people - 1),
+            st.integers(0, 4),
+            st.sampled_from((*CONTEXTS, *CONTEXTS, *ELSEWHERE)),
+            st.integers(0, 3),
+        ),
+        max_size=most_rows,
+    )
+    return Case(
+        rows=tuple(draw(rows)),
+        users=draw(st.sampled_from(sorted(USERS))),
+        items=draw(st.sampled_from(sorted(ITEMS))),
+        listed=draw(st.integers(1, 4)),
+        contexts=context is not None,
+        counting=draw(st.sampled_from(("records", "users"))),
+        context_of=context or "record",
+        times=draw(st.booleans()),
+    )
+
+
+secrets = st.binary(min_size=16, max_size=16)

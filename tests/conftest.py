@@ -1,0 +1,19 @@
+"""Profiles for every test: the same examples in every run, and no clock."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+pytest.register_assert_rewrite("tests.contracts.engine_checks", "tests.contracts.method_checks")
+
+_CHECKS_OFF = (HealthCheck.too_slow, HealthCheck.data_too_large)
+
+settings.register_profile(
+    "headcount", derandomize=True, deadline=None, max_examples=60, suppress_health_check=_CHECKS_OFF
+)
+# A broken twin must be caught, not shrunk.
+settings.register_profile(
+    "twins", settings.get_profile("headcount"), phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False
+)
+settings.load_profile("headcount")
