@@ -1,5 +1,6 @@
 """Measurements that several rows share: each is taken once a run and remembered."""
 
+import hashlib
 import os
 import shutil
 import sys
@@ -74,9 +75,9 @@ class Bench:
             self.need("dense", "1m")
             env, start = self.environment(), [sys.executable, "-m", "benchmarks.ours_job"]
             keys: list[str | Path] = ["--keys", keys_path()]
-            tables = run(
-                [*start, log_path("dense", "1m"), *keys, "--epsilon", str(HUGE_EPSILON)], env=env
-            ).answer["tables"]
+            tables = run([*start, log_path("dense", "1m"), *keys, "--epsilon", str(HUGE_EPSILON)], env=env).answer[
+                "tables"
+            ]
             check_tables(tables, "1m")
             warm_up: list[str | Path] = ["--warm-up", log_path("dense", "1m"), "--repeat", "5"]
             return run([*start, log_path("dense", size), *keys, *warm_up], env=env).answer
@@ -113,7 +114,10 @@ class Bench:
                 *("--out", f"{folder}/release", "--json"),
             ]
             command: list[str | Path] = [*headcount_command(), "release", log_path("dense", size), *options]
-            return run(command, env={**self.environment(), "HEADCOUNT_CACHE": str(cache)})
+            finished = run(command, env={**self.environment(), "HEADCOUNT_CACHE": str(cache)})
+            if not Path(folder, "release", "release.json").exists():
+                raise CouldNotRunError("the command ended well but wrote no release")
+            return finished
 
     def environment(self) -> dict[str, str]:
         """Ours: the source tree first, and a folder of compiled kernels that belongs to the benchmark."""
@@ -152,6 +156,14 @@ def headcount_command() -> list[str]:
     if script.exists():
         return [str(script)]
     return [sys.executable, "-c", "from headcount.cli.main import run; run()"]
+
+
+def source_digest() -> str:
+    """What the source tree is now: a table whose rows come from two states of it is not one run."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def fresh_folder() -> Path:

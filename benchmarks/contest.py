@@ -56,9 +56,7 @@ def measure_rival(rival: Rival, size: str, timeout: float) -> dict[str, Any]:
         command: list[str | Path] = [*start, log_path("wide", log_size), *rest, *options]
         return run(command, env=env, timeout=timeout, whole_tree=rival.whole_tree)
 
-    check_tables(
-        go("1m", "--epsilon", str(HUGE_EPSILON)).answer["tables"], "1m", rounds_down=rival.rounds_down
-    )
+    check_tables(go("1m", "--epsilon", str(HUGE_EPSILON)).answer["tables"], "1m", rounds_down=rival.rounds_down)
     cold = go(size)
     warm = go(size, "--warm-up", log_path("wide", "1m"), "--repeat", "3").answer["seconds"]
     return {

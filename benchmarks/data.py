@@ -127,9 +127,7 @@ def _write_catalogues(kind: str) -> None:
     items = np.arange(ITEMS, dtype=np.int32)
     pq.write_table(pa.table({"item": items}), keys_path() / ITEM_KEYS)
     weekdays = np.tile(np.arange(WEEKDAYS, dtype=np.int32), ITEMS)
-    pq.write_table(
-        pa.table({"item": np.repeat(items, WEEKDAYS), "weekday": weekdays}), keys_path() / EDGE_KEYS
-    )
+    pq.write_table(pa.table({"item": np.repeat(items, WEEKDAYS), "weekday": weekdays}), keys_path() / EDGE_KEYS)
 
 
 def _expected_total(log: Path) -> int:

@@ -56,9 +56,7 @@ def pair(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def alone(given: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "tables": [[table.num_rows] for table in release(given.log, given.catalogue, method=given.method)]
-    }
+    return {"tables": [[table.num_rows] for table in release(given.log, given.catalogue, method=given.method)]}
 
 
 def noise(given: argparse.Namespace) -> dict[str, Any]:

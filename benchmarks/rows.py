@@ -38,7 +38,7 @@ def judge(
     note: str = "",
     unlike: str = "",
 ) -> Row:
-    """Hold a value against its target; ``unlike`` says how the measurement departs from the target's terms."""
+    """Hold a value against its target; ``unlike`` says how the measurement departs from its terms."""
     target = f"≤ {most:g} {unit}" if most is not None else f"≥ {least:g} {unit}"
     good = value <= most if most is not None else value >= (least or 0)
     verdict = ("met" if good else "MISSED") + (f", but {unlike}" if unlike else "")

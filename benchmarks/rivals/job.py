@@ -35,9 +35,7 @@ def main(release: Release, summary: Summary) -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--warm-up", type=Path)
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument(
-        "--patience", type=float, default=120.0, help="no further repeat after so many seconds"
-    )
+    parser.add_argument("--patience", type=float, default=120.0, help="no further repeat after so many seconds")
     given = parser.parse_args()
     if given.warm_up is not None:
         release(given.warm_up, given.keys, given.epsilon)

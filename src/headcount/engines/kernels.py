@@ -23,6 +23,7 @@ Draws = NDArray[np.uint64]
 Packed = NDArray[Any]  # uint32 or int64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inlined
@@ -30,13 +31,6 @@ def _mix(x: Word) -> Word:
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
     return x ^ (x >> uint64(31))
-
-
-@inlined
-def _draw(key: Word, cell: Word, number: Word) -> Word:
-    """Return a record's draw, as :func:`headcount.engines.draws.record_draws` defines it."""
-    first = _mix(key + uint64(cell + 1) * _GOLDEN)
-    return first if number == 0 else _mix(first + uint64(number) * _GOLDEN)
 
 
 @compiled
@@ -153,83 +147,106 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 
 @compiled
 def _keep(
-    cells: Codes, weights: Integers, begin: Word, end: Word, distinct: bool, key: Word, ranks: Integers, bits: Word,
-    width: Word, heap: Draws, held: Codes, seen: Codes, times_seen: Integers,
+    cells: Codes, weights: Integers, begin: Word, end: Word, distinct: Word, key: Word, bar: Word, run: Word,
+    ranks: Integers, bits: Word, width: Word, heap: Draws, held: Codes, seen: Integers, numbers: Integers,
 ) -> Word:  # fmt: skip
-    """Keep the records of smallest priority of one user; return how many. ``seen`` is all -1 before and after."""
+    """Keep the records of smallest priority, none above ``bar``, of one user in the heap; return how many.
+
+    ``seen`` is a hash table of this user's cells, marked with the number of the run so that it need not be cleared;
+    ``numbers`` says how many equal records there have been.
+    """
     size: Word = np.int64(0)
-    mask = seen.size - 1
+    worst = bar  # the largest priority that may still enter
+    mask: Word = np.int64(15)
+    while mask < 2 * (end - begin):
+        mask = 2 * mask + 1
+    mark = np.int64(run) << 32
     shift = uint64(64 - bits)
+    weighted = weights.size > 0 and not distinct
     for at in range(begin, end):
-        cell = cells[at]
+        cell = np.int64(cells[at])
         top = uint64(0)
         if bits > 0:
             top = uint64(ranks[cell // width]) << shift
-            if size == heap.size and top > heap[0]:
+            if top > worst:
                 continue  # so are all its equals, from here on
-        slot = (np.int64(cell) * 0x9E3779B1 >> 7) & mask
-        while seen[slot] >= 0 and seen[slot] != cell:
+        slot = (cell * 0x9E3779B1 >> 12) & mask
+        there = seen[slot]
+        while there != mark | cell and there >> 32 == run:
             slot = (slot + 1) & mask
-        if seen[slot] < 0:
-            seen[slot] = cell
-            times_seen[slot] = 0
+            there = seen[slot]
+        weight = weights[at] if weighted else np.int64(1)
+        number = np.int64(0)
+        if there != mark | cell:
+            seen[slot] = mark | cell
         elif distinct:
             continue
-        number = times_seen[slot]
-        weight = weights[at] if weights.size and not distinct else np.int64(1)
-        times_seen[slot] = number + weight
+        else:
+            number = numbers[slot]
+        numbers[slot] = number + weight
+        first = _mix(key + uint64(cell + 1) * _GOLDEN)
         for each in range(number, number + weight):
-            priority = top | (_draw(key, cell, each) >> uint64(bits))
-            if size < heap.size or priority <= heap[0]:
+            draw = first if each == 0 else _mix(first + uint64(each) * _GOLDEN)
+            priority = top | (draw >> uint64(bits))
+            if priority <= worst:
                 size = _offer(priority, cell, heap, held, size)
-    if 4 * (end - begin) > seen.size:
-        seen[:] = -1
-    else:
-        for at in range(begin, end):
-            slot = (np.int64(cells[at]) * 0x9E3779B1 >> 7) & mask
-            while seen[slot] >= 0:
-                seen[slot] = -1
-                slot = (slot + 1) & mask
+                if size == heap.size:
+                    worst = min(worst, heap[0])
     return size
+
+
+@inlined
+def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
+    """Return a priority that about ``limit`` records and some more stay below, to spare the heap the others."""
+    enough = limit + 4 * np.sqrt(limit) + 4
+    if bits > 0 or enough >= total:
+        return _NO_BAR
+    return uint64(enough / total * 2.0**64)
 
 
 @compiled
 def keep_block(
     starts: Integers, cells: Codes, weights: Integers, keys: Draws, limit: Word, ranks: Integers, bits: Word,
-    width: Word, distinct: bool, one_context: bool, edges: Integers, items: Integers,
+    width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
 ) -> None:  # fmt: skip
     """Keep what the bound allows of every user of a block, and add it to the counts.
 
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
-    longest: Word = np.int64(0)
+    longest: Word = np.int64(8)
     largest: Word = np.int64(1)
     for user in range(starts.size - 1):
         length = starts[user + 1] - starts[user]
         longest = max(longest, length)
-        largest = max(largest, np.sum(weights[starts[user] : starts[user + 1]]) if weights.size else length)
-    slots = 16
-    while slots < 2 * longest:
-        slots *= 2
-    seen = np.full(slots, -1, dtype=np.int32)
-    times_seen = np.empty(slots, dtype=np.int64)
+        largest = max(largest, np.sum(weights[starts[user] : starts[user + 1]]) if weights.size > 0 else length)
+    seen = np.zeros(4 * longest, dtype=np.int64)  # the power of two from twice the records on fits in
+    numbers = np.empty(4 * longest, dtype=np.int64)
     heap = np.empty(min(limit, largest), dtype=np.uint64)
     held = np.empty(heap.size, dtype=np.int32)
+    run: Word = np.int64(0)
     for user in range(starts.size - 1):
         begin, end = starts[user], starts[user + 1]
         if one_context:
             end = _keep_one_context(cells, weights, begin, end, width, keys[user])
         total = end - begin
-        if weights.size:
+        if weights.size > 0:
             total = np.sum(weights[begin:end])
         if total <= limit and not distinct:
             for at in range(begin, end):
-                edges[cells[at]] += weights[at] if weights.size else 1
+                edges[cells[at]] += weights[at] if weights.size > 0 else 1
             continue
+        run += 1
         size = _keep(
-            cells, weights, begin, end, distinct, keys[user], ranks, bits, width, heap, held, seen, times_seen
-        )
+            cells, weights, begin, end, distinct, keys[user], _likely_bar(limit, total, bits), run, ranks, bits,
+            width, heap, held, seen, numbers,
+        )  # fmt: skip
+        if size < min(limit, total):
+            run += 1
+            size = _keep(
+                cells, weights, begin, end, distinct, keys[user], _NO_BAR, run, ranks, bits, width, heap, held, seen,
+                numbers,
+            )  # fmt: skip
         for at in range(size):
             edges[held[at]] += 1
         if distinct:

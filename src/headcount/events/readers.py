@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import glob
 import os
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from headcount.errors import DataError, UnknownNameError, UsageError
@@ -28,9 +29,13 @@ from headcount.events.formats import (
     format_of,
     is_text,
     known_format,
+    parquet_chunks,
     plain_type,
     reading,
 )
+from headcount.events.spool import Spool, spool_input, spool_stream
+
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Source(Protocol):
@@ -78,8 +83,6 @@ class TableSource:
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Look at the column."""
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         extremes = pc.min_max(self.table[column]).as_py()
         return None if extremes["min"] is None else (extremes["min"], extremes["max"])
 
@@ -92,81 +95,101 @@ class FileSource:
     filesystem: pafs.FileSystem = field(repr=False)
     format: str
     text: TextOptions = TextOptions()
-    keep: Any = field(default=None, repr=False, compare=False)  # holds a spool alive
-    _state: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    spool: Spool | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.format != "csv" and self.text.given:
+            raise UsageError(
+                f"{self.text.given} is for delimited text, but {self.name} is not", remedy="leave it out"
+            )
 
     @property
     def name(self) -> str:
         """The file, or the first of several."""
-        first = self.files[0] if self.keep is None else "standard input"
+        first = self._shown(self.files[0])
         return first if len(self.files) == 1 else f"{first} (and {len(self.files) - 1} more)"
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the first file, with the columns of its folders."""
-        if "schema" not in self._state:
-            self._state["stamps"] = self._stamps()
-            schema = self._open(self.files[0]).schema
-            for key in _folder_columns(self.files[0]):
-                if key not in schema.names:
-                    schema = schema.append(pa.field(key, pa.string()))
-            self._state["schema"] = schema
-        return self._state["schema"]
+        """The schema of the first file that names its columns, with the columns of its folders."""
+        return self._described[0]
 
-    @property
+    @cached_property
+    def _described(self) -> tuple[pa.Schema, list[tuple[int | None, int | None]]]:
+        """Return the schema, and how large and old the files were when it was read."""
+        stamps = self._stamps()
+        for path in self.files:
+            schema = self._open(path).schema
+            if len(schema):
+                break
+        for key in _folder_columns(path):
+            if key not in schema.names and len(schema):
+                schema = schema.append(pa.field(key, pa.string()))
+        return schema, stamps
+
+    @cached_property
     def rows(self) -> int | None:
         """The number of rows, from the Parquet footers."""
         if self.format != "parquet":
             return None
-        if "rows" not in self._state:
-            self._state["rows"] = sum(self._open(path).metadata.num_rows for path in self.files)
-        rows: int = self._state["rows"]
-        return rows
+        return sum(self._open(path).metadata.num_rows for path in self.files)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns of every file in turn."""
         self._refuse_if_changed()
         wanted = {name: self.schema.field(name).type for name in columns}
         for path in self.files:
-            folder = _folder_columns(path)
-            with reading(path):
-                opened = self._open(
-                    path, text_as_codes=[n for n in columns if n not in folder and is_text(wanted[n])]
-                )
-                stored = [name for name in columns if name in opened.schema.names]
-                missing = [name for name in columns if name not in stored and name not in folder]
-                if missing:
-                    raise UnknownNameError.among("column", missing[0], opened.schema.names, where=path)
-                for batch in opened.batches(stored):
-                    yield _with_folder_columns(batch, columns, folder, wanted, path)
+            yield from self._batches_of(path, wanted)
         self._refuse_if_changed()
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Look at the statistics in the Parquet footers."""
         if self.format != "parquet" or any(column in _folder_columns(path) for path in self.files):
             return None
-        lows, highs = [], []
+        chunks = []
         for path in self.files:
             metadata = self._open(path).metadata
-            index = next(
-                (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column), None
-            )
-            if index is None:
-                return None
-            for group in range(metadata.num_row_groups):
-                statistics = metadata.row_group(group).column(index).statistics
-                if statistics is None or not statistics.has_min_max:
+            with reading(self._shown(path)):
+                found = parquet_chunks(metadata, column)
+                if metadata.num_row_groups != len(found):
                     return None
-                lows.append(int(statistics.min))
-                highs.append(int(statistics.max))
-        return (min(lows), max(highs)) if lows else None
+                chunks += [chunk.statistics for chunk in found if chunk.num_values]
+        if not chunks or any(each is None or not each.has_min_max for each in chunks):
+            return None
+        return min(int(each.min) for each in chunks), max(int(each.max) for each in chunks)
+
+    def _batches_of(self, path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        shown, folder = self._shown(path), _folder_columns(path)
+        opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
+        if not len(opened.schema):
+            return  # an empty file that does not name its columns
+        stored = [name for name in wanted if name in opened.schema.names]
+        for name, kind in wanted.items():
+            if name not in stored and name not in folder:
+                raise UnknownNameError.among("column", name, opened.schema.names, where=shown)
+            here = plain_type(opened.schema.field(name).type) if name in stored else "text"
+            if here != plain_type(kind):
+                raise DataError(
+                    f"column {name!r} holds {here} in {shown} but {plain_type(kind)} in {self._shown(self.files[0])}",
+                    remedy="give the column the same type in all files",
+                )
+        with reading(shown, remote=self._remote):
+            for batch in opened.batches(stored):
+                yield batch if len(stored) == len(wanted) else _with_folder_columns(batch, wanted, folder)
+
+    @property
+    def _remote(self) -> bool:
+        return not isinstance(self.filesystem, pafs.LocalFileSystem)
+
+    def _shown(self, path: str) -> str:
+        return path if self.spool is None else self.spool.shown
 
     def _open(self, path: str, text_as_codes: Sequence[str] = ()) -> Opened:
-        with reading(path):
+        with reading(self._shown(path), remote=self._remote):
             return OPENERS[self.format](self.filesystem, path, self.text, text_as_codes)
 
     def _stamps(self) -> list[tuple[int | None, int | None]]:
-        with reading(self.name):
+        with reading(self.name, remote=self._remote):
             infos = self.filesystem.get_file_info(list(self.files))
         for info in infos:
             if info.type == pafs.FileType.NotFound:
@@ -174,8 +197,7 @@ class FileSource:
         return [(info.size, info.mtime_ns) for info in infos]
 
     def _refuse_if_changed(self) -> None:
-        _ = self.schema
-        if self._stamps() != self._state["stamps"]:
+        if self._stamps() != self._described[1]:
             raise DataError(
                 f"{self.name} changed while it was being read",
                 remedy="wait until it is complete, then run again",
@@ -186,48 +208,74 @@ def open_source(events: Any, text: TextOptions = TextOptions()) -> Source:  # no
     """Open paths, globs, folders, URIs, ``-``, or any object with the Arrow C stream interface."""
     if isinstance(events, TableSource | FileSource):
         return events
-    if isinstance(events, pa.Table):
-        return TableSource(events)
-    if isinstance(events, pa.RecordBatch):
-        return TableSource(pa.Table.from_batches([events]))
     if isinstance(events, str | os.PathLike):
         return _open_paths([os.fspath(events)], text)
-    if hasattr(events, "__arrow_c_stream__"):
-        if type(events).__module__.split(".")[0] in ("pandas", "polars"):  # in memory already
-            return TableSource(pa.table(events))
-        return _spool_stream(pa.RecordBatchReader.from_stream(events))
     if isinstance(events, Sequence) and events and all(isinstance(e, str | os.PathLike) for e in events):
         return _open_paths([os.fspath(each) for each in events], text)
-    raise UsageError(
-        f"events must be a path, several paths, or an Arrow object, not {type(events).__name__}",
-        remedy="pass a Parquet, CSV, JSON lines or Arrow file, or a pyarrow, pandas or Polars table",
-    )
+    if text.given and _is_arrow(events):
+        raise UsageError(f"{text.given} is for files of delimited text", remedy="leave it out")
+    if isinstance(events, pa.Table):
+        return TableSource(events)
+    if isinstance(events, pa.RecordBatch) or not hasattr(events, "__arrow_c_stream__"):
+        return _table_of(events)
+    if type(events).__module__.split(".")[0] in ("pandas", "polars"):  # in memory already
+        return _table_of(events)
+    spool, path = spool_stream(events)
+    return FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool)
+
+
+def _is_arrow(events: Any) -> bool:
+    return hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__")
+
+
+def _table_of(events: Any) -> TableSource:
+    if not _is_arrow(events):
+        lazy = hasattr(events, "collect")
+        raise UsageError(
+            f"events must be a path, several paths, or an Arrow object, not {type(events).__name__}",
+            remedy="collect it first"
+            if lazy
+            else "pass a Parquet, CSV, JSON lines or Arrow file, or a pyarrow, pandas or Polars table",
+        )
+    try:
+        return TableSource(pa.table(events))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        reason = " ".join(" ".join(str(part) for part in error.args).split())[:200]
+        raise DataError(
+            f"the {type(events).__name__} cannot be read as columns ({reason})",
+            remedy="give every column one type",
+        ) from error
 
 
 def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
     if "-" in paths:
         if len(paths) > 1:
-            raise UsageError("'-' (standard input) cannot be mixed with files", given=list(paths))
-        return _spool_input(text)
-    filesystem: pafs.FileSystem = pafs.LocalFileSystem()
-    files: list[str] = []
-    for path in paths:
-        if "://" in path:
-            filesystem, path = _from_uri(path)  # noqa: PLW2901
-            files.extend(_inside(filesystem, path))
-        else:
-            files.extend(_local_files(path))
+            raise UsageError("'-' (standard input) cannot be mixed with files", remedy="give one or the other")
+        spool, path = spool_input()
+        return FileSource((path,), pafs.LocalFileSystem(), format_of(path), text, spool)
+    opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
+    filesystem = opened[0][0]
+    if any(not each.equals(filesystem) for each, _ in opened):
+        raise UsageError("the files lie in several stores", remedy="give paths of one store")
+    local = isinstance(filesystem, pafs.LocalFileSystem)
+    files = [each for _, path in opened for each in (_local_files(path) if local else _inside(filesystem, path))]
+    if len(set(files)) < len(files):
+        twice = next(path for path in files if files.count(path) > 1)
+        raise UsageError(f"{twice} is given twice", remedy="name every file once")
     formats = {format_of(path) for path in files}
     if len(formats) > 1:
-        raise UsageError(f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give one")
+        raise UsageError(
+            f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"
+        )
     return FileSource(tuple(files), filesystem, formats.pop(), text)
 
 
 def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
     try:
         filesystem, path = pafs.FileSystem.from_uri(uri)
-    except (pa.ArrowException, ValueError) as error:
-        raise UsageError(f"{uri} cannot be opened ({error})", remedy="check the address") from error
+    except (pa.ArrowException, ValueError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{uri} cannot be opened ({reason})", remedy="check the address") from error
     return filesystem, path
 
 
@@ -235,15 +283,17 @@ def _local_files(path: str) -> list[str]:
     if os.path.isdir(path):
         return _inside(pafs.LocalFileSystem(), path)
     if not os.path.exists(path):
-        found = sorted(glob.glob(path, recursive=True))
+        found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
         if not found:
-            raise DataError(f"{path} does not exist", remedy="check the path")
+            missing = "matches no file" if glob.has_magic(path) else "does not exist"
+            raise DataError(f"{path or 'the empty path'} {missing}", remedy="check the path")
         return [each for match in found for each in _local_files(match)]
     return [path]
 
 
 def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
-    with reading(path):
+    """Return the event files in a folder, in order; what starts with a dot or underscore is not one."""
+    with reading(path, remote=not isinstance(filesystem, pafs.LocalFileSystem)):
         info = filesystem.get_file_info(path)
         if info.type != pafs.FileType.Directory:
             return [path]
@@ -253,62 +303,38 @@ def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
         for each in listing
         if each.type == pafs.FileType.File
         and known_format(each.path)
-        and not each.base_name.startswith((".", "_"))
+        and not each.path.lower().endswith(".txt")
+        and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
     )
     if not files:
-        raise DataError(f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
+        raise DataError(
+            f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow"
+        )
     return files
 
 
-def _folder_columns(path: str) -> dict[str, str]:
+def _is_hidden(part: str) -> bool:
+    return part.startswith((".", "_")) and "=" not in part
+
+
+def _folder_columns(path: str) -> dict[str, str | None]:
+    """Return what the folders of a path say.
+
+    >>> _folder_columns("logs/year=2026/city=San%20Jos%C3%A9/part.csv")
+    {'year': '2026', 'city': 'San José'}
+    """
     parts = PurePosixPath(path.replace("\\", "/")).parts[:-1]
-    return dict(part.split("=", 1) for part in parts if part.count("=") == 1 and not part.startswith("="))
+    pairs = [part.split("=") for part in parts if part.count("=") == 1 and not part.startswith("=")]
+    return {key: None if value == _MISSING else unquote(value) for key, value in pairs}
 
 
 def _with_folder_columns(
-    batch: pa.RecordBatch, columns: Sequence[str], folder: dict[str, str], wanted: dict[str, Any], path: str
+    batch: pa.RecordBatch, columns: dict[str, pa.DataType], folder: dict[str, str | None]
 ) -> pa.RecordBatch:
-    arrays = []
-    for name in columns:
-        if name in batch.schema.names:
-            column = batch.column(name)
-            if plain_type(column.type) != plain_type(wanted[name]):
-                raise DataError(
-                    f"column {name!r} holds {plain_type(column.type)} in {path} and {plain_type(wanted[name])} before",
-                    remedy="give all files the same type",
-                )
-        else:
-            column = pa.repeat(pa.scalar(folder[name]), batch.num_rows)
-        arrays.append(column)
+    arrays = [
+        batch.column(name)
+        if name in batch.schema.names
+        else pa.repeat(pa.scalar(folder[name], pa.string()), batch.num_rows)
+        for name in columns
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
-
-
-def _spool_input(text: TextOptions) -> FileSource:
-    """Copy standard input to a private temporary file; its first bytes say what it is."""
-    folder = tempfile.TemporaryDirectory(prefix="headcount-")
-    raw = Path(folder.name) / "input"
-    with raw.open("wb") as out:
-        while chunk := sys.stdin.buffer.read(1 << 20):
-            out.write(chunk)
-    with raw.open("rb") as file:
-        start = file.read(64)
-    if start.startswith(b"PAR1"):
-        suffix = ".parquet"
-    elif start.startswith(b"ARROW1") or start.startswith(b"\xff\xff\xff\xff"):
-        suffix = ".arrow"
-    else:
-        suffix = ".jsonl" if start.lstrip().startswith(b"{") else ".csv"
-    if start.startswith(b"\x1f\x8b"):
-        suffix = ".csv.gz"
-    path = raw.rename(raw.with_suffix(suffix))
-    return FileSource((str(path),), pafs.LocalFileSystem(), format_of(str(path)), text, keep=folder)
-
-
-def _spool_stream(reader: Any) -> FileSource:
-    """Write an Arrow stream, which can be read only once, to a private temporary file."""
-    folder = tempfile.TemporaryDirectory(prefix="headcount-")
-    path = str(Path(folder.name) / "stream.arrow")
-    with pa.OSFile(path, "wb") as out, pa.ipc.new_file(out, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-    return FileSource((path,), pafs.LocalFileSystem(), "arrow", keep=folder)

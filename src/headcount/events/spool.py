@@ -1,0 +1,100 @@
+"""Spools: what can be read only once, kept in a private temporary folder for as long as its source lives."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from headcount.errors import SurroundingsError, UsageError
+from headcount.events.formats import reading
+
+
+class Spool:
+    """A private temporary folder with one file; it goes when nothing refers to it, or when the program ends."""
+
+    def __init__(self, shown: str) -> None:
+        try:
+            self.folder = Path(tempfile.mkdtemp(prefix="headcount-"))
+        except OSError as error:
+            raise SurroundingsError(
+                f"{shown} cannot be kept for a second pass ({error})", remedy="point TMPDIR to a folder with room"
+            ) from error
+        self.shown = shown
+        self.delete = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def failed(self, error: OSError) -> SurroundingsError:
+        """Delete the folder and return the error to raise."""
+        self.delete()
+        return SurroundingsError(
+            f"{self.shown} cannot be kept for a second pass ({error.strerror or error})",
+            remedy="free some room, or point TMPDIR to a folder that has it",
+        )
+
+
+def spool_input() -> tuple[Spool, str]:
+    """Copy standard input to a spool; its first bytes say what it is. Return the spool and the path."""
+    if sys.stdin is None:
+        raise UsageError("'-' stands for standard input, but there is none", remedy="give a file")
+    spool = Spool("standard input")
+    raw = spool.folder / "input"
+    try:
+        with raw.open("wb") as out:
+            shutil.copyfileobj(_bytes_in(sys.stdin), out, 1 << 20)
+        with raw.open("rb") as file:
+            start = file.read(1 << 12)
+        path = raw.rename(raw.with_name("input" + _ending(start)))
+    except OSError as error:
+        raise spool.failed(error) from error
+    return spool, str(path)
+
+
+def spool_stream(events: Any) -> tuple[Spool, str]:
+    """Write an Arrow stream to a spool. Return the spool and the path."""
+    spool = Spool("the Arrow stream")
+    path = str(spool.folder / "stream.arrow")
+    with reading(spool.shown):
+        reader = pa.RecordBatchReader.from_stream(events)
+    try:
+        with pa.OSFile(path, "wb") as out, pa.ipc.new_stream(out, reader.schema) as writer:
+            while True:
+                try:
+                    with reading(spool.shown):
+                        batch = reader.read_next_batch()
+                except StopIteration:
+                    break
+                writer.write_batch(batch)
+    except OSError as error:
+        raise spool.failed(error) from error
+    return spool, path
+
+
+def _bytes_in(stdin: Any) -> IO[bytes]:
+    buffer: IO[bytes] | None = getattr(stdin, "buffer", None)
+    return io.BytesIO(stdin.read().encode()) if buffer is None else buffer
+
+
+def _ending(start: bytes) -> str:
+    """Return the file ending that the first bytes call for.
+
+    >>> _ending(b'{"user": 1}'), _ending(b"user,item"), _ending(gzip.compress(b'{"user": 1}'))
+    ('.jsonl', '.csv', '.jsonl.gz')
+    """
+    if start.startswith(b"\x1f\x8b"):
+        try:
+            return _ending(zlib.decompressobj(wbits=31).decompress(start)) + ".gz"
+        except zlib.error:
+            return ".csv.gz"
+    if start.startswith(b"PAR1"):
+        return ".parquet"
+    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return ".arrow"
+    return ".jsonl" if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else ".csv"
