@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 from datetime import UTC, datetime
 
@@ -29,6 +30,7 @@ def main() -> int:
     if any(unknown):
         parser.error(f"unknown: {', '.join(sorted(set().union(*unknown)))}")
     bench = Bench(sizes=sizes, rivals=chosen(families), rival_timeout=60.0 if given.quick else 3600.0)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     rows: list[Row] = []
     source = source_digest()
     for name in given.only or ROWS:

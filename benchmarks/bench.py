@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,13 @@ class Bench:
         command = [sys.executable, "-m", "benchmarks.ours", "noise"]
         return self._once("noise", lambda: run(command, env=self.environment()).answer)
 
-    def command_line(self, size: str, method: str, cache: Path) -> Finished:
+    def all_kernels(self) -> Path:
+        """A folder with every kernel a release compiles: NUMBA_CACHE_DIR overrules whatever the source does."""
+        folder = fresh_folder("all-kernels")
+        self.command_line("1m", "sra", folder, {"NUMBA_CACHE_DIR": str(folder)})
+        return folder
+
+    def command_line(self, size: str, method: str, cache: Path, more: Mapping[str, str] | None = None) -> Finished:
         """One ``headcount release`` process."""
         with tempfile.TemporaryDirectory(dir=WORK) as folder:
             options = [
@@ -114,7 +120,7 @@ class Bench:
                 *("--out", f"{folder}/release", "--json"),
             ]
             command: list[str | Path] = [*headcount_command(), "release", log_path("dense", size), *options]
-            finished = run(command, env={**self.environment(), "HEADCOUNT_CACHE": str(cache)})
+            finished = run(command, env={**self.environment(), "HEADCOUNT_CACHE": str(cache), **(more or {})})
             if not Path(folder, "release", "release.json").exists():
                 raise CouldNotRunError("the command ended well but wrote no release")
             return finished
@@ -166,9 +172,13 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def fresh_folder() -> Path:
+def kernels_in(folder: Path) -> int:
+    return sum(1 for _ in folder.rglob("*.nbi"))
+
+
+def fresh_folder(name: str = "first-kernels") -> Path:
     """An empty folder for compiled kernels, as after an installation."""
-    folder = WORK / "first-kernels"
+    folder = WORK / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -72,6 +72,9 @@ def run(
         try:
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - started
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)  # interrupted: leave nothing running behind
+            raise
         finally:
             timer.cancel()
             tree_peak = watch.stop() if watch else 0

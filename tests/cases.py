@@ -1,4 +1,4 @@
-"""Small logs of every kind, for Hypothesis: repeats, unknown contexts, foreign items, text and whole-number ids."""
+"""Small logs of every kind, for Hypothesis: repeats, unknown contexts, foreign items, text and number ids."""
 
 from __future__ import annotations
 
@@ -97,27 +97,28 @@ class Case:
 
 def bounds(case: Case) -> st.SearchStrategy[Bound]:
     """Bounds that fit a case: samples and picks, with ties."""
-    limits = st.integers(1, 4)
+    limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
     return st.one_of(
-        st.builds(lambda limit: case.bound(limit, None), limits),
-        st.builds(lambda limit, given: case.bound(limit, given), limits, scores),
+        st.builds(case.bound, limits, st.none()),
+        st.builds(case.bound, limits, scores),
     )
 
 
 @st.composite
-def cases(draw: Callable[[st.SearchStrategy[Any]], Any], most_rows: int = 14) -> Case:
-    """Draw a small log, with few users and items so that everything collides."""
-    context = draw(st.sampled_from((None, "record", "user")))
+def cases(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Case:
+    """Draw a small log, with few users and items so that everything collides and most users exceed their limit."""
+    context = draw(st.sampled_from((None, "record", "record", "user")))
     people = draw(st.integers(1, 5))
     rows = st.lists(
         st.tuples(
             st.integers(0, people - 1),
-            st.integers(0, 4),
+            st.sampled_from((0, 0, 1, 1, 2, 3, 4)),
             st.sampled_from((*CONTEXTS, *CONTEXTS, *ELSEWHERE)),
             st.integers(0, 3),
         ),
-        max_size=most_rows,
+        min_size=draw(st.sampled_from((0, 3 * people, 5 * people))),
+        max_size=5 * people,
     )
     return Case(
         rows=tuple(draw(rows)),

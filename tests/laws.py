@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ def laplace_probabilities(scale: Fraction, cuts: Sequence[int]) -> list[float]:
         return laplace_upper_tail(scale, 1 - cut) if cut <= 0 else 1 - laplace_upper_tail(scale, cut)
 
     borders = [0.0, *(below(cut) for cut in cuts), 1.0]
-    return [high - low for low, high in zip(borders, borders[1:], strict=False)]
+    return [high - low for low, high in itertools.pairwise(borders)]
 
 
 def laplace_cuts(scale: Fraction, draws: int, most: int = 40) -> list[int]:
@@ -53,7 +55,7 @@ def fits_laplace(values: NDArray[np.int64], scale: Fraction) -> float:
     return float(stats.chisquare(seen, expected, sum_check=False).pvalue)
 
 
-def fits(seen: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> float:
+def fits(seen: Mapping[Any, int], law: Mapping[Any, float]) -> float:
     """Return the p-value of a chi-square test of outcomes against a finite law; an impossible outcome gives 0."""
     if set(seen) - {outcome for outcome, p in law.items() if p > 0}:
         return 0.0
@@ -88,7 +90,9 @@ def loses_more_than(epsilon: float, here: Sequence[Hashable], there: Sequence[Ha
     """
     outcomes = sorted(set(here) | set(there))  # type: ignore[type-var]
     place = {outcome: at for at, outcome in enumerate(outcomes)}
-    hits = np.array([np.bincount([place[each] for each in side], minlength=len(outcomes)) for side in (here, there)])
+    hits = np.array(
+        [np.bincount([place[each] for each in side], minlength=len(outcomes)) for side in (here, there)]
+    )
     events = np.concatenate([hits, np.cumsum(hits, axis=1), np.cumsum(hits[:, ::-1], axis=1)], axis=1)
     most = math.exp(epsilon) / (1 + math.exp(epsilon))
     tails = [stats.binom.sf(events[side] - 1, events.sum(axis=0), most) for side in (0, 1)]

@@ -34,6 +34,10 @@ def release(
     >>> release(log, epsilon="1", method="sra", limit=1).items.column_names
     ['item', 'label', 'count', 'low', 'high']
     """
+    if not isinstance(log, EventLog):
+        raise UsageError(
+            f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
+        )
     if ledger is not None:
         raise UsageError("this version keeps no ledger", given=ledger, remedy="leave ledger out, or None")
     request = request_of(

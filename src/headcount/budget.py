@@ -88,7 +88,6 @@ class Grant:
             raise GrantError("shares must be positive and sum to 1", given=dict(shares))
         if self.delta:
             raise GrantError("a grant with δ cannot be split by shares of ε alone")
-        self._take()
         names = list(shares)
         with localcontext() as context:
             context.prec = 60 + len(self.epsilon.as_tuple().digits)  # enough to be exact
@@ -97,6 +96,7 @@ class Grant:
             ]
             amounts.append((self.epsilon - sum(amounts)).normalize())
         parts = {name: Grant(part) for name, part in zip(names, amounts, strict=True)}
+        self._take()
         self._parts = tuple(parts.values())
         return parts
 

@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 if "HEADCOUNT_CACHE" in os.environ:
     os.environ.setdefault("NUMBA_CACHE_DIR", os.environ["HEADCOUNT_CACHE"])
 
-import numba
+import numba  # noqa: E402  (it reads its settings when imported)
+from numba import uint32, uint64  # noqa: E402
+
+__all__ = ["Kernel", "Word", "compiled", "inlined", "uint32", "uint64"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Word = Any

@@ -12,6 +12,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
+from headcount.method import tables_of
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
@@ -23,7 +24,7 @@ class Plan:
     """What a request will promise and cost, and how noisy each table will be: known without reading events."""
 
     guarantee: Guarantee
-    cells: int
+    cells: Mapping[str, int]
     noise: Mapping[str, DiscreteLaplace]
 
     def to_json(self) -> dict[str, Any]:
@@ -32,7 +33,10 @@ class Plan:
             table: {**law.to_json(), "deviation": law.variance**0.5, "half_width_95": law.half_width(0.95)}
             for table, law in self.noise.items()
         }
-        return {"guarantee": self.guarantee.to_json(), "cells": self.cells, "noise": noise, "ledger": None}
+        promise = self.guarantee.to_json()
+        price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
+        cells = dict(self.cells)
+        return {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": None}
 
 
 @dataclass
@@ -56,13 +60,11 @@ class Curator:
 
     def plan(self, request: ReleaseRequest, log: EventLog) -> Plan:
         """Validate everything that can be validated without reading an event, and say what would happen."""
-        if os.environ.get("HEADCOUNT_LEDGER"):
-            raise UsageError(
-                "HEADCOUNT_LEDGER is set, but this version keeps no ledger",
-                remedy="unset it, and keep the account of what is spent yourself",
-            )
+        refuse_ledger()
         method, grant = request.build(), request.grant()
-        return Plan(method.guarantee(grant), log.cells, method.laws(log, grant))
+        width = {"items": 1, "edges": log.width}
+        cells = {table: len(log.catalogue.ids) * width[table] for table in tables_of(request.what, log)}
+        return Plan(method.guarantee(grant), cells, method.laws(log, grant))
 
     def run(self, request: ReleaseRequest, log: EventLog) -> Release:
         """Release what is asked for; the grant must be spent exactly."""
@@ -73,3 +75,12 @@ class Curator:
             raise GrantError(f"method {request.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
         return replace(release, request={"events": log.describe(), "release": asked})
+
+
+def refuse_ledger() -> None:
+    """Refuse to spend where the surroundings say that spending is to be charged."""
+    if os.environ.get("HEADCOUNT_LEDGER"):
+        raise UsageError(
+            "HEADCOUNT_LEDGER is set, but this version keeps no ledger",
+            remedy="unset it, and keep the account of what is spent yourself",
+        )

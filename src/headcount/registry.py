@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +13,7 @@ from headcount.counts.laplace import LaplacePerturbation
 from headcount.counts.published import HandPickedPublished, LaplacePerturbationPublished
 from headcount.counts.simple_random import SimpleRandom
 from headcount.errors import UnknownNameError, UsageError
-from headcount.guarantee import UNIT
+from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
 
 METHODS: Mapping[str, type[Method]] = {
@@ -24,8 +26,6 @@ METHODS: Mapping[str, type[Method]] = {
         HandPickedPublished,
     )
 }
-
-_COMMON = ("what", "shares")
 
 
 def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
@@ -44,9 +44,11 @@ def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
     fields = {field.name: field for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
     for parameter in parameters:
         if parameter not in fields:
-            own = [each for each in fields if each not in _COMMON]
-            remedy = f"its parameters are: {', '.join(own)}" if own else "it has no parameters of its own"
-            raise UsageError(f"method {name} cannot use {parameter}", remedy=remedy)
+            near = difflib.get_close_matches(parameter, fields, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise UsageError(
+                f"method {name} cannot use {parameter}", remedy=f"{hint}(it takes {', '.join(fields)})"
+            )
     for field in fields.values():
         if field.default is dataclasses.MISSING and field.name not in parameters:
             raise UsageError(f"method {name} needs --{field.name}", remedy=f"for example --{field.name} 10")
@@ -67,3 +69,18 @@ def describe() -> list[dict[str, Any]]:
         }
         for name, method in METHODS.items()
     ]
+
+
+def summary(name: str) -> str:
+    """Say in one sentence what a method does: the first of the file it lives in, without its names.
+
+    >>> summary("sra")
+    'A few random records of each user, counted with noise.'
+    """
+    method = METHODS[name]
+    if method.standing is Standing.CLAIMED:
+        return inspect.cleandoc(method.__doc__ or "").split("\n")[0]
+    module = inspect.getmodule(method)
+    first = inspect.cleandoc((module.__doc__ if module else None) or "").split("\n")[0]
+    text = first.partition(": ")[2] or first
+    return text[:1].upper() + text[1:]

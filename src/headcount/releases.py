@@ -239,8 +239,8 @@ def _move_into_place(aside: Path, target: Path) -> None:
         aside.rename(target)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    target.rename(old / "previous")
     try:
+        target.rename(old / "previous")
         aside.rename(target)
     except BaseException:  # an interrupt, too, must not cost the previous release
         if not target.exists():

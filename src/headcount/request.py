@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal
@@ -36,14 +37,38 @@ class ReleaseRequest(BaseModel):
     @field_validator("epsilon", mode="before")
     @classmethod
     def _exact(cls, value: Any) -> Decimal:
-        return amount(value)
+        return Decimal(f"{amount(value):f}")  # 1e3 is echoed as 1000
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _whole(cls, value: Any) -> int | None:
+        if value is None:
+            return None
+        whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+        if whole < 1:
+            raise UsageError("limit must be a whole number of at least 1", given=value, remedy="try 10")
+        return whole
 
     @field_validator("shares", mode="before")
     @classmethod
     def _exact_shares(cls, value: Any) -> Any:
         if value is None:
             return None
-        return {stage: amount(share, f"the share of {stage}") for stage, share in dict(value).items()}
+        if not isinstance(value, Mapping):
+            raise UsageError(
+                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
+            )
+        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
+
+    @field_validator("options", mode="after")
+    @classmethod
+    def _no_flags(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in value:
+            if name in cls.model_fields:
+                raise UsageError(
+                    f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
+                )
+        return value
 
     @field_serializer("epsilon")
     def _plain(self, value: Decimal) -> str:

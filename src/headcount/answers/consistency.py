@@ -31,6 +31,8 @@ class Weights:
     def of(cls, *, items_variance: float, edges_variance: float, contexts: int) -> Weights:
         """Weigh by precision: the sum of h edges has h times the variance of one."""
         total = contexts * edges_variance + items_variance
+        if total == 0:  # so little noise that it vanishes in floating point: both agree already
+            return cls(0.5, 0.5, contexts)
         return cls(contexts * edges_variance / total, items_variance / total, contexts)
 
 

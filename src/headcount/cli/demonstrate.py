@@ -9,39 +9,32 @@ from typing import Any
 
 import click
 
+from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
 _DAY = "Friday"
 
 
-@click.command("demo", short_help="See the main job end to end, on a made-up city.")
+@click.command(
+    "demo",
+    short_help="See the main job end to end, on a made-up city.",
+    epilog=options.example("headcount demo --out city/"),
+)
 @click.option("--out", default="headcount-demo", show_default=True, metavar="DIR", help="Folder to work in.")
 @options.json_option
 @options.quiet_option
 def command(out: str, as_json: bool, quiet: bool) -> None:
     """Make a check-in log of a made-up city, release private counts from it, and show what comes out."""
-    import headcount as hc  # noqa: PLC0415
-    from headcount.api import request_of  # noqa: PLC0415
-    from headcount.curator import Curator  # noqa: PLC0415
-    from headcount.engines.local import LocalEngine  # noqa: PLC0415
-    from headcount.events.synthetic import checkins  # noqa: PLC0415
-    from headcount.reports.release import write_release_page  # noqa: PLC0415
-
     begin = time.monotonic()
-    folder = Path(out)
-    if folder.exists() and any(folder.iterdir()) and not (folder / "visits.parquet").exists():
-        raise UsageError(f"{folder} exists and is not from an earlier demo", remedy="choose another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    terminal.note("Making a city: 1,000,000 visits of 20,000 people to 5,000 venues …", quiet=quiet)
-    city = checkins(folder)
-    terminal.note("Releasing item counts and item-by-weekday counts with HPA at ε = 1 …", quiet=quiet)
-    log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
+    folder = _folder(out)
+    terminal.note("Making a city: 1,000,000 visits of 20,000 people to 5,000 venues.", quiet=quiet)
+    terminal.note("Releasing item counts and item-by-weekday counts with HPA at ε = 1.", quiet=quiet)
     with terminal.Bar(quiet=quiet) as bar:
-        request = request_of(epsilon="1", method="hpa", limit=10)
-        release = Curator(engine=LocalEngine(progress=bar)).run(request, log)
-    saved = release.save(folder / "release", force=True)
-    page = write_release_page(release, folder / "report.html")
+        city, log, release = _run(folder, bar)
+        saved = release.save(folder / "release", force=True)
+        bar("drawing the report", 0, None)
+        page = _draw(release, folder / "report.html")
     truth, friday = _truth(city.visits)
     seconds = time.monotonic() - begin
     if as_json:
@@ -59,8 +52,45 @@ def command(out: str, as_json: bool, quiet: bool) -> None:
         return
     names = dict(zip(log.catalogue.ids, log.catalogue.labels, strict=True))
     _show(release, truth, friday, names)
-    click.echo(f"Release  {saved}\nReport   {page}   (open it in a browser; it needs no network)")
-    click.echo(f"Done in {seconds:.1f} s. Look further:  headcount top {saved} --context Saturday")
+    further = terminal.command_line(["headcount", "top", str(saved), "--context", "Saturday"])
+    click.echo(f"Release  {saved}\nReport   {page}   (open it in a browser)\nFurther  {further}")
+    click.echo(f"\nDone in {seconds:.1f} s.")
+
+
+def _folder(out: str) -> Path:
+    """Return the folder to work in: a new one, an empty one, or that of an earlier demo."""
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file", remedy="choose another --out")
+    ours = {"visits.parquet", "venues.csv", "release", "report.html"}
+    strange = [each.name for each in folder.iterdir() if each.name not in ours] if folder.exists() else []
+    if strange:
+        raise UsageError(
+            f"{folder} exists and holds {strange[0]!r}, which is not from a demo", remedy="choose another --out"
+        )
+    return folder
+
+
+def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
+    """Make the city, describe its log and release from it."""
+    bar("making the city", 0, None)
+    import headcount as hc  # noqa: PLC0415
+    from headcount.api import request_of  # noqa: PLC0415
+    from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
+    from headcount.engines.local import LocalEngine  # noqa: PLC0415
+    from headcount.events.synthetic import checkins  # noqa: PLC0415
+
+    refuse_ledger()
+    city = checkins(folder)
+    log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
+    request = request_of(epsilon="1", method="hpa", limit=10)
+    return city, log, Curator(engine=LocalEngine(progress=bar)).run(request, log)
+
+
+def _draw(release: Any, path: Path) -> Path:
+    from headcount.reports.release import write_release_page  # noqa: PLC0415
+
+    return write_release_page(release, path)
 
 
 def _truth(visits: Path) -> tuple[Counter[str], Counter[str]]:
@@ -81,18 +111,18 @@ def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[A
     best = truth.most_common(10)
     places = _ranks(truth)
     rows = [
-        [*_line(row, places), "", names[venue], f"{count:,}"]
+        [*_line(row, places), names[venue], f"{count:,}"]
         for row, (venue, count) in zip(release.top(10), best, strict=True)
     ]
-    headings = [("count*", "right"), ("95 %", "right"), ("true rank", "right")]
-    beside = [("  ", "left"), ("true top 10", "left"), ("visits", "right")]
+    headings = [("count*", "right"), ("±95%", "right"), ("true #", "right")]
+    beside = [("true top 10", "left"), ("visits", "right")]
     click.echo()
-    terminal.print_table(None, [("", "right"), ("private top 10", "left"), *headings, *beside], rows)
+    terminal.print_table([("", "right"), ("private top 10", "left"), *headings, *beside], rows)
     right = {venue for venue, _ in best} & {row["item"] for row in release.top(10)}
-    click.echo(f"{len(right)} of the true top 10 are in the private one. *Counts of {release.bounded}.\n")
+    click.echo(f"{len(right)} of the true top 10 are in the private one.  *of {release.bounded}\n")
     places = _ranks(friday)
     rows = [_line(row, places) for row in release.top(10, _DAY)]
-    terminal.print_table(None, [("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
+    terminal.print_table([("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
     click.echo("\nWhat was spent and guaranteed")
     terminal.say_numbered(release.sentences())
     click.echo()
@@ -103,5 +133,5 @@ def _ranks(counts: Counter[str]) -> dict[str, int]:
 
 
 def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
-    spread = f"± {terminal.whole(row['high'] - row['count'])}"
-    return [row["rank"], row["label"], terminal.whole(row["count"]), spread, places.get(row["item"], "–")]
+    spread = f"±{whole(row['high'] - row['count'])}"
+    return [row["rank"], row["label"], whole(row["count"]), spread, places.get(row["item"], "–")]

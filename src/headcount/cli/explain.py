@@ -7,20 +7,21 @@ import click
 from headcount.cli import options, terminal
 
 
-@click.command("explain", short_help="Say in plain sentences what a release did and promises.")
+@click.command(
+    "explain",
+    short_help="Say in plain sentences what a release did and promises.",
+    epilog=options.example("headcount explain friday/"),
+)
 @click.argument("release")
 @options.json_option
 def command(release: str, as_json: bool) -> None:
-    r"""Say in numbered plain sentences what was done to make a RELEASE folder, and what it promises.
-
-    \b
-    Example:
-      headcount explain friday/
-    """
+    """Say in numbered plain sentences what was done to make a RELEASE folder, and what it promises."""
     from headcount.releases import load  # noqa: PLC0415
 
     loaded = load(release)
     if as_json:
         terminal.print_json({**loaded.to_json(), "sentences": list(loaded.sentences())})
         return
+    if not loaded.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
     terminal.say_numbered(loaded.sentences())

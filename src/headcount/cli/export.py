@@ -9,7 +9,11 @@ import click
 from headcount.cli import options, terminal
 
 
-@click.command("export", short_help="Write a release's tables as CSV or Excel.")
+@click.command(
+    "export",
+    short_help="Write a release's tables as CSV or Excel.",
+    epilog=options.example("headcount export friday/ --to sheets/ --format xlsx"),
+)
 @click.argument("release")
 @click.option("--to", "to", metavar="DIR", required=True, help="Folder to write to.")
 @click.option(
@@ -17,17 +21,17 @@ from headcount.cli import options, terminal
 )
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @options.json_option
-def command(release: str, to: str, shape: str, force: bool, as_json: bool) -> None:
-    r"""Write the tables of a RELEASE folder, with what they promise, as CSV or Excel files.
-
-    \b
-    Example:
-      headcount export friday/ --to sheets/ --format xlsx
-    """
+@options.quiet_option
+def command(release: str, to: str, shape: str, force: bool, as_json: bool, quiet: bool) -> None:
+    """Write the tables of a RELEASE folder, with what they promise, as CSV or Excel files."""
     from headcount.releases import load  # noqa: PLC0415
     from headcount.reports.sheets import write_sheets  # noqa: PLC0415
 
-    written = write_sheets(load(release), Path(to), shape, force=force)
+    loaded = load(release)
+    with terminal.Bar(quiet=quiet) as bar:
+        written = write_sheets(loaded, Path(to), shape, force=force, progress=bar)
+    if not loaded.is_private:
+        terminal.note("NOT PRIVATE: for research alone.")
     if as_json:
         terminal.print_json({"files": [str(path) for path in written]})
     else:

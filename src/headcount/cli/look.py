@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
+import os
+from datetime import datetime
 from typing import Any
 
 import click
 
+from headcount.answers.words import some
 from headcount.cli import options, terminal
 
 _USERS = (
-    "user",
-    "user_id",
-    "userid",
-    "uid",
-    "customer",
-    "customer_id",
-    "visitor",
-    "member",
-    "person",
-    "who",
-    "account",
-)
+    "user", "user_id", "userid", "uid", "customer", "customer_id", "visitor", "member", "person", "who", "account",
+)  # fmt: skip
 _ITEMS = (
-    "item",
-    "item_id",
-    "venue",
-    "product",
-    "movie",
-    "artist",
-    "page",
-    "resource",
-    "what",
-    "title",
-    "place",
-    "url",
+    "item", "item_id", "venue", "product", "movie", "artist", "page", "resource", "what", "title", "place", "url",
+)  # fmt: skip
+_CATALOGUE = "catalogue.csv"  # a name that is refused until there is such a file
+
+
+@click.command(
+    "inspect",
+    short_help="Look at an event file: columns, types, nulls.",
+    epilog=options.example("headcount inspect visits.csv"),
 )
-
-
-@click.command("inspect", short_help="Look at an event file: columns, types, nulls.")
 @click.argument("events", nargs=-1, required=True, metavar="EVENTS...")
 @click.option("--delimiter", metavar="C", help="Delimiter of text files.")
 @click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of text files.")
@@ -48,13 +34,9 @@ _ITEMS = (
 def command(
     events: tuple[str, ...], delimiter: str | None, encoding: str, no_header: bool, as_json: bool, quiet: bool
 ) -> None:
-    r"""Show columns, types, nulls and three rows of EVENTS, and a `release` command to copy.
+    """Show columns, types, nulls and three rows of EVENTS, and a `release` command to copy.
 
     This is raw data, for the curator's eyes only.
-
-    \b
-    Example:
-      headcount inspect visits.csv
     """
     from headcount.events.formats import TextOptions  # noqa: PLC0415
     from headcount.events.readers import open_source  # noqa: PLC0415
@@ -62,21 +44,25 @@ def command(
     source = open_source(list(events), TextOptions(delimiter, encoding, not no_header))
     with terminal.Bar(quiet=quiet) as bar:
         seen = _survey(source, bar)
-    command_line = _suggestion(list(events), seen["columns"], no_header=no_header)
+    written = {"--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding}
+    text = [part for flag, value in written.items() if value is not None for part in (flag, value)]
+    parts = _suggestion(list(events), seen["columns"], text + (["--no-header"] if no_header else []))
     if as_json:
-        terminal.print_json({**seen, "command": command_line})
+        terminal.print_json({**seen, "command": terminal.command_line(parts)})
         return
-    click.echo(f"{source.name}: {seen['rows']:,} rows. Raw data, for the curator's eyes only.\n")
+    click.echo(f"{source.name}: {some(seen['rows'], 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
     rows = [
         [each["name"], each["type"], f"{each['nulls']:,}", " · ".join(_short(value) for value in each["first"])]
         for each in seen["columns"]
     ]
-    terminal.print_table(None, columns, rows)
-    click.echo(f"\nTo release from it, correct and run:\n  {command_line}")
+    terminal.print_table(columns, rows)
+    click.echo(f"\nTo release from it, list the items that may be released in {_CATALOGUE}, correct and run:\n")
+    click.echo(_folded(parts))
 
 
 def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
+    """Read every row, count what is missing and keep the first three."""
     from headcount.events.formats import plain_type  # noqa: PLC0415
 
     names = source.schema.names
@@ -86,7 +72,7 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
     for batch in source.batches(names):
         for name in names:
             column = batch.column(name)
-            nulls[name] += column.null_count
+            nulls[name] += _missing(column)
             if len(first[name]) < 3:
                 first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
         rows += batch.num_rows
@@ -103,18 +89,68 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
     return {"source": source.name, "rows": rows, "columns": columns}
 
 
-def _suggestion(events: list[str], columns: list[dict[str, Any]], *, no_header: bool) -> str:
-    names = [column["name"] for column in columns]
-    user = _guess(names, _USERS) or "COL"
-    item = _guess([name for name in names if name != user], _ITEMS) or "COL"
-    times = [
-        c["name"] for c in columns if c["type"].startswith(("timestamp", "date")) or c["name"].lower() == "time"
-    ]
+def _missing(column: Any) -> int:
+    """Count missing values; a dictionary may hold a missing one among its entries."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        return int(pc.sum(pc.is_null(column.dictionary_decode())).as_py() or 0)
+    return int(column.null_count)
+
+
+def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: list[str]) -> list[str]:
+    """Return a release command that fits the columns, going by their names, types and first values."""
+    ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
+    times = {each["name"]: flags for each in columns if (flags := _time_flags(each)) is not None}
+    user = _guess([name for name in ids if name not in times], _USERS)
+    user = user or next(iter([*(name for name in ids if name not in times), *ids]), "COL")
+    rest = [name for name in ids if name != user]
+    item = _guess([name for name in rest if name not in times], _ITEMS)
+    item = item or next(iter([*(name for name in rest if name not in times), *rest]), "COL")
     parts = ["headcount", "release", *events, "--user", user, "--item", item]
-    parts += ["--context", f"weekday:{times[0]}"] if times else []
-    parts += ["--no-header"] if no_header else []
-    parts += ["--items", "CATALOGUE", "--epsilon", "1", "--method", "hpa", "--limit", "10", "--out", "release/"]
-    return shlex.join(parts)
+    when = next((name for name in times if name not in (user, item)), None)
+    parts += ["--context", f"weekday:{when}", *times[when]] if when is not None else []
+    parts += [*text_flags, "--items", _CATALOGUE]
+    return [*parts, "--epsilon", "1", "--method", "hpa", "--limit", "10", "--out", "release"]
+
+
+def _time_flags(column: dict[str, Any]) -> list[str] | None:
+    """Return the flags that a column needs to be read as times, or None if it holds none, by its first values."""
+    if column["type"].startswith(("timestamp", "date")):
+        return []
+    values = [value for value in column["first"] if value is not None]
+    if not values or not (column["type"] == "text" or "int" in column["type"]):
+        return None
+    if column["type"] == "text" and all(_is_iso(value) for value in values):
+        return []
+    timely = any(word in column["name"].lower() for word in ("time", "date", "when", "stamp", "_at"))
+    units = {10: "s", 13: "ms", 16: "us"}
+    lengths = {len(value) if value.isdecimal() else 0 for value in values}
+    unit = units.get(lengths.pop()) if len(lengths) == 1 else None
+    return ["--time-format", unit] if timely and unit else None
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return "-" in value
+
+
+def _folded(parts: list[str]) -> str:
+    """Write a command over several lines, before every second flag, where the shell lets one do so."""
+    if os.name == "nt":
+        return "  " + terminal.command_line(parts)
+    lines, line = [], ""
+    for part in parts:
+        word = terminal.command_line([part])
+        if line and part.startswith("--") and len(line) > terminal.width() - 40:
+            lines.append(line)
+            line = "    "
+        line += word if not line.strip() else f" {word}"
+    return " \\\n".join(f"  {each}" for each in [*lines, line])
 
 
 def _guess(names: list[str], usual: tuple[str, ...]) -> str | None:

@@ -6,7 +6,11 @@ Exit codes: 0 done; 1 refused, or a check failed; 2 what the caller can mend; 3 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import io
+import itertools
 import json
 import os
 import sys
@@ -16,11 +20,11 @@ from collections.abc import Sequence
 import click
 
 from headcount import __version__
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",
-    "inspect": "Look at an event file: columns, types, nulls. For the curator's eyes.",
+    "inspect": "Look at an event file: columns, types, nulls.",
     "release": "Release private counts from an event log.",
     "top": "Show the largest counts of a release.",
     "recommend": "Show the best items for one context.",
@@ -45,6 +49,13 @@ class _Commands(click.Group):
         command: click.Command = module.command if cmd_name != "recommend" else module.recommend
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise UnknownNameError.among("command", args[0], _COMMANDS)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
@@ -62,41 +73,103 @@ def program() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code."""
+    _prepare_output()
     sys.exit(main(sys.argv[1:] if arguments is None else arguments))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code."""
-    as_json = "--json" in arguments
     try:
-        program.main(args=list(arguments), prog_name="headcount", standalone_mode=False)
+        with program.make_context("headcount", list(arguments)) as context:
+            program.invoke(context)
+        sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # `headcount` alone
+            error.show()
+            return 2
+        return _fail(_usage_error(error), arguments)
     except click.ClickException as error:
-        error.show()
-        return 2
+        return _fail(UsageError(error.format_message()), arguments)
     except HeadcountError as error:
-        _say(error, as_json=as_json)
-        return error.exit_code
+        return _fail(error, arguments)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; nothing was written", err=True)
+        if _wants_json(arguments):
+            click.echo(json.dumps({"error": "Interrupted", "message": "interrupted"}))
+        click.echo("interrupted; nothing half-done was left behind", err=True)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever was reading has seen enough
+        _discard_output()
         return 0
     except MemoryError:
-        click.echo("error: out of memory; use fewer contexts or a smaller catalogue", err=True)
-        return 3
+        remedy = "use fewer contexts or a smaller catalogue"
+        return _fail(SurroundingsError("out of memory", remedy=remedy), arguments)
+    except OSError as error:
+        return _fail(_surroundings(error), arguments)
     except Exception as error:
-        if os.environ.get("HEADCOUNT_DEBUG"):
-            traceback.print_exc()
-        click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
-        click.echo("This is a bug in headcount; set HEADCOUNT_DEBUG=1 to see where it happened.", err=True)
-        return 3
+        problem = f"internal error: {type(error).__name__}: {error}"
+        remedy = "this is a bug in headcount: set HEADCOUNT_DEBUG=1 to see where it happened, and report it"
+        return _fail(HeadcountError(problem, remedy=remedy), arguments)
     return 0
 
 
-def _say(error: HeadcountError, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(error.to_json(), ensure_ascii=False))
+def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
+    """Say what is wrong: in one sentence on standard error, and as data where JSON is wanted."""
+    if os.environ.get("HEADCOUNT_DEBUG"):
+        traceback.print_exc()
     click.echo(f"error: {error}", err=True)
+    try:
+        if _wants_json(arguments):
+            click.echo(json.dumps(error.to_json()))
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    return error.exit_code
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    pairs = itertools.pairwise(arguments)
+    return "--json" in arguments or "--format=json" in arguments or ("--format", "json") in pairs
+
+
+def _usage_error(error: click.UsageError) -> UsageError:
+    """Say what Click found in the words of all other errors: one sentence and a remedy."""
+    problem = error.format_message().split("\n")[0].removesuffix(".")
+    remedy = f"see {error.ctx.command_path} --help" if error.ctx else None
+    if isinstance(error, click.NoSuchOption):
+        problem = f"there is no option {error.option_name}"
+        near = _nearest(error)
+        remedy = f"did you mean {near}?" if near else remedy
+    return UsageError(problem[:1].lower() + problem[1:], remedy=remedy)
+
+
+def _nearest(error: click.NoSuchOption) -> str | None:
+    import difflib  # noqa: PLC0415
+
+    known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
+    found = difflib.get_close_matches(error.option_name, known, n=1)
+    return found[0] if found else None
+
+
+def _surroundings(error: OSError) -> SurroundingsError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SurroundingsError("the disk is full", remedy="free some space and run again")
+    place = f"{error.filename}: " if error.filename else ""
+    return SurroundingsError(f"{place}{error.strerror or error}")
+
+
+def _prepare_output() -> None:
+    """Let no letter stop the program: files and pipes get UTF-8, and what a console lacks is spelled out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            plain = not stream.isatty() and "PYTHONIOENCODING" not in os.environ
+            stream.reconfigure(encoding="utf-8" if plain else None, errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Send what is still to be written nowhere, so that the interpreter ends in peace."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

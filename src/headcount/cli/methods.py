@@ -7,31 +7,33 @@ import click
 from headcount.cli import options, terminal
 
 
-@click.command("methods", short_help="List the methods and what each really guarantees.")
+@click.command(
+    "methods",
+    short_help="List the methods and what each really guarantees.",
+    epilog=options.example("headcount methods --json"),
+)
 @options.json_option
 def command(as_json: bool) -> None:
-    r"""List all methods: their parameters, and whether their guarantee is proven or only claimed.
-
-    \b
-    Example:
-      headcount methods --json
-    """
-    from headcount.registry import describe  # noqa: PLC0415
+    """List all methods: their parameters, and whether their guarantee is proven or only claimed."""
+    from headcount.registry import describe, summary  # noqa: PLC0415
 
     methods = describe()
     if as_json:
         terminal.print_json(methods)
         return
-    rows = [
-        [each["name"], each["standing"], ", ".join(each["parameters"]), each["reason"] or each["reference"]]
-        for each in methods
-    ]
-    columns = [
-        ("method", "left"),
-        ("guarantee", "left"),
-        ("parameters", "left"),
-        ("reference, or what is wrong", "left"),
-    ]
-    terminal.print_table(None, columns, rows)
-    click.echo()
-    click.echo("All for adding or removing one person. Claimed methods need --research: the claim does not hold.")
+    for each in methods:
+        name = click.style(f"{each['name']:<15}", bold=True)
+        standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
+        click.echo(f"{name}{standing}")
+        terminal.say(summary(each["name"]), indent="    ")
+        flags = [f"--{name}" if name in ("limit", "what", "shares") else f"--option {name}=…"
+                 for name in each["parameters"]]  # fmt: skip
+        terminal.say(", ".join(flags), indent="      ", bullet="    Takes ")
+        if each["reason"]:
+            terminal.say(each["reason"], indent="      ", bullet="    Not private: ")
+        terminal.say(each["reference"], indent="      ", bullet="    From ")
+        click.echo()
+    terminal.say(
+        "All promises are for adding or removing one person with everything they ever did. Claimed methods need "
+        "--research: they are kept to reproduce papers, and the claim does not hold."
+    )

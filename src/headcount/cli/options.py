@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import json
-import tomllib
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from headcount.errors import DataError, UsageError
+from headcount.cli.config import use_config
+from headcount.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,12 +25,9 @@ def _grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def _use_config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Take flags from a file; those on the command line win."""
-    if value is not None and not context.resilient_parsing:
-        known = {each.name for each in context.command.params if each.name} - {parameter.name}
-        context.default_map = {**(context.default_map or {}), **read_config(Path(value), known)}
-    return value
+def example(*lines: str) -> str:
+    """Return the last paragraph of a command's help: an example that is not wrapped."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 event_options = _grouped(
@@ -42,16 +36,19 @@ event_options = _grouped(
     click.option("--item", required=True, metavar="COL", help="Column that says what."),
     click.option(
         "--items",
+        type=click.UNPROCESSED,
         metavar="FILE[:ID[,LABEL]]",
         help="Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.",
     ),
     click.option(
         "--context",
+        type=click.UNPROCESSED,
         metavar="COL",
         help="Context: COL, COL,COL, or weekday:COL, hour:COL, month:COL.",
     ),
     click.option(
         "--contexts",
+        type=click.UNPROCESSED,
         multiple=True,
         metavar="A,B,C | COL=A,B,C",
         help="Public values of the context (repeat for several columns).",
@@ -90,7 +87,7 @@ event_options = _grouped(
         metavar="FILE",
         is_eager=True,
         expose_value=False,
-        callback=_use_config,
+        callback=use_config,
         help="Take flags from a .toml file ([events], [release]) or a release.json; flags given here win.",
     ),
 )
@@ -121,13 +118,18 @@ def event_log(flags: Mapping[str, Any]) -> Any:
         "user", "item", "items", "context", "context_of", "count", "where", "since", "until", "time", "times",
         "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
     )  # fmt: skip
-    contexts = list(flags["contexts"])
     return read_events(
         list(flags["events"]),
-        contexts=(contexts if len(contexts) > 1 else contexts[0]) if contexts else None,
+        contexts=_contexts(flags["contexts"]),
         header=not flags["no_header"],
         **{name: flags[name] for name in names},
     )
+
+
+def _contexts(given: Sequence[Any]) -> Any:
+    if given and all(isinstance(each, tuple) for each in given):  # a table in a configuration file
+        return dict(given)
+    return (given[0] if len(given) == 1 else list(given)) if given else None
 
 
 def pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:
@@ -139,45 +141,12 @@ def pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | No
     if not texts:
         return None
     listed = texts.split(",") if isinstance(texts, str) else list(texts)
-    if not all("=" in each for each in listed):
-        raise UsageError(f"{flag} must read NAME=VALUE", given=",".join(listed))
-    return {name.strip(): value.strip() for name, value in (each.split("=", 1) for each in listed)}
-
-
-def read_config(path: Path, known: set[str]) -> dict[str, Any]:
-    """Read flags from a TOML file or the request in a release.json."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text).get("request", {}) if path.suffix == ".json" else tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist", remedy="check the path given to --config") from error
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"{path} cannot be read ({error})", remedy="it must be TOML, or a release.json") from error
-    flags: dict[str, Any] = {}
-    for section, entries in data.items():
-        if section not in ("events", "release") or not isinstance(entries, Mapping):
-            raise DataError(f"{path} has {section!r}", remedy="flags stand under [events] or [release]")
-        for key, value in entries.items():
-            name = key.replace("-", "_")
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "see headcount release --help"
-                raise DataError(f"{path} sets {key!r}, which is not a flag", remedy=hint)
-            flags[name] = _as_flag(name, value)
-    return flags
-
-
-def _as_flag(name: str, value: Any) -> Any:
-    """Write a value as the command line would."""
-    if name == "contexts" and isinstance(value, Mapping):
-        return [f"{column}={','.join(map(str, values))}" for column, values in value.items()]
-    if name == "contexts" and isinstance(value, list):
-        return [",".join(map(str, value))]
-    if isinstance(value, Mapping):
-        pairs_ = [f"{key}={each}" for key, each in value.items()]
-        return pairs_ if name == "options" else ",".join(pairs_)
-    if name in ("items", "context") and isinstance(value, list):
-        return ",".join(map(str, value))
-    if name == "where" and isinstance(value, str):
-        return [value]
-    return value if isinstance(value, bool | list) else str(value)
+    read: dict[str, str] = {}
+    for each in listed:
+        name, equals, value = (part.strip() for part in each.partition("="))
+        if not equals or not name or not value:
+            raise UsageError(f"{flag} must read NAME=VALUE", given=each, remedy="see headcount release --help")
+        if name in read:
+            raise UsageError(f"{flag} names {name} twice", remedy="keep one of them")
+        read[name] = value
+    return read

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
+_NOUNS = {"items": "item count", "edges": "item-by-context count"}
 
-@click.command("release", short_help="Release private counts from an event log.")
+
+@click.command(
+    "release",
+    short_help="Release private counts from an event log.",
+    epilog=options.example(
+        "headcount release visits.parquet --user user --item venue --context weekday:time \\",
+        "  --items venues.csv --epsilon 1 --method hpa --limit 10 --out friday/",
+    ),
+)
 @options.event_options
 @options.spend_options
 @click.option("--method", metavar="NAME", help="How to release; see `headcount methods`.")
@@ -33,26 +44,18 @@ from headcount.errors import UsageError
 @options.json_option
 @options.quiet_option
 def command(**flags: Any) -> None:
-    r"""Release item counts and item-by-context counts under user-level differential privacy.
+    """Release item counts and item-by-context counts under user-level differential privacy.
 
     EVENTS are Parquet, CSV, JSON lines or Arrow files, globs, folders, URIs, or - for standard input.
-
-    \b
-    Example:
-      headcount release visits.parquet --user user --item venue --context weekday:time \\
-        --items venues.csv --epsilon 1 --method hpa --limit 10 --out friday/
     """
     begin = time.monotonic()
+    target = _target(flags)
     request = _request(flags)
-    target = None if flags["out"] is None else Path(flags["out"])
-    if target is None and not flags["dry_run"]:
-        raise UsageError("no folder is given for the release", remedy="add --out DIR, or --dry-run")
-    from headcount.curator import Curator  # noqa: PLC0415
+    from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
     from headcount.engines.local import LocalEngine  # noqa: PLC0415
-    from headcount.releases import refuse_existing  # noqa: PLC0415
 
-    if target is not None:
-        refuse_existing(target, force=flags["force"])
+    refuse_ledger()
+    request.build()
     log = options.event_log(flags)
     if flags["dry_run"]:
         _show_plan(Curator().plan(request, log), as_json=flags["as_json"])
@@ -61,10 +64,11 @@ def command(**flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         engine = LocalEngine(progress=bar)
         release = Curator(engine=engine).run(request, log)
+        bar("writing the release", 0, None)
         release.save(target, force=flags["force"])
     if not flags["quiet"]:
         _note_what_was_met(engine)
-        terminal.note("Not charged to any ledger.")
+        terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
     if flags["as_json"]:
         terminal.print_json(
             {
@@ -76,16 +80,26 @@ def command(**flags: Any) -> None:
             }
         )
         return
-    click.echo(f"{target}: {', '.join(f'{name} ({table.num_rows:,})' for name, table in release.tables.items())}")
-    click.echo(f"Counts of {release.bounded}. {release.guarantee.sentence()}")
-    if not flags["quiet"]:
-        terminal.note(
-            f"Next: headcount top {target} · headcount explain {target} · headcount report {target} --to x.html"
-        )
+    _show_release(release, target, quiet=flags["quiet"])
+
+
+def _target(flags: dict[str, Any]) -> Path | None:
+    """Return where to write, refused before any work if nothing may be written there."""
+    from headcount.releases import refuse_existing  # noqa: PLC0415
+
+    if not flags["out"]:
+        if not flags["dry_run"]:
+            raise UsageError("no folder is given for the release", remedy="add --out DIR, or --dry-run")
+        return None
+    target = Path(flags["out"])
+    refuse_existing(target, force=flags["force"])
+    above = next((each for each in target.absolute().parents if each.exists()), None)
+    if above is not None and not above.is_dir():
+        raise UsageError(f"{above} is a file, so {target} cannot be made", remedy="choose another --out")
+    return target
 
 
 def _request(flags: dict[str, Any]) -> Any:
-    from headcount.api import request_of  # noqa: PLC0415
     from headcount.budget import amount, probability  # noqa: PLC0415
 
     amount(flags["epsilon"])
@@ -97,18 +111,24 @@ def _request(flags: dict[str, Any]) -> Any:
     if flags["noise"] == "gaussian":
         raise UsageError("gaussian noise is not available in this version", remedy="use --noise laplace")
     limit = flags["limit"]
-    if limit is not None and not limit.strip().lstrip("+-").isdigit():
+    if limit is not None and (not _is_whole(limit) or int(limit) < 1):
         raise UsageError("limit must be a whole number of at least 1", given=limit, remedy="try --limit 10")
     given = options.pairs(flags["options"], "--option") or {}
+    from headcount.api import request_of  # noqa: PLC0415
+
     return request_of(
         epsilon=flags["epsilon"],
         method=flags["method"],
         limit=None if limit is None else int(limit),
         what=flags["what"],
         shares=options.pairs(flags["shares"], "--shares"),
-        options={name: int(value) if value.lstrip("-").isdigit() else value for name, value in given.items()},
+        options={name: int(value) if _is_whole(value) else value for name, value in given.items()},
         research=flags["research"],
     )
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
 
 
 def _show_plan(plan: Any, *, as_json: bool) -> None:
@@ -116,14 +136,40 @@ def _show_plan(plan: Any, *, as_json: bool) -> None:
     if as_json:
         terminal.print_json(data)
         return
-    click.echo("Dry run: no event was read and nothing was charged.")
-    click.echo(plan.guarantee.sentence())
-    click.echo(f"Cells: {plan.cells:,}.")
+    terminal.say("Dry run: nothing was counted, written or charged.")
+    click.echo()
+    if not plan.guarantee.reason:
+        terminal.say(plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
+    else:
+        terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
+    terminal.say(f"ε = {plan.guarantee.epsilon}, charged to no ledger", bullet="Price    ", indent="         ")
+    cells = " and ".join(some(number, _NOUNS[table]) for table, number in plan.cells.items())
+    terminal.say(cells, bullet="Cells    ", indent="         ")
+    start = "Error    "
     for table, law in data["noise"].items():
-        click.echo(
-            f"Noise on {table}: standard deviation {law['deviation']:,.1f}; 95 % of counts lie within "
-            f"± {law['half_width_95']:,} of what people were allowed to add."
+        terminal.say(
+            f"each {_NOUNS[table]}: standard deviation {law['deviation']:,.1f}, and 95% lie within "
+            f"±{law['half_width_95']:,} of what people were allowed to add",
+            bullet=start,
+            indent="         ",
         )
+        start = "         "
+    if not data["noise"]:
+        terminal.say("not known before the data is read", bullet=start, indent="         ")
+
+
+def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
+    made = " and ".join(some(table.num_rows, _NOUNS[name]) for name, table in release.tables.items())
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
+    terminal.say(f"{made}, of {release.bounded}: {target}")
+    terminal.say(release.guarantee.sentence())
+    if not quiet:
+        folder = str(target)
+        best = ["headcount", "top", folder]
+        best += ["--context", release.contexts[0]] if "items" not in release.tables else []
+        page = ["headcount", "report", folder, "--to", f"{target.name or 'release'}.html"]
+        terminal.note_commands("\nNext:", best, ["headcount", "explain", folder], page)
 
 
 def _note_what_was_met(engine: Any) -> None:
@@ -132,10 +178,11 @@ def _note_what_was_met(engine: Any) -> None:
     if tally is None:
         return
     notes = [
-        (tally.outside_catalogue, "records of items outside the catalogue were dropped"),
-        (tally.unknown_context, "records have a context outside its domain and count as unknown"),
-        (sum(tally.nulls.values()), "rows without user or item were dropped"),
+        (tally.outside_catalogue, "of items outside the catalogue", "dropped"),
+        (tally.unknown_context, "with a context outside its domain", "counted as unknown"),
+        (sum(tally.nulls.values()), "without user or item", "dropped"),
     ]
-    for number, text in notes:
+    for number, which, fate in notes:
         if number:
-            terminal.note(f"For the curator only: {number:,} {text}.")
+            verb = "was" if number == 1 else "were"
+            terminal.note(f"For the curator only: {some(number, 'record')} {which} {verb} {fate}.")

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from headcount.cli import options, terminal
+from headcount.errors import UsageError
 
 
-@click.command("report", short_help="Write a release as a web page with plots.")
+@click.command(
+    "report",
+    short_help="Write a release as a web page with plots.",
+    epilog=options.example("headcount report friday/ --to friday.html"),
+)
 @click.argument("release")
 @click.option("--to", "to", metavar="FILE.html", required=True, help="The page to write.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
 @options.json_option
-def command(release: str, to: str, as_json: bool) -> None:
-    r"""Write a RELEASE folder as one self-contained web page: ranking, contexts, guarantee in plain words.
+@options.quiet_option
+def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> None:
+    """Write a RELEASE folder as one self-contained web page: ranking, contexts, guarantee in plain words."""
+    if Path(to).is_file() and not force:
+        raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
+    with terminal.Bar(quiet=quiet) as bar:
+        bar("drawing", 0, None)
+        from headcount.releases import load  # noqa: PLC0415
+        from headcount.reports.release import write_release_page  # noqa: PLC0415
 
-    \b
-    Example:
-      headcount report friday/ --to friday.html
-    """
-    from headcount.releases import load  # noqa: PLC0415
-    from headcount.reports.release import write_release_page  # noqa: PLC0415
-
-    path = write_release_page(load(release), to)
+        loaded = load(release)
+        path = write_release_page(loaded, to)
+    if not loaded.is_private:
+        terminal.note("NOT PRIVATE: for research alone.")
     if as_json:
         terminal.print_json({"report": str(path)})
     else:

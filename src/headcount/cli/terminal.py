@@ -1,94 +1,149 @@
-"""What a person sees: tables on standard output, notes and progress on standard error."""
+"""What a person sees: tables and sentences on standard output, notes and progress on standard error."""
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
+import subprocess
 import sys
 import textwrap
-import time
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 _PATIENCE = 1.0  # seconds before a bar appears
+_SENTENCE = 100  # columns after which a sentence is hard to read
 
 
-def console() -> Console:
-    """Return a console on standard output; it heeds NO_COLOR and pipes."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+def width() -> int:
+    """Return how many columns there are: the terminal's, COLUMNS, or 120 in a pipe."""
+    return max(40, shutil.get_terminal_size((120, 24)).columns)
+
+
+def say(text: str, *, indent: str = "", bullet: str | None = None) -> None:
+    """Print a sentence on standard output, wrapped to the terminal."""
+    click.echo(_wrapped(text, indent, bullet))
 
 
 def say_numbered(sentences: Sequence[str]) -> None:
-    """Print numbered sentences, wrapped to the terminal."""
-    width = min(100, shutil.get_terminal_size((100, 24)).columns)
+    """Print numbered sentences."""
     for number, sentence in enumerate(sentences, 1):
-        start = f"{number:>3}. "
-        click.echo(textwrap.fill(sentence, width, initial_indent=start, subsequent_indent=" " * len(start)))
+        say(sentence, indent="     ", bullet=f"{number:>3}. ")
 
 
 def note(text: str, *, quiet: bool = False) -> None:
     """Say something on standard error."""
     if not quiet:
-        click.echo(text, err=True)
+        click.echo(_wrapped(text), err=True)
+
+
+def note_commands(heading: str, *commands: Sequence[str]) -> None:
+    """Show commands to copy on standard error, one a line and never wrapped."""
+    click.echo("\n".join([heading, *(f"  {command_line(each)}" for each in commands)]), err=True)
+
+
+def command_line(parts: Sequence[str]) -> str:
+    """Write a command as the shell of this system reads it."""
+    return subprocess.list2cmdline(parts) if os.name == "nt" else shlex.join(parts)
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON document on standard output."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    """Print one JSON document on standard output; plain ASCII where the output cannot hold more."""
+    unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
+    click.echo(json.dumps(data, ensure_ascii=not unicode, indent=2))
 
 
-def print_table(title: str | None, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; columns are (heading, ``left`` or ``right``)."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
-    )
+def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; columns are (heading, ``left`` or ``right``).
+
+    Cells come from outside: they are shown letter by letter, never read as markup or terminal commands.
+    """
+    table = Table(header_style="bold", box=None, pad_edge=False)
     for heading, side in columns:
         table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:
-        table.add_row(*["" if each is None else str(each) for each in row])
-    console().print(table)
+        table.add_row(*[Text("" if each is None else printable(str(each))) for each in row])
+    console = Console(highlight=False, width=width())
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
 
 
-def whole(number: float) -> str:
-    """Write a count for people: whole, with thousands separators.
+def printable(text: str) -> str:
+    r"""Show white space as a space and anything that could steer a terminal as a replacement mark.
 
-    >>> whole(12345.6), whole(-0.2)
-    ('12,346', '0')
+    >>> printable("Café\tBar\x1b[31m")
+    'Café Bar�[31m'
     """
-    return f"{round(number) or 0:,}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _wrapped(text: str, indent: str = "", bullet: str | None = None) -> str:
+    return textwrap.fill(
+        text,
+        min(_SENTENCE, width()),
+        initial_indent=indent if bullet is None else bullet,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Bar:
-    """A progress bar on standard error, shown only on a terminal and only if the work takes a while."""
+    """A progress bar on standard error, shown only on a terminal and only if the work takes a while.
+
+    It may be told how far things are from any thread, and it appears by itself if nothing tells it.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr.isatty()
-        self._begin = time.monotonic()
+        self._lock = threading.Lock()
         self._progress: Progress | None = None
-        self._tasks: dict[str, Any] = {}
+        self._task: TaskID | None = None
+        self._stage, self._done, self._total = "starting", 0, None  # type: tuple[str, int, int | None]
+        self._timer = threading.Timer(_PATIENCE, self._appear)
+        self._timer.daemon = True
+        self._wanted = not quiet and sys.stderr.isatty()
 
     def __enter__(self) -> Bar:
+        if self._wanted:
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._wanted = False
+            if self._progress is not None:
+                self._progress.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Show how far a stage has come."""
-        if not self._wanted or time.monotonic() - self._begin < _PATIENCE:
-            return
-        if self._progress is None:
+        """Show how far a stage has come; threads may report out of turn, and a stage may begin again."""
+        with self._lock:
+            again = stage != self._stage or done < self._done // 2
+            self._done = done if again else max(done, self._done)
+            self._stage, self._total = stage, total
+            if self._progress is not None and self._task is not None:
+                if again:
+                    self._progress.reset(self._task, total=total, description=stage)
+                self._progress.update(self._task, completed=self._done, total=total)
+
+    def _appear(self) -> None:
+        with self._lock:
+            if not self._wanted:
+                return
             self._progress = Progress(
                 SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(),
                 console=Console(stderr=True), transient=True,
             )  # fmt: skip
+            self._task = self._progress.add_task(self._stage, total=self._total, completed=self._done)
             self._progress.start()
-        if stage not in self._tasks:
-            self._tasks[stage] = self._progress.add_task(stage, total=total)
-        self._progress.update(self._tasks[stage], completed=done, total=total)

@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import csv
-import sys
+import io
 from typing import Any
 
 import click
 
+from headcount.answers.words import whole
 from headcount.cli import options, terminal
+from headcount.errors import UsageError
+
+_many = click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
+_format = click.option(
+    "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
+)
 
 
-@click.command("top", short_help="Show the largest counts of a release.")
+@click.command(
+    "top",
+    short_help="Show the largest counts of a release.",
+    epilog=options.example("headcount top friday/ -k 10 --context Friday"),
+)
 @click.argument("release")
-@click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
+@_many
 @click.option("--context", metavar="X", help="In this context alone.")
-@click.option(
-    "--format", "shape", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-    help="How to print.",
-)  # fmt: skip
+@_format
 @options.json_option
-def command(release: str, k: int, context: str | None, shape: str, as_json: bool) -> None:
-    r"""Show the K largest counts of a RELEASE folder, with the interval each lies in.
-
-    \b
-    Example:
-      headcount top friday/ -k 10 --context Friday
-    """
-    show(release, k, context, "json" if as_json else shape)
+def command(release: str, k: int, context: str | None, shape: str | None, as_json: bool) -> None:
+    """Show the K largest counts of a RELEASE folder, with the interval each lies in."""
+    show(release, k, context, _shape(shape, as_json=as_json))
 
 
-@click.command("recommend", short_help="Show the best items for one context.")
+@click.command(
+    "recommend",
+    short_help="Show the best items for one context.",
+    epilog=options.example("headcount recommend friday/ --context Friday -k 5"),
+)
 @click.argument("release")
 @click.option("--context", metavar="X", required=True, help="The context to recommend for.")
-@click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
-@click.option(
-    "--format", "shape", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-    help="How to print.",
-)  # fmt: skip
+@_many
+@_format
 @options.json_option
-def recommend(release: str, k: int, context: str, shape: str, as_json: bool) -> None:
-    r"""Show the K best items of a RELEASE folder for one context.
+def recommend(release: str, k: int, context: str, shape: str | None, as_json: bool) -> None:
+    """Show the K best items of a RELEASE folder for one context."""
+    show(release, k, context, _shape(shape, as_json=as_json))
 
-    \b
-    Example:
-      headcount recommend friday/ --context Friday -k 5
-    """
-    show(release, k, context, "json" if as_json else shape)
+
+def _shape(shape: str | None, *, as_json: bool) -> str:
+    if as_json and shape not in (None, "json"):
+        raise UsageError(f"--json and --format {shape} contradict each other", remedy="give one of them")
+    return "json" if as_json else shape or "table"
 
 
 def show(folder: str, k: int, context: str | None, shape: str) -> None:
@@ -55,30 +60,22 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
 
     release = load(folder)
     rows = release.top(k, context)
+    if shape == "table":
+        _show_table(release, rows, asked=context)
+        return
+    if not release.is_private:
+        terminal.note("NOT PRIVATE: " + _why(release))
     if shape == "json":
         terminal.print_json(rows)
-        return
-    if shape == "csv":
-        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
+    else:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        return
-    terminal.print_table(*as_table(rows, context))
-    click.echo()
-    if not release.is_private:
-        click.echo(
-            "NOT PRIVATE: " + release.guarantee.sentence()
-            if release.guarantee.reason
-            else "NOT PRIVATE: seeded noise."
-        )
-    click.echo(
-        f"Counts of {release.bounded}; {release.interval.level:.0%} intervals. {release.guarantee.short()}."
-    )
+        click.echo(text.getvalue(), nl=False)
 
 
-def as_table(
-    rows: list[dict[str, Any]], context: str | None
-) -> tuple[str | None, list[tuple[str, str]], list[list[Any]]]:
+def _show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None) -> None:
     """Lay answers out for a terminal; labels are shown where there are any."""
     labelled = any(row["label"] for row in rows)
     columns = [("", "right"), ("item", "left")]
@@ -87,5 +84,16 @@ def as_table(
     lines = []
     for row in rows:
         names = [row["item"], row["label"]] if labelled else [row["item"]]
-        lines.append([row["rank"], *names, *(terminal.whole(row[each]) for each in ("count", "low", "high"))])
-    return (f"Best for {context}" if context else None), columns, lines
+        lines.append([row["rank"], *names, *(whole(row[each]) for each in ("count", "low", "high"))])
+    if asked is not None:
+        click.echo(f"Best for {terminal.printable(rows[0]['context'])}\n")
+    terminal.print_table(columns, lines)
+    click.echo()
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: " + _why(release))
+    level = f"{release.interval.level:.0%}"
+    terminal.say(f"Counts of {release.bounded}, with {level} intervals. {release.guarantee.short()}.")
+
+
+def _why(release: Any) -> str:
+    return str(release.guarantee.sentence()) if release.guarantee.reason else "the noise was seeded, for tests."

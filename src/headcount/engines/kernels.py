@@ -1,10 +1,11 @@
 """Compiled loops of the local engine: group records by user, and keep what a bound allows of each history.
 
-Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, in order, so
-that a block's records are one slice of every batch; :func:`keep_records` and :func:`keep_cells` then take a
-block, small enough for the processor's cache, group it by user and go through the users one by one.
+Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, so that a block's
+records are one slice of every batch; :func:`keep_blocks` then takes block after block, small enough for the
+processor's cache, groups it by user and goes through the users one by one.
 
-A record is packed into one integer: the user's place within its block, shifted by ``cell_bits``, and its cell.
+A record is packed into one integer, the user's place within its block shifted by ``cell_bits``, and its cell; the
+integer is held as its low 16 bits and the 8, 16 or 32 bits above them.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import uint64
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled, inlined
+from headcount.compiling import Word, compiled, inlined, uint64
 
 Codes = NDArray[np.int32]
 Integers = NDArray[np.int64]
 Draws = NDArray[np.uint64]
-Packed = NDArray[Any]  # uint32 or int64
+Low = NDArray[np.uint16]
+High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MOST_BITS = 1 << 21  # bits for cells that fit the processor's cache
 _NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -35,53 +37,63 @@ def _mix(x: Word) -> Word:
 
 @compiled
 def deal(
-    users: Codes, cells: Codes, times: Integers, bits: Word, first_block: Word, blocks: Word, cell_bits: Word,
-    starts: Integers, records: Packed, weights: Integers,
+    users: Codes, cells: Codes, times: Integers, block_bits: Word, first_block: Word, cell_bits: Word,
+    starts: Codes, low: Low, high: High, weights: Codes,
 ) -> None:  # fmt: skip
-    """Sort a batch by block, leaving out cells below 0 and blocks outside the wanted ones.
+    """Sort a batch by block, leaving out cells below 0 and blocks that are not wanted.
 
-    Writes where each block starts, the packed records and, if rows stand for several records, their weights.
+    Wanted are as many blocks, from the first one on, as ``starts`` has room for. Writes where each of them starts
+    and where the last one ends, the packed records and, if rows stand for several records, their weights.
     """
-    mask = np.int64((1 << bits) - 1)
-    starts[:] = 0
+    mask = np.int64((1 << block_bits) - 1)
+    blocks = starts.size - 1
+    ahead = np.zeros(blocks + 1, dtype=np.int32)
     for row in range(users.size):
         block = (np.int64(users[row]) & mask) - first_block
         if cells[row] >= 0 and 0 <= block < blocks:
-            starts[block + 1] += 1
+            ahead[block + 1] += 1
     for block in range(blocks):
-        starts[block + 1] += starts[block]
-    ahead = starts[:-1].copy()
+        ahead[block + 1] += ahead[block]
+    starts[:] = ahead
     for row in range(users.size):
         user = np.int64(users[row])
         block = (user & mask) - first_block
         if cells[row] >= 0 and 0 <= block < blocks:
             at = ahead[block]
-            records[at] = (user >> bits) << cell_bits | cells[row]
-            if weights.size:
+            record = (user >> block_bits) << cell_bits | cells[row]
+            low[at] = record & 0xFFFF
+            high[at] = record >> 16
+            if weights.size > 0:
                 weights[at] = times[row]
             ahead[block] = at + 1
 
 
 @compiled
-def group(records: Packed, weights: Integers, cell_bits: Word, users: Word) -> tuple[Integers, Codes, Integers]:
-    """Group a block by user: where each user's records start, their cells, and their weights."""
-    starts = np.zeros(users + 1, dtype=np.int64)
-    for at in range(records.size):
-        starts[(np.int64(records[at]) >> cell_bits) + 1] += 1
-    for user in range(users):
-        starts[user + 1] += starts[user]
+def _group(
+    low: Low, high: High, weights: Codes, bases: Integers, starts: NDArray[np.int32], block: Word,
+    cell_bits: Word, users: Word,
+) -> tuple[Integers, Codes, Integers]:  # fmt: skip
+    """Group one block by user: where each user's records start, their cells, and their weights."""
     mask = np.int64((1 << cell_bits) - 1)
-    ahead = starts[:-1].copy()
-    cells = np.empty(records.size, dtype=np.int32)
-    grouped = np.empty(weights.size, dtype=np.int64)
-    for at in range(records.size):
-        user = np.int64(records[at]) >> cell_bits
-        to = ahead[user]
-        cells[to] = np.int64(records[at]) & mask
-        if weights.size:
-            grouped[to] = weights[at]
-        ahead[user] = to + 1
-    return starts, cells, grouped
+    places = np.zeros(users + 1, dtype=np.int64)
+    for batch in range(bases.size):
+        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+            places[((np.int64(high[at]) << 16 | np.int64(low[at])) >> cell_bits) + 1] += 1
+    for user in range(users):
+        places[user + 1] += places[user]
+    ahead = places[:-1].copy()
+    cells = np.empty(places[users], dtype=np.int32)
+    grouped = np.empty(cells.size if weights.size > 0 else 0, dtype=np.int64)
+    for batch in range(bases.size):
+        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+            record = np.int64(high[at]) << 16 | np.int64(low[at])
+            user = record >> cell_bits
+            to = ahead[user]
+            cells[to] = record & mask
+            if weights.size > 0:
+                grouped[to] = weights[at]
+            ahead[user] = to + 1
+    return places, cells, grouped
 
 
 @compiled
@@ -145,22 +157,38 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
     return size
 
 
+@inlined
+def _find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
+    """Return the slot of a cell in the hash table of this run, its own or a free one.
+
+    Slots are marked with the number of the run, so that the table need not be cleared between users.
+    """
+    name = np.int64(run) << 32 | cell
+    slot = (cell * 0x9E3779B1 >> 12) & mask
+    there = seen[slot]
+    while there != name and there >> 32 == run:
+        slot = (slot + 1) & mask
+        there = seen[slot]
+    return slot
+
+
 @compiled
 def _keep(
     cells: Codes, weights: Integers, begin: Word, end: Word, distinct: Word, key: Word, bar: Word, run: Word,
-    ranks: Integers, bits: Word, width: Word, heap: Draws, held: Codes, seen: Integers, numbers: Integers,
+    ranks: Integers, bits: Word, width: Word, heap: Draws, held: Codes, met: Draws, seen: Integers,
+    numbers: Integers,
 ) -> Word:  # fmt: skip
     """Keep the records of smallest priority, none above ``bar``, of one user in the heap; return how many.
 
-    ``seen`` is a hash table of this user's cells, marked with the number of the run so that it need not be cleared;
-    ``numbers`` says how many equal records there have been.
+    Equal records are numbered: ``met`` has a bit for every cell and tells the first record of a cell from its
+    equals, ``seen`` and ``numbers`` count those. Where there are too many cells for bits, ``met`` is empty and
+    all records are counted. It is all zero before and after.
     """
     size: Word = np.int64(0)
     worst = bar  # the largest priority that may still enter
     mask: Word = np.int64(15)
     while mask < 2 * (end - begin):
         mask = 2 * mask + 1
-    mark = np.int64(run) << 32
     shift = uint64(64 - bits)
     weighted = weights.size > 0 and not distinct
     for at in range(begin, end):
@@ -170,20 +198,21 @@ def _keep(
             top = uint64(ranks[cell // width]) << shift
             if top > worst:
                 continue  # so are all its equals, from here on
-        slot = (cell * 0x9E3779B1 >> 12) & mask
-        there = seen[slot]
-        while there != mark | cell and there >> 32 == run:
-            slot = (slot + 1) & mask
-            there = seen[slot]
         weight = weights[at] if weighted else np.int64(1)
         number = np.int64(0)
-        if there != mark | cell:
-            seen[slot] = mark | cell
-        elif distinct:
-            continue
+        bit = uint64(1) << uint64(cell & 63)
+        if met.size > 0 and met[cell >> 6] & bit == 0:
+            met[cell >> 6] |= bit
         else:
-            number = numbers[slot]
-        numbers[slot] = number + weight
+            slot = _find(cell, run, mask, seen)
+            if seen[slot] == np.int64(run) << 32 | cell:
+                number = numbers[slot]
+            else:
+                seen[slot] = np.int64(run) << 32 | cell
+                number = np.int64(1) if met.size > 0 else np.int64(0)
+            numbers[slot] = number + weight
+            if distinct and number > 0:
+                continue
         first = _mix(key + uint64(cell + 1) * _GOLDEN)
         for each in range(number, number + weight):
             draw = first if each == 0 else _mix(first + uint64(each) * _GOLDEN)
@@ -192,6 +221,9 @@ def _keep(
                 size = _offer(priority, cell, heap, held, size)
                 if size == heap.size:
                     worst = min(worst, heap[0])
+    if met.size > 0:
+        for at in range(begin, end):
+            met[cells[at] >> 6] = 0
     return size
 
 
@@ -205,55 +237,75 @@ def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
 
 
 @compiled
-def keep_block(
-    starts: Integers, cells: Codes, weights: Integers, keys: Draws, limit: Word, ranks: Integers, bits: Word,
-    width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
-) -> None:  # fmt: skip
-    """Keep what the bound allows of every user of a block, and add it to the counts.
-
-    Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
-    are left alone otherwise.
-    """
-    longest: Word = np.int64(8)
+def _longest_and_largest(starts: Integers, weights: Integers) -> tuple[Word, Word]:
+    """Return the most rows any user of a block has, and the most records these stand for."""
+    longest: Word = np.int64(1)
     largest: Word = np.int64(1)
     for user in range(starts.size - 1):
         length = starts[user + 1] - starts[user]
         longest = max(longest, length)
         largest = max(largest, np.sum(weights[starts[user] : starts[user + 1]]) if weights.size > 0 else length)
-    seen = np.zeros(4 * longest, dtype=np.int64)  # the power of two from twice the records on fits in
-    numbers = np.empty(4 * longest, dtype=np.int64)
-    heap = np.empty(min(limit, largest), dtype=np.uint64)
-    held = np.empty(heap.size, dtype=np.int32)
+    return longest, largest
+
+
+@compiled
+def keep_blocks(
+    low: Low, high: High, packed_weights: Codes, bases: Integers, batch_starts: NDArray[np.int32], first: Word,
+    last: Word, first_block: Word, block_bits: Word, cell_bits: Word, keys: Draws, limit: Word, ranks: Integers,
+    bits: Word, width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
+) -> None:  # fmt: skip
+    """Keep what the bound allows of every user of the held blocks from ``first`` to before ``last``, and count it.
+
+    Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
+    are left alone otherwise.
+    """
+    use_bits = packed_weights.size == 0 and edges.size <= _MOST_BITS
+    met = np.zeros(edges.size // 64 + 1 if use_bits else 0, dtype=np.uint64)
+    seen = np.zeros(1 << 10, dtype=np.int64)
+    numbers = np.empty(seen.size, dtype=np.int64)
+    heap = np.empty(0, dtype=np.uint64)
+    held = np.empty(0, dtype=np.int32)
     run: Word = np.int64(0)
-    for user in range(starts.size - 1):
-        begin, end = starts[user], starts[user + 1]
-        if one_context:
-            end = _keep_one_context(cells, weights, begin, end, width, keys[user])
-        total = end - begin
-        if weights.size > 0:
-            total = np.sum(weights[begin:end])
-        if total <= limit and not distinct:
-            for at in range(begin, end):
-                edges[cells[at]] += weights[at] if weights.size > 0 else 1
-            continue
-        run += 1
-        size = _keep(
-            cells, weights, begin, end, distinct, keys[user], _likely_bar(limit, total, bits), run, ranks, bits,
-            width, heap, held, seen, numbers,
+    for block in range(first, last):
+        mine = keys[first_block + block :: 1 << block_bits]
+        starts, cells, weights = _group(
+            low, high, packed_weights, bases, batch_starts, block, cell_bits, mine.size
         )  # fmt: skip
-        if size < min(limit, total):
-            run += 1
-            size = _keep(
-                cells, weights, begin, end, distinct, keys[user], _NO_BAR, run, ranks, bits, width, heap, held, seen,
-                numbers,
-            )  # fmt: skip
-        for at in range(size):
-            edges[held[at]] += 1
-        if distinct:
-            mine = np.sort(held[:size])
+        longest, largest = _longest_and_largest(starts, weights)
+        if seen.size < 4 * longest:  # the power of two from twice the rows on must fit in
+            seen = np.zeros(8 * longest, dtype=np.int64)
+            numbers = np.empty(seen.size, dtype=np.int64)
+        if heap.size < min(limit, largest):
+            heap = np.empty(min(limit, 2 * largest), dtype=np.uint64)
+            held = np.empty(heap.size, dtype=np.int32)
+        for user in range(mine.size):
+            begin, end = starts[user], starts[user + 1]
+            if one_context:
+                end = _keep_one_context(cells, weights, begin, end, width, mine[user])
+            total = np.sum(weights[begin:end]) if weights.size > 0 else end - begin
+            if total <= limit and not distinct:
+                for at in range(begin, end):
+                    edges[cells[at]] += weights[at] if weights.size > 0 else 1
+                continue
+            room = min(limit, total)
+            bar = _likely_bar(limit, total, bits)
+            size = np.int64(0)
+            while size < room:
+                run += 1
+                size = _keep(
+                    cells, weights, begin, end, distinct, mine[user], bar, run, ranks, bits, width, heap[:room],
+                    held, met, seen, numbers,
+                )  # fmt: skip
+                if bar == _NO_BAR:
+                    break
+                bar = _NO_BAR  # the bar was too low
             for at in range(size):
-                if at == 0 or mine[at] // width != mine[at - 1] // width:
-                    items[mine[at] // width] += 1
+                edges[held[at]] += 1
+            if distinct:
+                kept = np.sort(held[:size])
+                for at in range(size):
+                    if at == 0 or kept[at] // width != kept[at - 1] // width:
+                        items[kept[at] // width] += 1
 
 
 @inlined

@@ -11,15 +11,17 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.formats import is_text
+from headcount.events.casts import InexactError, cast_exactly, limits
+from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
 from headcount.events.readers import open_source
 
 _LABEL_NAMES = ("label", "name", "title")
+_TEXT = ".txt"
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,16 @@ class Catalogue:
     def of(
         cls,
         ids: Iterable[object],
-        labels: Iterable[str | None] | None = None,
+        labels: Iterable[object] | None = None,
         *,
         where: str = "the catalogue",
     ) -> Catalogue:
         """Check ids and labels and make a catalogue of them."""
-        listed = [each.item() if hasattr(each, "item") else each for each in ids]
-        if not listed:
-            raise DataError(f"{where} is empty", remedy="list at least one item")
-        if any(each is None or each == "" for each in listed):
-            raise DataError(f"{where} has an entry without an id", remedy="remove it or give it an id")
-        whole = all(isinstance(each, int) and not isinstance(each, bool) for each in listed)
-        if not whole and not all(isinstance(each, str) for each in listed):
-            odd = next(each for each in listed if not isinstance(each, str | int) or isinstance(each, bool))
-            raise DataError(f"{where} must list text or whole numbers", given=odd, remedy="cast the ids to text")
-        if len(set(listed)) < len(listed):
-            seen: set[object] = set()
-            twice = next(each for each in listed if each in seen or seen.add(each))
-            raise DataError(f"{where} lists {twice!r} twice", remedy="remove one of them")
+        listed = _checked([each.item() if hasattr(each, "item") else each for each in ids], where)
         named = [None] * len(listed) if labels is None else list(labels)
-        return cls(tuple(listed), tuple(None if not label else str(label) for label in named))
+        if len(named) != len(listed):
+            raise UsageError(f"{where} has {len(listed):,} ids but {len(named):,} labels", remedy="give one each")
+        return cls(listed, tuple(None if label in (None, "") else str(label) for label in named))
 
     @cached_property
     def digest(self) -> str:
@@ -68,28 +60,51 @@ class Catalogue:
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     def as_type(self, kind: pa.DataType, column: str) -> pa.Array:
-        """Return the ids cast exactly to the type of the log's item column."""
-        if is_text(kind):
-            return pa.array([str(each) for each in self.ids], pa.string())
-        return pa.array([self._whole(each, column) for each in self.ids], pa.int64())
-
-    def _whole(self, entry: str | int, column: str) -> int:
+        """Return the ids cast exactly to the type of the log's item column: ``"7"`` is 7, ``"007"`` is not."""
         try:
-            number = int(entry)
-            if str(number) == str(entry).strip() and -(2**63) <= number < 2**63:
-                return number
-        except ValueError:
-            pass
+            return cast_exactly(self.ids, kind)
+        except InexactError as error:
+            kind = value_type(kind)
+            low, high = limits(kind)
+            raise DataError(
+                f"the catalogue lists {error.value!r}, but column {column!r} holds whole numbers "
+                f"({plain_type(kind)}: {low} to {high})",
+                remedy="correct the entry, or choose another id column with --items FILE:ID",
+            ) from error
+
+
+def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]:
+    if not ids:
+        raise DataError(f"{where} is empty", remedy="list at least one item")
+    if any(each is None or each == "" for each in ids):
+        raise DataError(f"{where} has an entry without an id", remedy="remove it or give it an id")
+    texts = [each for each in ids if isinstance(each, str)]
+    whole = [each for each in ids if isinstance(each, int) and not isinstance(each, bool)]
+    if texts and whole:
         raise DataError(
-            f"the catalogue lists {entry!r}, but column {column!r} holds whole numbers",
-            remedy="correct the entry, or choose another id column with --items FILE:ID",
+            f"{where} lists text ({texts[0]!r}) and whole numbers ({whole[0]!r})", remedy="write all ids alike"
         )
+    if len(texts) + len(whole) < len(ids):
+        odd = next(each for each in ids if not isinstance(each, str | int) or isinstance(each, bool))
+        raise DataError(f"{where} must list text or whole numbers", given=odd, remedy="cast the ids to text")
+    if len(set(ids)) < len(ids):
+        seen: set[object] = set()
+        for each in ids:
+            if each in seen:
+                raise DataError(f"{where} lists {each!r} twice", remedy="remove one of them")
+            seen.add(each)
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise DataError(f"{where} lists {text!r}, which is not Unicode text", remedy="write it as UTF-8")
+    return tuple(texts) if texts else tuple(whole)
 
 
 def read_catalogue(items: object) -> Catalogue:
     """Read a catalogue from ``FILE[:ID[,LABEL]]``, a comma-separated list, or a sequence of ids.
 
-    >>> read_catalogue("rye,tea").ids
+    In a comma-separated list blanks around an id do not count; in a file every character does.
+
+    >>> read_catalogue("rye, tea").ids
     ('rye', 'tea')
     >>> read_catalogue(range(3)).ids
     (0, 1, 2)
@@ -97,56 +112,77 @@ def read_catalogue(items: object) -> Catalogue:
     if isinstance(items, Catalogue):
         return items
     if isinstance(items, os.PathLike):
-        return _read_file(Path(items), ())
+        return _read_file(os.fspath(items), ())
     if isinstance(items, str):
         path, columns = _split(items)
         if path is not None:
             return _read_file(path, columns)
-        return Catalogue.of([each.strip() for each in items.split(",")], where="the list of items")
+        listed = [each.strip() for each in items.split(",")] if items.strip() else []
+        return Catalogue.of(listed, where="the list of items")
     if hasattr(items, "to_pylist"):
         return Catalogue.of(items.to_pylist())
-    if isinstance(items, Iterable):
+    if isinstance(items, Iterable) and not isinstance(items, bytes):
         return Catalogue.of(items)
-    raise UsageError(f"items must be a file, a list or a Catalogue, not {type(items).__name__}")
+    raise UsageError(
+        f"items must be a file, a list or a Catalogue, not {type(items).__name__}",
+        remedy="give the public catalogue with --items FILE",
+    )
 
 
-def _split(text: str) -> tuple[Path | None, tuple[str, ...]]:
-    """Tell a file from a list: a file exists, or has a known ending."""
-    if Path(text).exists():
-        return Path(text), ()
+def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
+    r"""Tell a file from a list: a file exists, or has a known ending.
+
+    >>> _split("imdb.com:1,imdb.com:2"), _split(r"C:\films.csv:id,title")
+    ((None, ()), ('C:\\films.csv', ('id', 'title')))
+    """
+    if os.path.isfile(text):
+        return text, ()
     head, colon, tail = text.rpartition(":")
-    if colon and len(head) > 1 and (Path(head).exists() or Path(head).suffix):
-        return Path(head), tuple(part.strip() for part in tail.split(","))
-    if "," not in text and Path(text).suffix in (".txt", ".csv", ".parquet", ".tsv", ".jsonl"):
-        raise DataError(f"the catalogue {text} does not exist", remedy="check the path given to --items")
+    if colon and len(head) > 1 and (os.path.isfile(head) or known_format(head)):
+        return head, tuple(part.strip() for part in tail.split(","))
+    if "," not in text and known_format(text):
+        return text, ()
+    if "," not in text and os.path.isdir(text):
+        raise UsageError(f"--items {text} is a folder", remedy="give the file that lists the catalogue")
     return None, ()
 
 
-def _read_file(path: Path, columns: Sequence[str]) -> Catalogue:
-    if not path.exists():
+def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
+    if not os.path.exists(path):
         raise DataError(f"the catalogue {path} does not exist", remedy="check the path given to --items")
-    if path.suffix == ".txt":
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not UTF-8 text", remedy="save it as UTF-8") from error
-        return Catalogue.of([line for line in lines if line], where=str(path))
+    if len(columns) > 2 or "" in columns:
+        raise UsageError(
+            "--items takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}"
+        )
+    if path.lower().removesuffix(".gz").endswith(_TEXT):
+        if columns:
+            raise UsageError(f"{path} is plain text without columns", remedy=f"leave out ':{','.join(columns)}'")
+        return Catalogue.of(_lines(path), where=path)
     source = open_source(path)
     names = source.schema.names
-    chosen = [*columns] or [names[0]]
+    chosen = [*columns] or names[:1]
     if len(columns) < 2:
-        chosen += [name for name in names if name.lower() in _LABEL_NAMES and name != chosen[0]][:1]
-    for name in chosen[:2]:
+        chosen += [name for name in names if name.lower() in _LABEL_NAMES and name not in chosen][:1]
+    for name in chosen:
         if name not in names:
-            raise UnknownNameError.among("column", name, names, where=str(path))
-    table = (
-        pa.Table.from_batches(
-            list(source.batches(chosen[:2])), pa.schema([source.schema.field(name) for name in chosen[:2]])
-        )
-        if source.rows != 0
-        else None
-    )
-    if table is None:
-        raise DataError(f"{path} is empty", remedy="list at least one item")
-    labels = table[chosen[1]].to_pylist() if len(chosen) > 1 else None
-    return Catalogue.of(table[chosen[0]].to_pylist(), labels, where=str(path))
+            raise UnknownNameError.among("column", name, names, where=path)
+    batches = list(source.batches(chosen)) if chosen else []
+    ids, labels = ([each for batch in batches for each in _values(batch, name)] for name in _two(chosen))
+    return Catalogue.of(ids, labels if len(chosen) > 1 else None, where=path)
+
+
+def _two(chosen: list[str]) -> tuple[str, str]:
+    return (chosen[0], chosen[-1]) if chosen else ("", "")
+
+
+def _values(batch: pa.RecordBatch, name: str) -> list[object]:
+    column = batch.column(name)
+    values: list[object] = (column.cast(pa.string()) if is_text(column.type) else column).to_pylist()
+    return values
+
+
+def _lines(path: str) -> list[str]:
+    """Return the lines of a text file that are not empty."""
+    with reading(path), pafs.LocalFileSystem().open_input_stream(path) as file:
+        text = file.read().decode("utf-8-sig")
+    return [line for line in text.replace("\r\n", "\n").split("\n") if line]

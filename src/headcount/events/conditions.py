@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,14 +18,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
-from headcount.events.formats import is_text, plain_type
+from headcount.events.casts import InexactError, cast_exactly
+from headcount.events.formats import is_text, plain_type, value_type
 from headcount.events.times import TimeFormat
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal, "==": pc.equal, "!=": pc.not_equal,
     "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
-_PATTERN = re.compile(r"^\s*(?P<column>.+?)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*$")
+_PATTERN = re.compile(r"^\s*(?P<column>[^<>=!]+?)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*(?P<value>[^<>=!\s].*?)\s*$")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_MOST_PLACES = 18
 
 
 class Condition(Protocol):
@@ -34,6 +38,9 @@ class Condition(Protocol):
     def column(self) -> str:
         """The column it looks at."""
 
+    def check(self, kind: pa.DataType) -> None:
+        """Refuse a column type that cannot be compared, before any row is read."""
+
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Say for each row whether it holds; a missing value never does."""
 
@@ -42,7 +49,10 @@ class Condition(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """``COL OP VALUE``: the value is cast to the column's type; text compares as numbers if VALUE is one.
+    """``COL OP VALUE``: the value is cast to the column's type.
+
+    Text is compared as text, except with ``<``, ``<=``, ``>`` and ``>=`` and a VALUE that is a number without
+    quotes, which compare numbers. Whole numbers are compared exactly, also with a fraction.
 
     >>> condition = read_condition("rating >= 4")
     >>> batch = pa.record_batch({"rating": [5, 3, None]})
@@ -54,21 +64,28 @@ class Comparison:
     operator: str
     value: str
 
+    def check(self, kind: pa.DataType) -> None:
+        """Refuse a value that cannot be compared with the column."""
+        self._value(value_type(kind))
+
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
         column = batch.column(self.column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
+        if is_text(column.type):
+            column = column.cast(pa.string())
         value = self._value(column.type)
-        if pa.types.is_floating(value.type) and not pa.types.is_floating(column.type):
-            try:
-                column = column.cast(pa.float64())
-            except pa.ArrowException as error:
-                raise DataError(
-                    f"column {self.column!r} holds text that is not a number",
-                    remedy=f"the condition {self} compares numbers; put the value in quotes to compare text",
-                ) from error
-        answer = _COMPARE[self.operator](column, value)
+        try:
+            if value.type != column.type:  # times are compared by the microsecond: nanoseconds end in 2262
+                column = column.cast(value.type, safe=not pa.types.is_timestamp(column.type))
+            answer = _COMPARE[self.operator](column, value)
+        except pa.ArrowException as error:
+            raise DataError(
+                f"the condition {str(self)!r} compares numbers, but column {self.column!r} holds "
+                f"{_first_odd(column)!r}",
+                remedy="put the value in quotes to compare text",
+            ) from error
         return np.asarray(pc.fill_null(answer, fill_value=False), dtype=bool)
 
     def _value(self, kind: pa.DataType) -> pa.Scalar:
@@ -78,13 +95,21 @@ class Comparison:
             ordered = self.operator in ("<", "<=", ">", ">=")
             return pa.scalar(float(text)) if ordered and not quoted and _is_number(text) else pa.scalar(text)
         try:
-            return pa.scalar(text).cast(kind)
-        except pa.ArrowException as error:
+            if pa.types.is_timestamp(kind):
+                moment = datetime.fromisoformat(text)
+                if kind.tz is None and moment.tzinfo is not None:
+                    raise InexactError(text)
+                if kind.tz is None:
+                    return pa.scalar(moment, pa.timestamp("us"))
+                return TimeFormat().instant(moment, kind.tz).cast(pa.timestamp("us", kind.tz))
             if pa.types.is_integer(kind) and _is_number(text):
-                return pa.scalar(float(text))
+                return _exact_number(text, kind)
+            return cast_exactly([text], kind)[0]
+        except (InexactError, ValueError) as error:
             raise UsageError(
-                f"the condition {str(self)!r} compares column {self.column!r}, which holds {plain_type(kind)}",
-                given=text,
+                f"the condition {str(self)!r} compares column {self.column!r}, which holds {plain_type(kind)}, "
+                f"with {text!r}",
+                remedy="correct the value",
             ) from error
 
     def __str__(self) -> str:
@@ -93,12 +118,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Records from ``since`` on and before ``until``."""
+    """Records from ``since`` on and before ``until``; without an offset, these are times of the zone in use."""
 
     column: str
     since: datetime | None = None
     until: datetime | None = None
     time: TimeFormat = field(default_factory=TimeFormat)
+
+    def check(self, kind: pa.DataType) -> None:
+        """Refuse a column that holds no times."""
+        self.time.check(kind, self.column)
 
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row's time."""
@@ -106,7 +135,7 @@ class TimeWindow:
         kept = np.asarray(pc.is_valid(times), dtype=bool)
         for moment, compare in ((self.since, pc.greater_equal), (self.until, pc.less)):
             if moment is not None:
-                answer = compare(times, pa.scalar(moment, pa.timestamp("us", "UTC")))
+                answer = compare(times, self.time.instant(moment, times.type.tz))
                 kept = kept & np.asarray(pc.fill_null(answer, fill_value=False), dtype=bool)
         return kept
 
@@ -119,7 +148,7 @@ class TimeWindow:
 def read_condition(text: str) -> Comparison:
     """Read ``COL OP VALUE``."""
     match = _PATTERN.match(text)
-    if match is None or not match["value"]:
+    if match is None:
         raise UsageError(
             "a condition must read COL OP VALUE with =, !=, <, <=, > or >=",
             given=text,
@@ -129,8 +158,21 @@ def read_condition(text: str) -> Comparison:
 
 
 def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _exact_number(text: str, kind: pa.DataType) -> pa.Scalar:
+    """Return a number to compare whole numbers with: of their own type where it fits, else a decimal."""
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        return cast_exactly([text], kind)[0].cast(kind)
+    except InexactError:
+        number = Decimal(text)
+        places = max(0, -int(number.normalize().as_tuple().exponent))
+        if places > _MOST_PLACES or abs(number) >= 10 ** (38 - _MOST_PLACES):
+            raise
+        return pa.scalar(round(number, places), pa.decimal128(38, places))
+
+
+def _first_odd(column: pa.Array) -> object:
+    values = column.to_pylist()
+    return next((value for value in values if isinstance(value, str) and not _is_number(value)), None)

@@ -8,19 +8,20 @@ counts in the unknown cell, so that edges sum to items.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
-from headcount.events.formats import is_text, plain_type
-from headcount.events.ids import catalogue_codes
+from headcount.events.casts import InexactError, cast_exactly
+from headcount.events.formats import is_text, plain_type, value_type
+from headcount.events.ids import Codes, catalogue_codes
 from headcount.events.times import LABELS, Part, TimeFormat, part_of
 
 SEPARATOR = "|"
@@ -54,62 +55,71 @@ class Context:
         """The names of the known contexts, in order; the unknown one comes after them."""
         return tuple(SEPARATOR.join(each) for each in itertools.product(*self.domains))
 
-    def codes(self, batch: pa.RecordBatch) -> NDArray[np.int32]:
+    @property
+    def size(self) -> int:
+        """How many known contexts there are, without listing them."""
+        return math.prod(len(domain) for domain in self.domains)
+
+    def codes(self, batch: pa.RecordBatch) -> Codes:
         """Return the position of each row's context in ``labels``, or ``len(labels)`` if it is unknown."""
-        unknown = len(self.labels)
         if self.part is not None:
             column = batch.column(self.columns[0])
-            if self.part == "hour" and pa.types.is_date(column.type):
-                raise DataError(
-                    f"column {self.columns[0]!r} holds dates, which have no hour",
-                    remedy="use weekday: or month:",
-                )
             position = part_of(self.time.read(column, self.columns[0]), self.part)
-            return np.asarray(pc.fill_null(position, unknown), dtype=np.int32)
+            return np.asarray(pc.fill_null(position, self.size), dtype=np.int32)
         code = positions(batch.column(self.columns[0]), self.domains[0], self.columns[0])
         for name, domain in zip(self.columns[1:], self.domains[1:], strict=True):
             position = positions(batch.column(name), domain, name)
             code = np.where((code < 0) | (position < 0), np.int32(-1), code * np.int32(len(domain)) + position)
-        return np.where(code < 0, np.int32(unknown), code)
+        return np.where(code < 0, np.int32(self.size), code)
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse domains that cannot be cast to their column, before any row is read."""
+        """Refuse domains and times that do not fit their columns, before any row is read."""
         if self.part is None:
             for name, domain in zip(self.columns, self.domains, strict=True):
                 cast_domain(domain, schema.field(name).type, name)
+            return
+        kind = schema.field(self.columns[0]).type
+        self.time.check(kind, self.columns[0])
+        if self.part == "hour" and pa.types.is_date(value_type(kind)):
+            raise DataError(
+                f"column {self.columns[0]!r} holds dates, which have no hour", remedy="use weekday: or month:"
+            )
 
 
-def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> NDArray[np.int32]:
+def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
     """Return where each value stands in the domain, or -1."""
     kind = column.type
-    values = cast_domain(domain, kind, name)
     if pa.types.is_integer(kind) and column.null_count == 0:
-        return catalogue_codes(values.cast(pa.int64()))(column)
+        return _places(domain, kind, name)(column)
+    values = cast_domain(domain, kind, name)
     if pa.types.is_dictionary(kind):
-        of_value = pc.fill_null(pc.index_in(column.dictionary.cast(pa.string()), values), -1).to_numpy()
-        of_value = np.append(of_value, np.int32(-1))  # a missing value is the last entry
-        codes = pc.fill_null(column.indices, len(of_value) - 1).to_numpy()
+        found = pc.fill_null(pc.index_in(column.dictionary.cast(values.type), values), -1).to_numpy()
+        of_value = np.append(found, np.int32(-1))  # a missing value is the last entry
+        codes = column.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()
         return np.asarray(of_value[codes], dtype=np.int32)
     found = pc.index_in(column.cast(values.type), values)
     return np.asarray(pc.fill_null(found, -1), dtype=np.int32)
 
 
+@lru_cache(maxsize=64)
+def _places(domain: tuple[str, ...], kind: pa.DataType, name: str) -> Callable[[pa.Array], Codes]:
+    places: Callable[[pa.Array], Codes] = catalogue_codes(cast_domain(domain, kind, name))
+    return places
+
+
 def cast_domain(domain: Sequence[str], kind: pa.DataType, name: str) -> pa.Array:
-    """Cast declared values exactly to the type of their column."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if is_text(kind):
-        return pa.array(domain, pa.string())
+    """Cast declared values exactly to the type of their column: ``"7"`` is 7, ``"007"`` is not."""
     try:
-        values = pa.array(domain, pa.string()).cast(kind)
-    except pa.ArrowException as error:
+        values = cast_exactly(domain, kind)
+    except InexactError as error:
         raise DataError(
-            f"the contexts {', '.join(domain)} cannot all be cast to {plain_type(kind)}, the type of column "
-            f"{name!r}",
+            f"the context {error.value!r} cannot be a value of column {name!r}, which holds {plain_type(kind)}",
             remedy="correct --contexts",
         ) from error
-    if len(pc.unique(values)) < len(values):
-        raise UsageError(f"two contexts of column {name!r} are the same value", given=list(domain))
+    if not is_text(kind) and len(pc.unique(values)) < len(values):
+        raise UsageError(
+            f"two contexts of column {name!r} are the same value, in {', '.join(domain)}", remedy="remove one"
+        )
     return values
 
 
@@ -153,38 +163,59 @@ def read_context(context: Any, contexts: Any = None, time: TimeFormat | None = N
             )
         return replace(made, time=time) if time is not None else made
     columns = tuple(context.split(",")) if isinstance(context, str) else tuple(context)
+    if not columns or not all(isinstance(each, str) and each for each in columns):
+        raise UsageError("--context must name one or several columns", given=context, remedy="such as day,city")
+    if len(set(columns)) < len(columns):
+        raise UsageError("--context names a column twice", given=context, remedy="name it once")
     declared = _declared(columns, contexts)
-    return Context(columns, tuple(_domain(name, declared.get(name)) for name in columns))
+    return Context(columns, tuple(_domain(name, declared.get(name), columns) for name in columns))
 
 
 def _declared(columns: tuple[str, ...], contexts: Any) -> Mapping[str, Any]:
+    """Return the declared values by column, from a mapping, ``A,B,C``, ``COL=A,B,C``, or a list of these."""
     if contexts is None:
         return {}
     if isinstance(contexts, Mapping):
-        declared = contexts
-    elif isinstance(contexts, str):
-        name, equals, values = contexts.partition("=")
-        declared = {name: values} if equals and name in columns else {columns[0]: contexts}
-    elif len(columns) > 1 and all(isinstance(each, str) and "=" in each for each in contexts):
-        declared = dict(each.split("=", 1) for each in contexts)
+        declared: Mapping[str, Any] = contexts
     else:
-        declared = {columns[0]: contexts}
+        listed = [contexts] if isinstance(contexts, str) else list(contexts)
+        named = [each.partition("=") for each in listed if isinstance(each, str) and "=" in each]
+        if named and len(named) == len(listed) and (len(columns) > 1 or named[0][0] in columns):
+            declared = {name: values for name, _, values in named}
+            if len(declared) < len(named):
+                raise UsageError("--contexts lists a column twice", given=listed, remedy="list it once")
+        else:
+            declared = {columns[0]: listed[0] if len(listed) == 1 else listed}
     for name in declared:
         if name not in columns:
-            raise UsageError(f"--contexts names {name!r}, which is not a context column", given=name)
+            raise UsageError(
+                f"--contexts names {name!r}, which is not a context column",
+                remedy=f"the context columns are {', '.join(columns)}",
+            )
     return declared
 
 
-def _domain(name: str, values: Any) -> tuple[str, ...]:
+def _domain(name: str, values: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    flag = "--contexts A,B,C" if len(columns) == 1 else f"--contexts {name}=A,B,C"
     if values is None:
+        part, colon, column = name.partition(":")
+        known = f", or use weekday:{column}, hour:{column} or month:{column}" if colon and part else ""
         raise UsageError(
-            f"the values of context column {name!r} must be public", remedy="list them with --contexts A,B,C"
+            f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{known}"
         )
-    listed = tuple(str(each).strip() for each in (values.split(",") if isinstance(values, str) else values))
+    written = isinstance(values, str)
+    if not written and not isinstance(values, Sequence):
+        values = list(values) if hasattr(values, "__iter__") else [values]
+    listed = tuple(each.strip() for each in values.split(",")) if written else tuple(str(each) for each in values)
     if not listed or "" in listed:
-        raise UsageError(f"the contexts of column {name!r} hold an empty value", given=values)
+        raise UsageError(f"the contexts of column {name!r} hold an empty value", remedy=f"write {flag}")
     if len(set(listed)) < len(listed):
-        raise UsageError(f"the contexts of column {name!r} list a value twice", given=",".join(listed))
-    if any(SEPARATOR in each for each in listed):
-        raise UsageError(f"a context value may not contain {SEPARATOR!r}", given=",".join(listed))
+        twice = next(each for each in listed if listed.count(each) > 1)
+        raise UsageError(f"the contexts of column {name!r} list {twice!r} twice", remedy="remove one of them")
+    if len(columns) > 1 and any(SEPARATOR in each for each in listed):
+        odd = next(each for each in listed if SEPARATOR in each)
+        raise UsageError(
+            f"the context {odd!r} contains {SEPARATOR!r}, which joins the values of several columns",
+            remedy="rename it in the log",
+        )
     return listed

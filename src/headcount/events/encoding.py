@@ -6,6 +6,7 @@ count. User codes are the same in every pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError
 from headcount.events import kernels
+from headcount.events.formats import value_type
 from headcount.events.ids import Codes, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 
@@ -47,7 +49,7 @@ class EncodedLog:
         kind = schema.field(log.roles.user).type
         known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
         self.log = log
-        self.users = ids_for(kind, known, log.source.rows)
+        self.users = ids_for(kind, known, log.source.rows, log.roles.user)
         self._items = catalogue_codes(log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item))
         self.tally = Tally()
 
@@ -57,9 +59,16 @@ class EncodedLog:
         self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
         for raw in log.source.batches(log.columns):
             self.tally.rows += raw.num_rows
-            batch = self._without_nulls(self._fulfilling(raw))
-            if batch.num_rows:
-                yield self._coded(batch)
+            try:
+                batch = self._without_nulls(self._fulfilling(_without_views(raw)))
+                coded = self._coded(batch) if batch.num_rows else None
+            except (pa.ArrowException, UnicodeError) as error:
+                raise DataError(
+                    f"{log.source.name} cannot be read ({' '.join(str(error).split())[:200]})",
+                    remedy="check that it is complete and not damaged",
+                ) from error
+            if coded is not None:
+                yield coded
         if not log.drop_nulls:
             self._refuse_nulls()
 
@@ -98,28 +107,54 @@ class EncodedLog:
         return CodedBatch(users, np.where(times == 0, np.int32(-1), cells), times)
 
     def _refuse_nulls(self) -> None:
-        for name, count in self.tally.nulls.items():
-            if count:
-                raise DataError(
-                    f"column {name!r} of {self.log.source.name} is empty in {count:,} rows",
-                    remedy="correct the file, or leave those rows out with --drop-nulls",
-                )
+        empty = {name: count for name, count in self.tally.nulls.items() if count}
+        if empty:
+            found = " and ".join(
+                f"column {name!r} is empty in {count:,} {'row' if count == 1 else 'rows'}"
+                for name, count in empty.items()
+            )
+            raise DataError(
+                f"in {self.log.source.name}, {found}",
+                remedy="correct the file, or leave those rows out with --drop-nulls",
+            )
+
+
+def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Lay text views, as Polars hands them over, out as plain text: Arrow can filter nothing else."""
+    viewed = [at for at, kind in enumerate(batch.schema.types) if pa.types.is_string_view(value_type(kind))]
+    for at in viewed:
+        column = batch.column(at)
+        if pa.types.is_dictionary(column.type):
+            texts = column.dictionary.cast(pa.string())
+            column = pa.DictionaryArray.from_arrays(column.indices, texts)
+        else:
+            column = column.cast(pa.string())
+        batch = batch.set_column(at, batch.schema.names[at], column)
+    return batch
 
 
 def _repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
+    """Return how many records each row stands for."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    remedy = f"correct the file, or leave such rows out with --where '{name} >= 0'"
+    if column.null_count:
+        raise DataError(
+            f"column {name!r} does not say for {column.null_count:,} of its rows how many records they stand for",
+            remedy=remedy,
+        )
     try:
         values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowException as error:
+        odd: object = next((int(each) for each in (values.min(), values.max()) if not 0 <= each < 2**31), None)
+    except pa.ArrowException:
+        values, odd = np.empty(0, dtype=np.int64), _first_odd(column)
+    if odd is not None:
         raise DataError(
-            f"column {name!r} must hold whole numbers, how many records a row stands for ({error})",
-            remedy="correct the file, or leave out --times",
-        ) from error
-    if column.null_count or (values.size and (values.min() < 0 or values.max() > 2**31 - 1)):
-        bad = None if column.null_count else int(values.min() if values.min() < 0 else values.max())
-        raise DataError(
-            f"column {name!r} holds {bad!r}, but a row stands for 0 to {2**31 - 1:,} records",
-            remedy="correct the file, or leave such rows out with --where",
+            f"column {name!r} holds {odd!r}, but a row stands for 0 to {2**31 - 1:,} records", remedy=remedy
         )
     return values
+
+
+def _first_odd(column: pa.Array) -> object:
+    texts = (str(each) for each in column.to_pylist())
+    return next((text for text in texts if not re.fullmatch(r"\d{1,18}", text)), "a number that is too large")

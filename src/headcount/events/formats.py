@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 19
 _BLOCK_BYTES = 1 << 24
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
@@ -40,7 +40,7 @@ class TextOptions:
 
     >>> TextOptions(delimiter="::")
     Traceback (most recent call last):
-    headcount.errors.UsageError: --delimiter must be one ASCII character, not '::'; such as ';' or '\\t'
+    headcount.errors.UsageError: --delimiter must be one ASCII character, not '::'; such as ';' or '\t'
     """
 
     delimiter: str | None = None
@@ -57,7 +57,7 @@ class TextOptions:
                 "--delimiter must be one ASCII character", given=self.delimiter, remedy=r"such as ';' or '\t'"
             )
         try:
-            text_encoding = codecs.lookup(self.encoding)._is_text_encoding  # type: ignore[attr-defined]
+            text_encoding = codecs.lookup(self.encoding)._is_text_encoding
         except (LookupError, ValueError, AttributeError):
             text_encoding = False
         if not text_encoding:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.errors import DataError
 from headcount.events import kernels
 from headcount.events.formats import is_text
 
@@ -38,26 +39,31 @@ class Ids(Protocol):
 class NumberRange:
     """Whole numbers within a known range: the code is the distance from its start.
 
-    >>> NumberRange(10, 19).codes(pa.array([10, 12, 99])).tolist()
-    [0, 2, -1]
+    >>> NumberRange(10, 19).codes(pa.array([10, 12])).tolist()
+    [0, 2]
     """
 
-    def __init__(self, low: int, high: int) -> None:
-        self._low = low
+    def __init__(self, low: int, high: int, name: str = "ids") -> None:
+        self._low, self._high, self._name = low, high, name
         self.size = high - low + 1
 
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:  # noqa: ARG002
-        """Return the distance of each number from the start of the range."""
+        """Return the distance of each number from the start of the range, which must hold them all."""
         values = numbers_of(column)
+        if values.size and (values.min() < self._low or values.max() > self._high):
+            raise DataError(
+                f"column {self._name!r} goes from {values.min()} to {values.max()}, but the file itself says from "
+                f"{self._low} to {self._high}: it is damaged",
+                remedy="write it again",
+            )
         if self._low == 0 and values.dtype == np.int32:
             return values
-        inside = (values >= self._low) & (values < self._low + self.size)
-        return np.where(inside, values - self._low, -1).astype(np.int32)
+        return (values - self._low).astype(np.int32)
 
     @property
     def raw(self) -> NDArray[np.int64]:
         """Every number of the range."""
-        return np.arange(self._low, self._low + self.size, dtype=np.int64)
+        return self._low + np.arange(self.size, dtype=np.int64)
 
 
 class NumberTable:
@@ -67,9 +73,10 @@ class NumberTable:
     [0, 1, 0]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = 1 << 12) -> None:
         self.size = 0
-        self._resize(1 << 12)
+        self._ids = np.empty(0, dtype=np.int64)
+        self._resize(slots)
 
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each number, adding new ones."""
@@ -90,7 +97,7 @@ class NumberTable:
         return self._ids[: self.size]
 
     def _resize(self, slots: int) -> None:
-        known = self._ids[: self.size] if self.size else np.empty(0, dtype=np.int64)
+        known = self._ids[: self.size]
         self._keys = np.empty(slots, dtype=np.int64)
         self._codes = np.full(slots, -1, dtype=np.int32)
         self._ids = np.empty(slots, dtype=np.int64)
@@ -109,17 +116,23 @@ class TextTable:
     [1, -1]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = 1 << 12, room: int = 1 << 16, name: str = "ids") -> None:
         self.size = 0
-        self._arena = np.empty(1 << 16, dtype=np.uint8)
+        self._name = name
+        self._arena = np.empty(room, dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
-        self._resize(1 << 12)
+        self._resize(slots)
 
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each text, adding new ones."""
-        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        of_value = self._intern(coded.dictionary, may_add=may_add)
-        return np.asarray(of_value[coded.indices.to_numpy(zero_copy_only=False)], dtype=np.int32)
+        before = self.size
+        if pa.types.is_dictionary(column.type):
+            of_value = self._intern(column.dictionary, may_add=may_add)
+            codes = through(column.indices, 0, of_value)
+        else:
+            codes = self._intern(column, may_add=may_add)
+        self._refuse_damaged(before)
+        return codes
 
     @property
     def raw(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -132,45 +145,48 @@ class TextTable:
         row = 0
         while True:
             row, self.size = kernels.intern_text(
-                data,
-                offsets,
-                row,
-                self._hashes,
-                self._codes,
-                self._arena,
-                self._ends,
-                self.size,
-                may_add,
-                out,
+                data, offsets, row, self._slots, self._arena, self._ends, self.size, may_add, out
             )
             if row == out.size:
                 return out
             used = int(self._ends[self.size - 1]) if self.size else 0
-            needed = used + int(offsets[-1] - offsets[row])
+            needed = used + int(offsets[row + 1] - offsets[row])
             if needed > self._arena.size:
                 self._arena = np.concatenate([self._arena, np.empty(needed, dtype=np.uint8)])
-            self._resize(4 * self._codes.size if 3 * (self.size + 1) > 2 * self._codes.size else self._codes.size)
+            else:
+                self._resize(4 * self._slots.size)
+
+    def _refuse_damaged(self, before: int) -> None:
+        """Refuse new texts that are not UTF-8, which Parquet readers let through."""
+        if self.size == before:
+            return
+        places = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])[before:]
+        buffers = [None, pa.py_buffer(places), pa.py_buffer(self._arena)]
+        try:
+            pa.Array.from_buffers(pa.large_string(), self.size - before, buffers).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"column {self._name!r} holds bytes that are not UTF-8 text: the file is damaged or wrongly written",
+                remedy="write it again",
+            ) from error
 
     def _resize(self, slots: int) -> None:
         known = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])
-        self._hashes = np.empty(slots, dtype=np.uint64)
-        self._codes = np.full(slots, -1, dtype=np.int32)
+        self._slots = np.zeros(slots, dtype=np.uint64)
         self._ends = np.empty(slots, dtype=np.int64)
-        kernels.intern_text(
-            self._arena, known, 0, self._hashes, self._codes, self._arena, self._ends, 0, True,
-            np.empty(known.size - 1, dtype=np.int32),
-        )  # fmt: skip
+        out = np.empty(known.size - 1, dtype=np.int32)
+        kernels.intern_text(self._arena, known, 0, self._slots, self._arena, self._ends, 0, True, out)
 
 
-def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None) -> Ids:
+def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
     """Choose the table that fits a column: by its type, its range and the number of rows."""
     if is_text(kind):
-        return TextTable()
-    if known_range is not None:
+        return TextTable(name=name)
+    if known_range is not None and known_range[1] < 2**63:
         low, high = known_range
         span = high - low + 1
         if high < 2**63 and span <= min(_WIDEST_RANGE, max(1 << 20, 4 * (rows or 0))):
-            return NumberRange(low, high)
+            return NumberRange(low, high, name)
     return NumberTable()
 
 
@@ -180,7 +196,7 @@ def catalogue_codes(catalogue: pa.Array) -> Any:
         table = TextTable()
         table.codes(catalogue)
         return lambda column: table.codes(column, may_add=False)
-    numbers = catalogue.to_numpy()
+    numbers = numbers_of(catalogue)
     low, high = int(numbers.min()), int(numbers.max())
     if high - low < _WIDEST_RANGE:
         places = np.full(high - low + 1, -1, dtype=np.int32)
@@ -193,17 +209,20 @@ def catalogue_codes(catalogue: pa.Array) -> Any:
 
 def through(column: pa.Array, low: int, places: Codes) -> Codes:
     """Look whole numbers up in a table that starts at ``low``."""
-    values = column.to_numpy() if pa.types.is_int8(column.type) else numbers_of(column)
+    values = numbers_of(column, as_they_are=pa.int8())
     out = np.empty(values.size, dtype=np.int32)
     kernels.look_up(values, low, places, out)
     return out
 
 
-def numbers_of(column: pa.Array) -> NDArray[Any]:
-    """Return a column of whole numbers without nulls as int32 or int64."""
+def numbers_of(column: pa.Array, as_they_are: pa.DataType | None = None) -> NDArray[Any]:
+    """Return a column of whole numbers without nulls as int32 or int64, or as the type that may stay as it is."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_uint64(column.type):
-        return column.to_numpy().view(np.int64)  # a bijection: ids need no order
-    if not (pa.types.is_int32(column.type) or pa.types.is_int64(column.type)):
+        viewed: NDArray[Any] = column.to_numpy().view(np.int64)  # a bijection: ids need no order
+        return viewed
+    if not (pa.types.is_int32(column.type) or pa.types.is_int64(column.type) or column.type == as_they_are):
         column = pc.cast(column, pa.int64())
     values: NDArray[Any] = column.to_numpy()
     return values
@@ -211,9 +230,9 @@ def numbers_of(column: pa.Array) -> NDArray[Any]:
 
 def _bytes_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     plain = texts.cast(pa.large_string())
-    if plain.null_count:
-        plain = plain.fill_null("")
     _, offsets, data = plain.buffers()
+    if not len(plain):
+        return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     places = np.frombuffer(offsets, dtype=np.int64)[plain.offset : plain.offset + len(plain) + 1]
     content = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
     return content, places

@@ -62,47 +62,60 @@ def intern_numbers(values, start, keys, codes, ids, size, may_add, out):  # type
     return values.size, size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _word(data, begin, end):  # type: ignore[no-untyped-def]
+    """Return up to 8 bytes as one number."""
+    word = uint64(0)
+    for at in range(begin, end):
+        word |= uint64(data[at]) << uint64(8 * (at - begin))
+    return word
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
     x = uint64(end - begin) * uint64(0x9E3779B97F4A7C15)
-    for at in range(begin, end):
-        x = (x ^ uint64(data[at])) * uint64(0x100000001B3)
-    return _scatter(x)
+    at = begin
+    while at + 8 <= end:
+        x = _scatter(x ^ _word(data, at, at + 8)) * uint64(0x9E3779B97F4A7C15)
+        at += 8
+    return _scatter(x ^ _word(data, at, end))
 
 
 @njit(cache=True, nogil=True)
-def intern_text(  # type: ignore[no-untyped-def]
-    data, offsets, start, hashes, codes, arena, ends, size, may_add, out
-):
+def intern_text(data, offsets, start, slots, arena, ends, size, may_add, out):  # type: ignore[no-untyped-def]
     """Code texts from row ``start`` on, as :func:`intern_numbers` does; texts are kept in an arena.
 
-    ``ends[code]`` is where the text with that code ends in the arena and the next one begins.
+    A slot holds half of a text's hash and its code plus one, or 0. ``ends[code]`` is where the text with that
+    code ends in the arena and the next one begins.
     """
-    mask = uint64(codes.size - 1)
+    mask = uint64(slots.size - 1)
     for row in range(start, out.size):
         begin, end = offsets[row], offsets[row + 1]
         scattered = _hash_bytes(data, begin, end)
         slot = scattered & mask
-        while codes[slot] >= 0:
-            if hashes[slot] == scattered:
-                known = codes[slot]
-                first = ends[known - 1] if known > 0 else np.int64(0)
-                same = ends[known] - first == end - begin
+        half = scattered & uint64(0xFFFFFFFF00000000)
+        code = np.int64(-1)
+        while slots[slot] != 0:
+            if slots[slot] & uint64(0xFFFFFFFF00000000) == half:
+                code = np.int64(slots[slot] & uint64(0xFFFFFFFF)) - 1
+                first = ends[code - 1] if code > 0 else np.int64(0)
+                same = ends[code] - first == end - begin
                 at = np.int64(0)
                 while same and at < end - begin:
                     same = arena[first + at] == data[begin + at]
                     at += 1
                 if same:
                     break
+                code = np.int64(-1)
             slot = (slot + uint64(1)) & mask
-        if codes[slot] < 0 and may_add:
+        if code < 0 and may_add:
             first = ends[size - 1] if size > 0 else np.int64(0)
-            if 3 * (size + 1) > 2 * codes.size or first + end - begin > arena.size:
+            if 3 * (size + 1) > 2 * slots.size or first + end - begin > arena.size:
                 return row, size
             arena[first : first + end - begin] = data[begin:end]
             ends[size] = first + end - begin
-            hashes[slot] = scattered
-            codes[slot] = size
+            slots[slot] = half | uint64(size + 1)
+            code = np.int64(size)
             size += 1
-        out[row] = codes[slot]
+        out[row] = code
     return out.size, size

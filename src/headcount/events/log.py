@@ -16,7 +16,7 @@ from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, read_catalogue
 from headcount.events.conditions import Condition, TimeWindow, read_condition
 from headcount.events.contexts import Context, read_context
-from headcount.events.formats import TextOptions, is_text, plain_type
+from headcount.events.formats import TextOptions, is_text, plain_type, value_type
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.times import TimeFormat
 
@@ -55,10 +55,14 @@ class EventLog:
         for column in self.columns:
             if column not in schema.names:
                 raise UnknownNameError.among("column", column, schema.names, where=self.source.name)
+            if schema.names.count(column) > 1:
+                raise DataError(f"{self.source.name} has two columns named {column!r}", remedy="rename one")
         for role, column in (("user", self.roles.user), ("item", self.roles.item)):
             _check_id_type(schema.field(column).type, role, column)
         if self.roles.times is not None:
             _check_times_type(schema.field(self.roles.times).type, self.roles.times)
+        for condition in self.conditions:
+            condition.check(schema.field(condition.column).type)
         if self.context is not None:
             self.context.check(schema)
         elif self.context_of == "user":
@@ -74,7 +78,7 @@ class EventLog:
     @property
     def width(self) -> int:
         """How many cells an item has: its contexts and the unknown one, or a single cell."""
-        return 1 if self.context is None else len(self.context.labels) + 1
+        return 1 if self.context is None else self.context.size + 1
 
     @property
     def cells(self) -> int:
@@ -84,10 +88,7 @@ class EventLog:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that must be read."""
-        named = [self.roles.user, self.roles.item, self.roles.times]
-        named += self.context.columns if self.context else ()
-        named += [condition.column for condition in self.conditions]
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        return _columns(self.roles, self.context, self.conditions)
 
     @classmethod
     def of(
@@ -132,8 +133,7 @@ class EventLog:
         if self.roles.times is not None:
             described["times"] = self.roles.times
         described |= _described_conditions(self.conditions)
-        clocks = [each.time for each in (self.context, *self.conditions) if hasattr(each, "time")]
-        for clock in clocks:
+        for clock in _clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
             described |= {"timezone": clock.zone} if clock.zone else {}
         return described
@@ -170,28 +170,63 @@ def read_events(
     >>> log.width, log.context.labels[4]
     (8, 'Friday')
     """
-    _check_choice("count", count, ("records", "users"))
-    _check_choice("context_of", context_of, ("record", "user"))
+    _check_choice("--count", count, ("records", "users"))
+    _check_choice("--context-of", context_of, ("record", "user"))
     clock = TimeFormat(time_format, timezone)
-    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
-    if since is not None or until is not None:
-        if time is None:
-            raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
-        start = None if since is None else clock.read_one(since, "--since")
-        end = None if until is None else clock.read_one(until, "--until")
-        conditions.append(TimeWindow(time, start, end, clock))
-    elif time is not None:
-        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
+    conditions: list[Condition] = [
+        read_condition(each) for each in ([where] if isinstance(where, str) else where)
+    ]
+    conditions += _window(time, since, until, clock)
+    read = read_context(context, contexts, clock)
+    for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
+        if given is not None and not _clocks(read, conditions):
+            raise UsageError(
+                f"{flag} is given, but no time is read",
+                remedy="leave it out, or use --context weekday:COL, --since or --until",
+            )
+    roles = Roles(user, item, times)
+    source = open_source(events, TextOptions(delimiter, encoding, header))
+    if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
+        unknown = pa.schema([(name, pa.null()) for name in _columns(roles, read, conditions)])
+        source = TableSource(unknown.empty_table(), source.name)
     return EventLog(
-        source=open_source(events, TextOptions(delimiter, encoding, header)),
-        roles=Roles(user, item, times),
+        source=source,
+        roles=roles,
         catalogue=read_catalogue(items),
-        context=read_context(context, contexts, clock),
+        context=read,
         conditions=tuple(conditions),
         counting=count,
         context_of=context_of,
         drop_nulls=drop_nulls,
     )
+
+
+def _window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:
+    if since is None and until is None:
+        if time is None:
+            return []
+        raise UsageError(
+            "--time is given without --since or --until", remedy="leave it out, or give one of them"
+        )
+    if time is None:
+        raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
+    start = None if since is None else clock.read_one(since, "--since")
+    end = None if until is None else clock.read_one(until, "--until")
+    if start and end and (start.tzinfo is None) == (end.tzinfo is None) and start >= end:
+        raise UsageError(f"--since {since} is not before --until {until}", remedy="swap or correct them")
+    return [TimeWindow(time, start, end, clock)]
+
+
+def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
+    named = [roles.user, roles.item, roles.times, *(context.columns if context else ())]
+    named += [condition.column for condition in conditions]
+    return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+def _clocks(context: Context | None, conditions: Sequence[Condition]) -> list[TimeFormat]:
+    """Return how times are read, wherever they are."""
+    read = [context.time] if context is not None and context.part is not None else []
+    return read + [each.time for each in conditions if isinstance(each, TimeWindow)]
 
 
 def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
@@ -208,10 +243,11 @@ def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
 
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise UsageError(f"{name} must be one of {', '.join(allowed)}", given=value)
+        raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
 
 
 def _check_id_type(kind: pa.DataType, role: str, column: str) -> None:
+    kind = value_type(kind)
     if is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
         return
     raise DataError(
@@ -221,7 +257,8 @@ def _check_id_type(kind: pa.DataType, role: str, column: str) -> None:
 
 
 def _check_times_type(kind: pa.DataType, column: str) -> None:
-    if not (pa.types.is_integer(kind) or is_text(kind)):
+    kind = value_type(kind)
+    if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
         raise DataError(
             f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
             remedy="cast it to whole numbers",

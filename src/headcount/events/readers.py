@@ -94,7 +94,7 @@ class FileSource:
     files: tuple[str, ...]
     filesystem: pafs.FileSystem = field(repr=False)
     format: str
-    text: TextOptions = TextOptions()
+    text: TextOptions = field(default_factory=TextOptions)
     spool: Spool | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class FileSource:
         """The number of rows, from the Parquet footers."""
         if self.format != "parquet":
             return None
-        return sum(self._open(path).metadata.num_rows for path in self.files)
+        return sum(int(self._open(path).metadata.num_rows) for path in self.files)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns of every file in turn."""
@@ -169,8 +169,9 @@ class FileSource:
                 raise UnknownNameError.among("column", name, opened.schema.names, where=shown)
             here = plain_type(opened.schema.field(name).type) if name in stored else "text"
             if here != plain_type(kind):
+                before = f"{plain_type(kind)} in {self._shown(self.files[0])}"
                 raise DataError(
-                    f"column {name!r} holds {here} in {shown} but {plain_type(kind)} in {self._shown(self.files[0])}",
+                    f"column {name!r} holds {here} in {shown} but {before}",
                     remedy="give the column the same type in all files",
                 )
         with reading(shown, remote=self._remote):
@@ -186,7 +187,9 @@ class FileSource:
 
     def _open(self, path: str, text_as_codes: Sequence[str] = ()) -> Opened:
         with reading(self._shown(path), remote=self._remote):
-            return OPENERS[self.format](self.filesystem, path, self.text, text_as_codes)
+            opened = OPENERS[self.format](self.filesystem, path, self.text, text_as_codes)
+            _ = opened.schema.names  # damaged names show here
+            return opened
 
     def _stamps(self) -> list[tuple[int | None, int | None]]:
         with reading(self.name, remote=self._remote):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import shutil
 import sys
@@ -85,8 +84,8 @@ def _bytes_in(stdin: Any) -> IO[bytes]:
 def _ending(start: bytes) -> str:
     """Return the file ending that the first bytes call for.
 
-    >>> _ending(b'{"user": 1}'), _ending(b"user,item"), _ending(gzip.compress(b'{"user": 1}'))
-    ('.jsonl', '.csv', '.jsonl.gz')
+    >>> _ending(b'{"user": 1}'), _ending(b"user,item")
+    ('.jsonl', '.csv')
     """
     if start.startswith(b"\x1f\x8b"):
         try:

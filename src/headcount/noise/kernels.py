@@ -15,10 +15,9 @@ Reference
 from __future__ import annotations
 
 import numpy as np
-from numba import uint32, uint64
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled, inlined
+from headcount.compiling import Word, compiled, inlined, uint32, uint64
 
 Words = NDArray[np.uint32]
 

@@ -33,6 +33,8 @@ _THREADS = 2
 
 def add(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
     """Spend the grant on discrete Laplace noise for every value, zeros included."""
+    if type(bounded) is not Bounded:
+        raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
     law = DiscreteLaplace(scale_for(bounded.sensitivity.l1, grant.exact))
     confirm(law.scale, bounded.sensitivity.l1, grant.exact)
     grant.spend()

@@ -86,12 +86,11 @@ def cross_table(table: pa.Table, names: Sequence[str]) -> dict[str, Any]:
 
 
 def best(release: Release, names: Sequence[str]) -> list[tuple[str, list[Row]]]:
-    """Return for each context its largest counts; those of the unknown context last."""
+    """Return for each known context its largest counts: nobody asks what is best for an unknown one."""
     if not names:
         return []
     edges, known = release.edges, labels(release)
     parts = [(clip(name, LONGEST), edges.filter(pc.equal(edges["context"], name))) for name in names]
-    parts.append((unknown_beside(names), edges.filter(pc.is_null(edges["context"]))))
     return [(name, named(top(part, BEST), known)) for name, part in parts if part.num_rows]
 
 

@@ -26,6 +26,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headcount import __version__
+from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
 from headcount.reports.plots import THEMES, spec_of
 
@@ -93,15 +94,6 @@ def write(text: str, path: str | os.PathLike[str]) -> Path:
             f"{target}: {problem}", remedy="nothing was left behind; free space or choose another file"
         ) from error
     return target
-
-
-def whole(number: float) -> str:
-    """Write a number without decimals, with thousands separators and a true minus sign.
-
-    >>> whole(1234.5678), whole(-1234.0), whole(-0.3)
-    ('1,235', '−1,234', '0')
-    """
-    return f"{round(number):,}".replace("-", "−")
 
 
 @functools.cache

@@ -15,10 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from headcount.answers.words import some, whole
 from headcount.guarantee import Standing
 from headcount.releases import Release
 from headcount.reports import excerpts, page, plots
-from headcount.reports.page import Figure, whole
+from headcount.reports.page import Figure
 
 CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
 MOST_BINS = 60
@@ -120,9 +121,9 @@ def _title(release: Release) -> str:
 def _lede(release: Release) -> str:
     sizes = []
     if "items" in release.tables:
-        sizes.append(_some(release.items.num_rows, "item"))
+        sizes.append(some(release.items.num_rows, "item"))
     if release.contexts:
-        sizes.append(_some(len(release.contexts), "context"))
+        sizes.append(some(len(release.contexts), "context"))
     kind = "people" if release.counts == "users" else "records"
     over = f" over {' and '.join(sizes)}" if sizes else ""
     bound = "" if release.interval.covers == "true" else f", of {_bound(release)}"
@@ -212,10 +213,6 @@ def _across(release: Release) -> str:
 
 def _lower(words: str) -> str:
     return words[:1].lower() + words[1:]
-
-
-def _some(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _date(created: str) -> str:

@@ -2,68 +2,165 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from headcount.engines.engine import Progress, silent
 from headcount.errors import SurroundingsError, UsageError
 from headcount.releases import Release
 
-_EXCEL_ROWS = 1_048_575  # beside the header
+EXCEL_ROWS = 1_048_575  # beside the header
+_EXCEL_LETTERS = 32_767  # in one cell
+_EXCEL_DIGITS = 10**15  # whole numbers from here on are rounded by spreadsheets
+_CHUNK = 10_000
+_NUMBERS = ("count", "low", "high", "users")
 
 
-def write_sheets(release: Release, folder: Path, shape: str, *, force: bool = False) -> list[Path]:
-    """Write the tables and an ``about`` to a folder; files are written aside and put in place whole."""
-    names = [f"{name}.csv" for name in release.tables] + ["about.txt"] if shape == "csv" else ["release.xlsx"]
-    for name in names:
-        if (folder / name).exists() and not force:
-            raise UsageError(f"{folder / name} exists already", remedy="choose another --to, or add --force")
+def write_sheets(
+    release: Release,
+    folder: Path,
+    shape: str,
+    *,
+    force: bool = False,
+    progress: Progress = silent,
+) -> list[Path]:
+    """Write the tables and an ``about`` to a folder: all files, or none."""
+    names = [*(f"{name}.csv" for name in release.tables), "about.txt"] if shape == "csv" else ["release.xlsx"]
+    _refuse(release, folder, names, force=force)
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            aside = folder / f".{name}.part"
-            try:
-                _write(release, name, aside)
-                os.replace(aside, folder / name)
-            finally:
-                aside.unlink(missing_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".export.", dir=folder))
+        try:
+            for name in names:
+                _write(release, aside / name, progress)
+            for name in names:
+                os.replace(aside / name, folder / name)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+            if made and not any(folder.iterdir()):
+                folder.rmdir()
     except OSError as error:
-        raise SurroundingsError(f"cannot write to {folder} ({error.strerror or error})") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
+        raise SurroundingsError(
+            f"{folder}: {problem}", remedy="nothing was left behind; free space or choose another --to"
+        ) from error
     return [folder / name for name in names]
 
 
-def _write(release: Release, name: str, path: Path) -> None:
-    if name.endswith(".csv"):
-        pacsv.write_csv(release.tables[name.removesuffix(".csv")], path)
-    elif name.endswith(".txt"):
-        path.write_text(release.explain() + "\n", encoding="utf-8")
-    else:
-        _write_workbook(release, path)
-
-
-def _write_workbook(release: Release, path: Path) -> None:
-    import xlsxwriter  # noqa: PLC0415
-
+def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool) -> None:
+    """Refuse before any work what could not be written, or would overwrite something."""
+    above = next((each for each in (folder, *folder.absolute().parents) if each.exists()), None)
+    if above is not None and not above.is_dir():
+        raise UsageError(f"{above} is a file", remedy="give a folder to --to")
+    for name in names:
+        if (folder / name).exists() and not force:
+            raise UsageError(f"{folder / name} exists already", remedy="choose another --to, or add --force")
+    if names != ["release.xlsx"]:
+        return
     for name, table in release.tables.items():
-        if table.num_rows > _EXCEL_ROWS:
+        if table.num_rows > EXCEL_ROWS:
             raise UsageError(
-                f"{name} has {table.num_rows:,} rows, more than a sheet can hold", remedy="use --format csv"
+                f"{name} has {table.num_rows:,} rows, more than the {EXCEL_ROWS:,} a sheet can hold",
+                remedy="use --format csv",
             )
-    # ids and labels are written as text: nothing in a release may become a formula
-    with xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False}) as book:
-        heading = book.add_format({"bold": True, "bottom": 1})
-        number = book.add_format({"num_format": "#,##0.0"})
-        wrapped = book.add_format({"text_wrap": True, "valign": "top"})
+        for field in table.schema:
+            if pa.types.is_string(field.type) and _longest(table[field.name]) > _EXCEL_LETTERS:
+                raise UsageError(
+                    f"{name} has a {field.name} of more than {_EXCEL_LETTERS:,} letters, too many for a cell",
+                    remedy="use --format csv",
+                )
+
+
+def _write(release: Release, path: Path, progress: Progress) -> None:
+    if path.suffix == ".csv":
+        progress(f"writing {path.name}", 0, None)
+        pacsv.write_csv(release.tables[path.stem], path)
+    elif path.suffix == ".txt":
+        path.write_text("\n".join(_about(release)) + "\n", encoding="utf-8")
+    else:
+        _write_workbook(release, path, progress)
+
+
+def _about(release: Release) -> list[str]:
+    warning = [] if release.is_private else ["NOT PRIVATE: for research alone."]
+    return [*warning, *release.explain().split("\n")]
+
+
+def _write_workbook(release: Release, path: Path, progress: Progress) -> None:
+    import xlsxwriter  # noqa: PLC0415
+    from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415
+
+    # rows are written as they come; temporary files lie beside the workbook and go with it
+    book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent)})
+    try:
+        if not release.is_private:
+            _write_about(book, release)
         for name, table in release.tables.items():
-            sheet = book.add_worksheet(name)
-            sheet.freeze_panes(1, 0)
-            for column, field in enumerate(table.column_names):
-                values = table[field].to_pylist()
-                sheet.write_string(0, column, field, heading)
-                sheet.write_column(1, column, values, number if field in ("count", "low", "high") else None)
-                sheet.set_column(column, column, 24 if field in ("item", "label", "context") else 12)
-        about = book.add_worksheet("about")
-        about.set_column(0, 0, 110)
-        for row, sentence in enumerate(release.sentences()):
-            about.write_string(row, 0, sentence, wrapped)
+            _write_table(book, name, table, progress)
+        if release.is_private:
+            _write_about(book, release)
+        progress("writing the workbook", 0, None)
+        book.close()
+    except BaseException as error:
+        for sheet in book.worksheets():
+            with contextlib.suppress(OSError):
+                sheet.row_data_fh.close()
+        if isinstance(error, FileCreateError) and error.args and isinstance(error.args[0], OSError):
+            raise error.args[0] from error  # what the system said
+        raise
+
+
+def _write_about(book: Any, release: Release) -> None:
+    sheet = book.add_worksheet("about")
+    sheet.set_column(0, 0, 110)
+    wrapped = book.add_format({"text_wrap": True, "valign": "top"})
+    warning = book.add_format({"text_wrap": True, "bold": True, "font_color": "#b00020"})
+    for row, sentence in enumerate(_about(release)):
+        sheet.write_string(row, 0, sentence, warning if row == 0 and not release.is_private else wrapped)
+
+
+def _write_table(book: Any, name: str, table: pa.Table, progress: Progress) -> None:
+    sheet = book.add_worksheet(name)
+    heading = book.add_format({"bold": True, "bottom": 1})
+    number = book.add_format({"num_format": "#,##0.0"})
+    sheet.freeze_panes(1, 0)
+    writers = []
+    for column, field in enumerate(table.column_names):
+        sheet.set_column(column, column, 12 if field in _NUMBERS else 24)
+        sheet.write_string(0, column, field, heading)
+        writers.append(_writer(sheet, table[field], number if field in _NUMBERS else None))
+    for start in range(0, table.num_rows, _CHUNK):
+        progress(f"writing {name}", start, table.num_rows)
+        columns = [column.to_pylist() for column in table.slice(start, _CHUNK).columns]
+        for row, values in enumerate(zip(*columns, strict=True), start + 1):
+            for column, value in enumerate(values):
+                if value is not None:
+                    writers[column](row, column, value)
+
+
+def _writer(sheet: Any, values: pa.ChunkedArray, style: Any) -> Callable[[int, int, Any], object]:
+    """Return how a column's cells are written: text always as text, so that nothing becomes a formula."""
+    if pa.types.is_integer(values.type):
+        extremes = pc.min_max(values).as_py()
+        exact = values.null_count == len(values) or max(-extremes["min"], extremes["max"]) < _EXCEL_DIGITS
+        if exact:
+            return lambda row, column, value: sheet.write_number(row, column, value, style)
+    elif pa.types.is_floating(values.type):
+        return lambda row, column, value: sheet.write_number(row, column, value, style)
+    return lambda row, column, value: sheet.write_string(row, column, str(value), style)
+
+
+def _longest(values: pa.ChunkedArray) -> int:
+    return int(pc.max(pc.utf8_length(values)).as_py() or 0)

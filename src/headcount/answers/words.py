@@ -1,0 +1,21 @@
+"""Released numbers as people read them: on a terminal and on a page alike."""
+
+from __future__ import annotations
+
+
+def whole(number: float) -> str:
+    """Write a number without decimals, with thousands separators and a true minus sign.
+
+    >>> whole(1234.5678), whole(-1234.0), whole(-0.3)
+    ('1,235', '−1,234', '0')
+    """
+    return f"{round(number):,}".replace("-", "−")
+
+
+def some(number: int, noun: str, plural: str | None = None) -> str:
+    """Write how many there are of something.
+
+    >>> some(1, "record"), some(2500, "record"), some(0, "person", "people")
+    ('1 record', '2,500 records', '0 people')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

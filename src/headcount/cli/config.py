@@ -1,0 +1,94 @@
+"""``--config``: flags from a TOML file, or from the request in a release.json."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.errors import DataError
+
+_NOT_HERE = {"config", "json", "quiet", "help"}
+
+
+def use_config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Take flags from a file; those on the command line win."""
+    if value is not None and not context.resilient_parsing:
+        flags = read_config(Path(value), context.command.params)
+        context.default_map = {**(context.default_map or {}), **flags}
+    return value
+
+
+def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]:
+    """Read a file's flags, as values for the parameters of a command."""
+    known = {_key(each): each for each in parameters if isinstance(each, click.Option)}
+    known = {key: each for key, each in known.items() if key not in _NOT_HERE}
+    flags: dict[str, Any] = {}
+    for section, entries in _sections(path).items():
+        if section not in ("events", "release") or not isinstance(entries, Mapping):
+            raise DataError(f"{path} has {section!r}", remedy="flags stand under [events] or [release]")
+        for key, value in entries.items():
+            name = "option" if key == "options" else key.replace("-", "_")
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "see headcount release --help"
+                raise DataError(f"{path} sets {key!r}, which is not a flag", remedy=hint)
+            option = known[name]
+            if option.name in flags:
+                raise DataError(f"{path} sets {key!r} twice", remedy="keep one of them")
+            flags[str(option.name)] = _as_flag(path, key, value, option)
+    return flags
+
+
+def _key(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-").replace("-", "_")
+
+
+def _sections(path: Path) -> Mapping[str, Any]:
+    if (path / "release.json").is_file():  # the folder of a release will do
+        path = path / "release.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix != ".json":
+            return tomllib.loads(text, parse_float=Decimal)
+        request = json.loads(text, parse_float=Decimal).get("request")
+        if not isinstance(request, Mapping) or not request:
+            raise DataError(f"{path} holds no request", remedy="it must be TOML, or a release.json")
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist", remedy="check the path given to --config") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder", remedy="give a TOML file, or a release.json") from error
+    except (ValueError, AttributeError) as error:
+        raise DataError(f"{path} cannot be read ({error})", remedy="it must be TOML, or a release.json") from error
+    return request
+
+
+def _as_flag(path: Path, key: str, value: Any, option: click.Option) -> Any:
+    """Give a value the shape that its flag has on the command line; lists and tables stay what they are."""
+    name = option.name
+    if name == "contexts" and isinstance(value, Mapping):
+        return [(column, _texts(values)) for column, values in value.items()]
+    if name == "contexts" and isinstance(value, list):
+        flags = value and all(isinstance(each, str) and "=" in each for each in value)
+        return value if flags else [_texts(value)]
+    if name == "shares" and isinstance(value, Mapping):
+        return ",".join(f"{stage}={share}" for stage, share in value.items())
+    if name == "options" and isinstance(value, Mapping):
+        return [f"{each}={setting}" for each, setting in value.items()]
+    if name in ("items", "context") and isinstance(value, list):
+        return value
+    if option.multiple:
+        return _texts(value) if isinstance(value, list) else [str(value)]
+    if isinstance(value, list | Mapping):
+        raise DataError(f"{path} sets {key!r} to several values", remedy="give it a single one")
+    return value if isinstance(value, bool) else str(value)
+
+
+def _texts(values: Any) -> Any:
+    return [str(each) for each in values] if isinstance(values, list) else str(values)

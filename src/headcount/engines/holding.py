@@ -1,0 +1,128 @@
+"""A log's records in memory, packed and sorted by blocks of users, as far as a fixed amount of memory takes them.
+
+Each batch is sorted by block while the next one is read. What does not fit is left out and read again later, with
+other blocks; so memory follows the chosen amount, not the length of the log. Should a single block outgrow it, the
+store grows: the records of one block's users must fit.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.engines import kernels
+from headcount.engines.engine import Progress
+from headcount.events.encoding import CodedBatch, EncodedLog
+from headcount.events.ids import NumberRange
+from headcount.events.log import EventLog
+
+_MOST_BLOCK_BITS = 13
+_USER_BITS_IN_A_BLOCK = 6
+_USER_BITS = 31  # of a code
+_NO_TIMES = np.empty(0, dtype=np.int64)
+
+
+class HeldLog:
+    """The blocks of a log that are in memory: ``blocks`` of them, from ``first_block`` on.
+
+    ``low``, ``high`` and ``weights`` hold the records; batch ``b`` begins at ``bases[b]``, and its block ``n`` at
+    ``starts[b, n]`` from there.
+    """
+
+    def __init__(self, log: EventLog, memory: int) -> None:
+        self.log = log
+        self.encoded = EncodedLog(log)
+        self.cell_bits = max(1, (log.cells - 1).bit_length())
+        known = self.encoded.users.size if isinstance(self.encoded.users, NumberRange) else None
+        user_bits = _USER_BITS if known is None else known.bit_length()
+        self.block_bits = max(0, min(_MOST_BLOCK_BITS, user_bits - _USER_BITS_IN_A_BLOCK))
+        upper = _upper_type(user_bits - self.block_bits + self.cell_bits)
+        weight = 4 if log.roles.times is not None else 0
+        self._record_bytes = 2 + np.dtype(upper).itemsize + weight
+        self._room = max(1, memory // self._record_bytes)
+        self.low = np.empty(self._room, dtype=np.uint16)
+        self.high = np.empty(self._room, dtype=upper)
+        self.weights = np.empty(self._room if weight else 0, dtype=np.int32)
+        self.first_block, self.blocks = 0, 0
+        self._clear()
+
+    @property
+    def all_blocks(self) -> int:
+        """How many blocks there are in all."""
+        return 1 << self.block_bits
+
+    def fill(self, first_block: int, progress: Progress, pool: ThreadPoolExecutor) -> None:
+        """Read the log and hold as many blocks, from the given one on, as the memory takes."""
+        if self.blocks and self.first_block == first_block:
+            return
+        self.first_block, self.blocks = first_block, self._expected(first_block)
+        self._clear()
+        dealing: Future[NDArray[np.int32]] | None = None
+        for batch in self.encoded.batches():
+            if dealing is not None:
+                self._settle(dealing.result())
+            self._make_room(batch.users.size)
+            dealing = pool.submit(self._deal, batch)
+            progress("reading events", self.encoded.tally.rows, self.log.source.rows)
+        if dealing is not None:
+            self._settle(dealing.result())
+        self.bases = np.array(self._bases, dtype=np.int64)
+        self.starts = np.array(self._starts, dtype=np.int32).reshape(len(self._bases), self.blocks + 1)
+
+    def _clear(self) -> None:
+        self._size = 0
+        self._bases: list[int] = []
+        self._starts: list[NDArray[np.int32]] = []
+
+    def _expected(self, first_block: int) -> int:
+        """How many blocks should fit, going by the number of rows where it is known."""
+        left = self.all_blocks - first_block
+        rows = self.log.source.rows
+        if not rows:
+            return left
+        passes = -(-rows * left // (self.all_blocks * self._room))
+        return max(1, -(-left // max(1, passes)))
+
+    def _deal(self, batch: CodedBatch) -> NDArray[np.int32]:
+        starts = np.empty(self.blocks + 1, dtype=np.int32)
+        free = slice(self._size, self._size + batch.users.size)
+        kernels.deal(
+            batch.users, batch.cells, _NO_TIMES if batch.times is None else batch.times, self.block_bits,
+            self.first_block, self.cell_bits, starts, self.low[free], self.high[free], self.weights[free],
+        )  # fmt: skip
+        return starts
+
+    def _settle(self, starts: NDArray[np.int32]) -> None:
+        self._bases.append(self._size)
+        self._starts.append(starts)
+        self._size += int(starts[-1])
+
+    def _make_room(self, rows: int) -> None:
+        """Leave out the later half of the blocks until a batch fits; with one block left, take more memory."""
+        while self._size + rows > self.low.size and self.blocks > 1:
+            self.blocks = (self.blocks + 1) // 2
+            held, self._size = list(zip(self._bases, self._starts, strict=True)), 0
+            self._bases, self._starts = [], []
+            for base, starts in held:
+                self._move(base, int(starts[self.blocks]))
+                self._settle(starts[: self.blocks + 1])
+        if self._size + rows > self.low.size:
+            more = self._size + rows
+            self.low = np.concatenate([self.low, np.empty(more, dtype=self.low.dtype)])
+            self.high = np.concatenate([self.high, np.empty(more, dtype=self.high.dtype)])
+            if self.weights.size:
+                self.weights = np.concatenate([self.weights, np.empty(more, dtype=self.weights.dtype)])
+
+    def _move(self, base: int, count: int) -> None:
+        for array in (self.low, self.high, self.weights):
+            if array.size:
+                array[self._size : self._size + count] = array[base : base + count]
+
+
+def _upper_type(bits: int) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
+    """Return what holds the bits of a record above its low 16."""
+    if bits <= 24:
+        return np.uint8
+    return np.uint16 if bits <= 32 else np.uint32

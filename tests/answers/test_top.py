@@ -1,0 +1,62 @@
+"""The largest counts: ties by the order of the catalogue, contexts by name."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcount.answers.top import in_context, top
+from headcount.errors import UnknownNameError, UsageError
+
+EDGES = pa.table(
+    {
+        "item": ["tea", "tea", "tea", "rye", "rye", "rye"],
+        "context": ["AM", "PM", None] * 2,
+        "count": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    }
+)
+
+
+@given(st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=20), st.integers(1, 25))
+def test_the_largest_first_ties_in_catalogue_order(counts: list[float], k: int) -> None:
+    rows = top(pa.table({"item": list(range(len(counts))), "count": counts}), k)
+    expected = sorted(range(len(counts)), key=lambda item: (-counts[item], item))[:k]
+    assert [row["item"] for row in rows] == expected
+    assert [row["rank"] for row in rows] == list(range(1, len(expected) + 1))
+    assert [row["count"] for row in rows] == [counts[item] for item in expected]
+
+
+def test_the_table_may_be_chunked() -> None:
+    table = pa.concat_tables([pa.table({"item": [n], "count": [float(n % 3)]}) for n in range(6)])
+    assert [row["item"] for row in top(table, 3)] == [2, 5, 1]
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_at_least_one(k: int) -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        top(EDGES, k)
+
+
+@pytest.mark.parametrize(("asked", "counts"), [("AM", [1, 4]), ("am", [1, 4]), ("Pm", [2, 5])])
+def test_a_context_is_found_by_name_ignoring_case(asked: str, counts: list[float]) -> None:
+    assert in_context(EDGES, ("AM", "PM"), asked)["count"].to_pylist() == counts
+
+
+def test_an_exact_name_wins_over_a_similar_one() -> None:
+    edges = pa.table({"item": [1, 1], "context": ["am", "AM"], "count": [1.0, 2.0]})
+    assert in_context(edges, ("am", "AM"), "AM")["count"].to_pylist() == [2.0]
+    with pytest.raises(UnknownNameError, match="'Am' is not in this release"):
+        in_context(edges, ("am", "AM"), "Am")  # which of the two?
+
+
+@pytest.mark.parametrize("asked", ["noon", "", "A"])
+def test_an_unknown_context_is_refused_with_the_known_ones(asked: str) -> None:
+    with pytest.raises(UnknownNameError, match="there are: 'AM', 'PM'"):
+        in_context(EDGES, ("AM", "PM"), asked)
+
+
+def test_german_and_greek_fold() -> None:
+    edges = pa.table({"item": [1], "context": ["STRASSE"], "count": [1.0]})
+    assert in_context(edges, ("STRASSE",), "straße").num_rows == 1

@@ -1,0 +1,159 @@
+"""The program as its users meet it: arguments in; exit code, standard output and standard error out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.cli.main import main
+
+VISITS = """user,venue,time,sex,age,stars
+ann,tea,2026-03-06T10:00:00,F,0-24,5
+ann,rye,2026-03-07T10:00:00,F,0-24,3
+bob,tea,2026-03-06T12:00:00,M,25+,4
+bob,elsewhere,2026-03-06T13:00:00,M,25+,4
+cyn,rye,,X,25+,1
+"""
+VENUES = "venue,name\ntea,Café Ω\nrye,=1+1\noat,[bold]Oat[/x]\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of the program came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """The one sentence on standard error, of a run that failed."""
+        lines = self.err.splitlines()
+        assert len(lines) == 1, f"not one sentence: {self.err!r}"
+        assert lines[0].startswith("error: ")
+        assert "Traceback" not in self.err
+        return lines[0].removeprefix("error: ")
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the program in this process."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("HEADCOUNT_LEDGER", raising=False)
+
+    def start(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(each) for each in arguments])
+        said = capsys.readouterr()
+        return Outcome(code, said.out, said.err)
+
+    return start
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working folder with a small log and its catalogue."""
+    (tmp_path / "visits.csv").write_text(VISITS, encoding="utf-8")
+    (tmp_path / "venues.csv").write_text(VENUES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FLAGS = ("--user", "user", "--item", "venue", "--items", "venues.csv")
+SPEND = ("--epsilon", "1", "--method", "sra", "--limit", "2")
+WEEKDAY = ("--context", "weekday:time")
+RELEASE = ("release", "visits.csv", *FLAGS, *SPEND)
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[..., subprocess.Popen[bytes]]:
+    """Start the real program in its own process."""
+
+    def start(*arguments: object, **how: Any) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "COLUMNS": "100", **how.pop("env", {})}
+        environment.pop("HEADCOUNT_LEDGER", None)
+        source = str(Path(__file__).parents[2] / "src")
+        environment["PYTHONPATH"] = os.pathsep.join([source, environment.get("PYTHONPATH", "")])
+        code = "from headcount.cli.main import run; run()"
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+        return subprocess.Popen(command, env=environment, **streams)
+
+    return start
+
+
+@pytest.fixture
+def made(run: Run, work: Path) -> Path:
+    """Return a release of items and weekdays."""
+    assert run(*RELEASE, *WEEKDAY, "--out", "made", "--quiet").code == 0
+    return work / "made"
+
+
+@pytest.fixture
+def research(run: Run, work: Path) -> Path:
+    """Return a release whose claim is not established."""
+    flags = ("--method", "hpa-published", "--research", "--out", "research", "--quiet")
+    assert run(*RELEASE, *WEEKDAY, *flags).code == 0
+    return work / "research"
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a disk of 64 kB: a real one where mounting is allowed, else one that says so."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    try:
+        real = subprocess.run(mount, capture_output=True, check=False, timeout=20).returncode == 0
+    except OSError:
+        real = False
+    if real:
+        yield folder
+        subprocess.run(["umount", str(folder)], check=True, timeout=20)
+    else:
+        with pytest.MonkeyPatch.context() as patch:
+            pretend_full(patch, folder)
+            yield folder
+
+
+def pretend_full(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let every file under a folder fail to open for writing, as on a full disk."""
+    import errno
+    import io
+
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as pq
+
+    def refusing(original: Callable[..., Any], place: int) -> Callable[..., Any]:
+        def refuse(*arguments: Any, **named: Any) -> Any:
+            target = str(arguments[place])
+            mode = str(arguments[place + 1]) if len(arguments) > place + 1 else str(named.get("mode", "r"))
+            writing = original not in (io.open, os.open) or "w" in mode or "x" in mode
+            if target.startswith(str(folder)) and writing:
+                raise OSError(errno.ENOSPC, "No space left on device", target)
+            return original(*arguments, **named)
+
+        return refuse
+
+    patch.setattr(pq, "write_table", refusing(pq.write_table, 1))
+    patch.setattr(pacsv, "write_csv", refusing(pacsv.write_csv, 1))
+    patch.setattr(io, "open", refusing(io.open, 0))
+    patch.setattr("builtins.open", refusing(open, 0))
+    assert pa is not None

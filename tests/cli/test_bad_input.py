@@ -1,0 +1,304 @@
+"""Bad input gets a clear error and loses nothing: exit 2, one sentence that names the culprit and the remedy."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import FLAGS, RELEASE, SPEND, WEEKDAY, Run
+
+Prepare = Callable[[Path], None]
+
+
+def _write(name: str, text: str) -> Prepare:
+    return lambda work: (work / name).write_text(text, encoding="utf-8") and None
+
+
+def _nothing(work: Path) -> None:
+    pass
+
+
+def _truncated_parquet(work: Path) -> None:
+    table = pa.table({"user": [f"u{n}" for n in range(5000)], "venue": ["tea"] * 5000})
+    pq.write_table(table, work / "whole.parquet")
+    data = (work / "whole.parquet").read_bytes()
+    (work / "bad.parquet").write_bytes(data[: len(data) // 2])
+
+
+def _truncated_gzip(work: Path) -> None:
+    data = gzip.compress("".join(["user,venue\n", *(f"u{n * 7919},tea\n" for n in range(90000))]).encode())
+    (work / "bad.csv.gz").write_bytes(data[: len(data) // 2])
+
+
+def _numbers(work: Path) -> None:
+    pq.write_table(pa.table({"user": [1, 2], "venue": [10, 11], "time": [5, 6]}), work / "numbers.parquet")
+
+
+def _null_items(work: Path) -> None:
+    pq.write_table(pa.table({"user": ["a", "b", "c"], "venue": ["tea", None, None]}), work / "nulls.parquet")
+
+
+def _two_types(work: Path) -> None:
+    (work / "both").mkdir()
+    pq.write_table(pa.table({"user": ["a"], "venue": ["tea"]}), work / "both" / "a.parquet")
+    pq.write_table(pa.table({"user": ["a"], "venue": [3]}), work / "both" / "b.parquet")
+
+
+COMMON = ("--item", "venue", "--items", "venues.csv", *SPEND)
+
+CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
+    "missing user column": (_nothing, (*RELEASE, "--user", "usr"), ("'usr'", "did you mean 'user'", "visits.csv")),
+    "missing item column": (_nothing, (*RELEASE, "--item", "venu"), ("'venu'", "did you mean 'venue'")),
+    "missing context column": (_nothing, (*RELEASE, "--context", "weekday:tme"), ("'tme'", "'time'")),
+    "missing condition column": (_nothing, (*RELEASE, "--where", "star > 1"), ("'star'", "'stars'")),
+    "null users": (
+        _write("visits.csv", "user,venue\nann,tea\n,tea\n,rye\n"),
+        RELEASE,
+        ("'user'", "2 rows", "--drop-nulls"),
+    ),
+    "null items": (
+        _null_items,
+        ("release", "nulls.parquet", *FLAGS, *SPEND),
+        ("'venue'", "2 rows", "--drop-nulls"),
+    ),
+    "no such file": (_nothing, ("release", "visit.csv", *FLAGS, *SPEND), ("visit.csv", "does not exist")),
+    "no such glob": (_nothing, ("release", "no*.csv", *FLAGS, *SPEND), ("no*.csv", "check the path")),
+    "unreadable parquet": (
+        _write("bad.parquet", "this is not parquet"),
+        ("release", "bad.parquet", *FLAGS, *SPEND),
+        ("bad.parquet", "cannot be read"),
+    ),
+    "truncated parquet": (
+        _truncated_parquet,
+        ("release", "bad.parquet", *FLAGS, *SPEND),
+        ("bad.parquet", "cannot be read"),
+    ),
+    "truncated gzip": (_truncated_gzip, ("release", "bad.csv.gz", *FLAGS, *SPEND), ("bad.csv.gz",)),
+    "ragged csv": (_write("visits.csv", "user,venue\nann,tea\nbob\n"), RELEASE, ("visits.csv", "cannot be read")),
+    "not utf-8": (
+        lambda work: (work / "visits.csv").write_bytes(b"user,venue\nann,caf\xe9\n") and None,
+        RELEASE,
+        ("visits.csv",),
+    ),
+    "mixed types over files": (_two_types, ("release", "both", *FLAGS, *SPEND), ("'venue'", "b.parquet", "text")),
+    "no known format": (
+        _write("visits.xyz", "x"),
+        ("release", "visits.xyz", *FLAGS, *SPEND),
+        ("visits.xyz", ".parquet"),
+    ),
+    "duplicate catalogue entry": (_write("venues.csv", "venue\ntea\nrye\ntea\n"), RELEASE, ("'tea' twice",)),
+    "empty catalogue": (_write("venues.csv", "venue\n"), RELEASE, ("venues.csv", "is empty", "at least one")),
+    "empty text catalogue": (_write("v.txt", ""), (*RELEASE, "--items", "v.txt"), ("v.txt", "is empty")),
+    "missing catalogue": (
+        _nothing,
+        (*RELEASE, "--items", "venue.csv"),
+        ("venue.csv", "does not exist", "--items"),
+    ),
+    "no catalogue": (
+        _nothing,
+        ("release", "visits.csv", "--user", "user", "--item", "venue", *SPEND, "--out", "out"),
+        ("no catalogue", "--items FILE"),
+    ),
+    "missing catalogue column": (_nothing, (*RELEASE, "--items", "venues.csv:venu"), ("'venu'", "'venue'")),
+    "catalogue id that cannot be cast": (
+        _numbers,
+        ("release", "numbers.parquet", "--user", "user", "--item", "venue", "--items", "10,tea", *SPEND),
+        ("'tea'", "'venue'", "whole numbers"),
+    ),
+    "context that cannot be cast": (
+        _numbers,
+        (
+            "release",
+            "numbers.parquet",
+            *FLAGS[:4],
+            "--items",
+            "10",
+            "--context",
+            "time",
+            "--contexts",
+            "a",
+            *SPEND,
+        ),
+        ("'time'", "--contexts"),
+    ),
+    "bare number as time": (
+        _numbers,
+        ("release", "numbers.parquet", *FLAGS[:4], "--items", "10", *WEEKDAY, *SPEND),
+        ("'time'", "--time-format"),
+    ),
+    "text that is no time": (
+        _write("visits.csv", "user,venue,time\nann,tea,yesterday\n"),
+        (*RELEASE, *WEEKDAY),
+        ("'time'", "'yesterday'", "--time-format"),
+    ),
+    "unknown zone": (
+        _nothing,
+        (*RELEASE, *WEEKDAY, "--timezone", "Mars/North"),
+        ("'Mars/North'", "Europe/Zurich"),
+    ),
+    "context without values": (_nothing, (*RELEASE, "--context", "sex"), ("'sex'", "--contexts")),
+    "condition that is none": (_nothing, (*RELEASE, "--where", "stars"), ("'stars'", "COL OP VALUE")),
+    "since without time": (_nothing, (*RELEASE, "--since", "2026-01-01"), ("--time COL",)),
+    "epsilon zero": (_nothing, (*RELEASE, "--epsilon", "0"), ("epsilon", "'0'", "for example")),
+    "epsilon negative": (_nothing, (*RELEASE, "--epsilon", "-1"), ("epsilon", "'-1'")),
+    "epsilon NaN": (_nothing, (*RELEASE, "--epsilon", "nan"), ("epsilon", "'nan'")),
+    "epsilon infinite": (_nothing, (*RELEASE, "--epsilon", "inf"), ("epsilon", "'inf'")),
+    "epsilon text": (_nothing, (*RELEASE, "--epsilon", "plenty"), ("epsilon", "'plenty'")),
+    "epsilon empty": (_nothing, (*RELEASE, "--epsilon", ""), ("epsilon", "''")),
+    "epsilon with a comma": (_nothing, (*RELEASE, "--epsilon", "0,5"), ("epsilon", "'0,5'")),
+    "limit zero": (_nothing, (*RELEASE, "--limit", "0"), ("limit", "at least 1", "'0'", "--limit 10")),
+    "limit negative": (_nothing, (*RELEASE, "--limit", "-3"), ("limit", "'-3'")),
+    "limit text": (_nothing, (*RELEASE, "--limit", "abc"), ("limit", "'abc'")),
+    "limit fraction": (_nothing, (*RELEASE, "--limit", "1.5"), ("limit", "'1.5'")),
+    "limit superscript": (_nothing, (*RELEASE, "--limit", "²"), ("limit", "'²'")),
+    "limit two signs": (_nothing, (*RELEASE, "--limit", "+-3"), ("limit", "'+-3'")),
+    "limit enormous": (_nothing, (*RELEASE, "--limit", "9" * 25), ("limit", "9" * 25)),
+    "delta zero": (_nothing, (*RELEASE, "--delta", "0"), ("delta", "'0'")),
+    "delta one": (_nothing, (*RELEASE, "--delta", "1"), ("delta", "'1'", "between 0 and 1")),
+    "delta text": (_nothing, (*RELEASE, "--delta", "x"), ("delta", "'x'")),
+    "delta that nothing uses": (_nothing, (*RELEASE, "--delta", "1e-6"), ("--delta", "leave it out")),
+    "gaussian": (_nothing, (*RELEASE, "--noise", "gaussian"), ("gaussian", "--noise laplace")),
+    "no method": (
+        _nothing,
+        ("release", "visits.csv", *FLAGS, "--epsilon", "1", "--out", "out"),
+        ("--method", "lpa", "sra", "hpa", "hpa-published"),
+    ),
+    "unknown method": (_nothing, (*RELEASE, "--method", "hpaa"), ("'hpaa'", "did you mean 'hpa'")),
+    "no limit": (
+        _nothing,
+        ("release", "visits.csv", *FLAGS, "--epsilon", "1", "--method", "sra", "--out", "out"),
+        ("needs --limit", "--limit 10"),
+    ),
+    "limit where none is used": (
+        _nothing,
+        (*RELEASE, "--method", "lpa-published", "--research"),
+        ("lpa-published", "cannot use limit"),
+    ),
+    "option of another method": (_nothing, (*RELEASE, "--option", "d=3"), ("sra", "cannot use d", "limit")),
+    "option that is a flag": (_nothing, (*RELEASE, "--option", "shares=1"), ("shares", "use --shares")),
+    "option without value": (_nothing, (*RELEASE, "--option", "d"), ("--option", "NAME=VALUE", "'d'")),
+    "option of the wrong kind": (_nothing, (*RELEASE, "--method", "hpa", "--option", "d=x"), ("d ", "'x'")),
+    "shares that do not sum to 1": (
+        _nothing,
+        (*RELEASE, *WEEKDAY, "--shares", "items=0.5,edges=0.4"),
+        ("sum to 1", "'0.9'", "--shares"),
+    ),
+    "shares of unknown stages": (
+        _nothing,
+        (*RELEASE, *WEEKDAY, "--shares", "items=0.5,scores=0.5"),
+        ("items, edges", "scores"),
+    ),
+    "shares without names": (_nothing, (*RELEASE, "--shares", "0.5,0.5"), ("--shares", "NAME=VALUE", "'0.5'")),
+    "shares named twice": (_nothing, (*RELEASE, "--shares", "items=0.5,items=0.5"), ("items twice",)),
+    "share of nothing": (_nothing, (*RELEASE, "--shares", "items=0"), ("share of items", "'0'")),
+    "edges without context": (_nothing, (*RELEASE, "--what", "edges"), ("edges needs a context", "--context")),
+    "context of user without context": (_nothing, (*RELEASE, "--context-of", "user"), ("--context",)),
+    "unknown choice": (_nothing, (*RELEASE, "--what", "all"), ("--what", "'all'", "items")),
+    "unknown option": (_nothing, (*RELEASE, "--limt", "3"), ("--limt", "did you mean --limit?")),
+    "unknown option of no likeness": (_nothing, (*RELEASE, "--zzz"), ("--zzz", "headcount release --help")),
+    "missing required option": (
+        _nothing,
+        ("release", "visits.csv", "--item", "venue", "--out", "out"),
+        ("'--user'", "--help"),
+    ),
+    "no events": (_nothing, ("release", *FLAGS, *SPEND), ("EVENTS",)),
+    "folder below a file": (_nothing, (*RELEASE, "--out", "visits.csv/out"), ("is a file", "--out")),
+    "config that does not exist": (_nothing, (*RELEASE, "--config", "x.toml"), ("x.toml", "does not exist")),
+    "ledger": (_nothing, (*RELEASE, "--ledger", "sqlite:///x"), ("--ledger",)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_is_refused_in_one_sentence(run: Run, work: Path, name: str) -> None:
+    prepare, arguments, words = CASES[name]
+    prepare(work)
+    out = () if "--out" in arguments else ("--out", "out")
+    before = sorted(work.iterdir())
+    done = run(*arguments, *out)
+    assert done.code == 2, done.err
+    assert done.out == ""
+    for word in words:
+        assert word in done.complaint
+    assert sorted(work.iterdir()) == before, "something was written"
+
+    as_data = run(*arguments, *out, "--json")
+    assert as_data.code == 2
+    assert set(as_data.data) == {"error", "problem", "given", "remedy", "message"}
+    assert as_data.data["message"] == done.complaint
+
+
+def test_no_folder_is_given(run: Run, work: Path) -> None:
+    done = run(*RELEASE)
+    assert done.code == 2
+    assert "--out DIR" in done.complaint
+    assert run(*RELEASE, "--out", "").code == 2
+
+
+def test_a_ledger_in_the_environment_is_refused(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///headcount.db")
+    for arguments in ((*RELEASE, "--out", "out"), (*RELEASE, "--dry-run"), ("demo", "--out", "city", "--quiet")):
+        done = run(*arguments)
+        assert done.code == 2
+        assert "HEADCOUNT_LEDGER" in done.complaint
+    assert not (work / "out").exists()
+    assert not (work / "city").exists()
+
+
+def test_nulls_can_be_left_out(run: Run, work: Path) -> None:
+    (work / "visits.csv").write_text("user,venue\nann,tea\n,tea\n", encoding="utf-8")
+    done = run(*RELEASE, "--drop-nulls", "--out", "out")
+    assert done.code == 0
+    assert "1 record without user or item was dropped" in done.err
+
+
+READING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "no such release": (("top", "nowhere"), ("nowhere", "release.json is missing")),
+    "a file": (("top", "visits.csv"), ("visits.csv", "is a file")),
+    "an unknown context": (("top", "made", "--context", "Fridy"), ("'Fridy'", "did you mean 'Friday'")),
+    "no such count": (("top", "made", "-k", "0"), ("k must be", "0")),
+    "text for k": (("top", "made", "-k", "x"), ("-k", "'x'")),
+    "two formats": (("top", "made", "--json", "--format", "csv"), ("--format csv", "give one")),
+    "no context to recommend for": (("recommend", "made"), ("--context",)),
+    "a page that exists": (("report", "made", "--to", "visits.csv"), ("visits.csv", "--force")),
+    "a page that is a folder": (("report", "made", "--to", "made"), ("made is a folder", "report.html")),
+    "sheets onto a file": (("export", "made", "--to", "visits.csv"), ("visits.csv is a file", "folder")),
+    "an unknown sheet": (("export", "made", "--to", "s", "--format", "ods"), ("'ods'", "xlsx")),
+    "a demo onto a file": (("demo", "--out", "visits.csv"), ("visits.csv is a file", "--out")),
+    "a demo among other things": (("demo", "--out", "made"), ("made exists", "--out")),
+    "a command": (("relese", "x"), ("'relese'", "did you mean 'release'")),
+    "inspect nothing": (("inspect", "nowhere.csv"), ("nowhere.csv", "does not exist")),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_reading_refuses_in_one_sentence(run: Run, made: Path, name: str) -> None:
+    arguments, words = READING[name]
+    before = {path: path.read_bytes() for path in made.parent.rglob("*") if path.is_file()}
+    done = run(*arguments)
+    assert done.code == 2
+    assert "--json" in arguments or done.out == ""
+    for word in words:
+        assert word in done.complaint
+    assert before == {path: path.read_bytes() for path in made.parent.rglob("*") if path.is_file()}
+
+
+def test_a_damaged_release_is_refused(run: Run, made: Path) -> None:
+    (made / "items.parquet").write_bytes(b"PAR1 and then nothing")
+    done = run("top", made)
+    assert done.code == 2
+    assert "is damaged" in done.complaint
+    (made / "release.json").write_text("{", encoding="utf-8")
+    assert "is damaged" in run("explain", made).complaint
+
+
+def test_items_are_not_shown_where_only_edges_were_released(run: Run, work: Path) -> None:
+    assert run(*RELEASE, *WEEKDAY, "--what", "edges", "--out", "edges").code == 0
+    done = run("top", "edges")
+    assert done.code == 2
+    assert "holds no items" in done.complaint
+    assert run("top", "edges", "--context", "Friday").code == 0

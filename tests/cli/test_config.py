@@ -1,0 +1,151 @@
+"""`--config`: a release can be asked for again, flags win, and a slip of the pen is not passed over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from tests.cli.conftest import FLAGS, RELEASE, SPEND, WEEKDAY, Run
+
+
+def request_in(folder: Path) -> Any:
+    return json.loads((folder / "release.json").read_text(encoding="utf-8"))["request"]
+
+
+ASKED: dict[str, tuple[str, ...]] = {
+    "plain": (),
+    "weekday": (*WEEKDAY, "--timezone", "Europe/Zurich"),
+    "columns": ("--context", "sex,age", "--contexts", "sex=F,M", "--contexts", "age=0-24,25+", "--what", "both"),
+    "one column": ("--context", "sex", "--contexts", "F,M", "--context-of", "user", "--what", "edges"),
+    "conditions": ("--where", "stars >= 2", "--where", "sex != X", "--count", "users"),
+    "window": ("--time", "time", "--since", "2026-03-06T00:00:00+01:00", "--until", "2026-04-01"),
+    "format": (*WEEKDAY, "--time-format", "%Y-%m-%dT%H:%M:%S"),
+    "weights": ("--times", "stars"),
+    "shares": (*WEEKDAY, "--shares", "items=0.7,edges=0.3"),
+    "option": ("--method", "hpa", "--option", "d=2", "--epsilon", "0.30"),
+    "research": ("--method", "hpa-published", "--research"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_release_can_be_asked_for_again(run: Run, work: Path, name: str) -> None:
+    assert run(*RELEASE, *ASKED[name], "--out", "a").code == 0
+    again = run("release", "visits.csv", "--items", "venues.csv", "--config", "a/release.json", "--out", "b")
+    assert again.code == 0, again.err
+    assert request_in(work / "a") == request_in(work / "b")
+
+
+def test_values_with_commas_come_back_as_they_were(run: Run, work: Path) -> None:
+    (work / "visits.csv").write_text('user,venue,mood\nann,tea,"sad, tired"\n', encoding="utf-8")
+    log = hc.read_events(
+        "visits.csv",
+        user="user",
+        item="venue",
+        items="venues.csv",
+        context="mood",
+        contexts=["sad, tired", "glad"],
+    )
+    hc.release(log, epsilon=1, method="sra", limit=1).save("a")
+    assert run("release", "visits.csv", "--items", "venues.csv", "--config", "a", "--out", "b").code == 0
+    assert request_in(work / "a") == request_in(work / "b")
+    assert hc.load("b").contexts == ("sad, tired", "glad")
+
+
+def test_flags_win(run: Run, work: Path) -> None:
+    assert run(*RELEASE, *WEEKDAY, "--out", "a").code == 0
+    flags = ("--items", "venues.csv", "--config", "a/release.json", "--epsilon", "0.5", "--what", "items")
+    assert run("release", "visits.csv", *flags, "--out", "b").code == 0
+    before, after = request_in(work / "a"), request_in(work / "b")
+    assert after["release"] == {**before["release"], "epsilon": "0.5", "what": "items"}
+    assert after["events"] == before["events"]
+
+
+TOML = """
+[events]
+user = "user"
+item = "venue"
+items = ["tea", "rye"]
+context = "sex,age"
+where = "stars >= 1"
+drop-nulls = true
+
+[events.contexts]
+sex = ["F", "M"]
+age = "0-24,25+"
+
+[release]
+epsilon = 0.25
+method = "hpa"
+limit = 3
+option = { d = 2 }
+shares = { scores = 0.2, items = 0.4, edges = 0.4 }
+"""
+
+
+def test_a_toml_file_holds_the_same_words(run: Run, work: Path) -> None:
+    (work / "job.toml").write_text(TOML, encoding="utf-8")
+    assert run("release", "visits.csv", "--config", "job.toml", "--out", "a").code == 0
+    asked = request_in(work / "a")
+    assert asked["release"] == {
+        "epsilon": "0.25", "method": "hpa", "limit": 3, "options": {"d": 2},
+        "shares": {"scores": "0.2", "items": "0.4", "edges": "0.4"},
+    }  # fmt: skip
+    assert asked["events"]["contexts"] == {"sex": ["F", "M"], "age": ["0-24", "25+"]}
+    assert hc.load("a").items["item"].to_pylist() == ["tea", "rye"]
+
+
+@pytest.mark.parametrize(
+    "contexts", ['["F", "M"]', '"F,M"', '["sex=F,M"]', '{ sex = ["F", "M"] }', '{ sex = "F,M" }']
+)
+def test_contexts_may_be_written_in_any_shape(run: Run, work: Path, contexts: str) -> None:
+    (work / "job.toml").write_text(f'[events]\ncontext = "sex"\ncontexts = {contexts}\n', encoding="utf-8")
+    assert run(*RELEASE, "--config", "job.toml", "--out", "a").code == 0
+    assert hc.load("a").contexts == ("F", "M")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[release]\nepsilom = 1\n", ("'epsilom'", "did you mean 'epsilon'")),
+        ("[events]\ndrop_null = true\n", ("'drop_null'", "did you mean 'drop_nulls'")),
+        ("[events]\nqqq = 1\n", ("'qqq'", "--help")),
+        ("[release]\njson = true\n", ("'json'",)),
+        ("[events]\nevents = 'a.csv'\n", ("'events'",)),
+        ("epsilon = 1\n", ("'epsilon'", "[events] or [release]")),
+        ("[spend]\nepsilon = 1\n", ("'spend'", "[events] or [release]")),
+        ("[events]\nepsilon = 1\n[release]\nepsilon = 2\n", ("'epsilon' twice",)),
+        ("[events]\nuser = ['a', 'b']\n", ("'user'", "several values")),
+        ("[release]\nepsilon = nan\n", ("epsilon", "'NaN'")),
+        ("[release]\nlimit = true\n", ("limit", "'True'")),
+        ("[release\n", ("cannot be read", "TOML")),
+    ],
+)
+def test_a_slip_in_the_file_is_an_error(run: Run, work: Path, text: str, words: tuple[str, ...]) -> None:
+    (work / "job.toml").write_text(text, encoding="utf-8")
+    spend = SPEND[2:] if "epsilon" in text else SPEND[:4] if "limit" in text else SPEND
+    who = FLAGS[2:] if "user" in text else FLAGS
+    done = run("release", "visits.csv", *who, *spend, "--config", "job.toml", "--out", "a")
+    assert done.code == 2
+    for word in words:
+        assert word in done.complaint
+    assert not (work / "a").exists()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"request": []}', '{"request": {}}', "not json", "\x00"])
+def test_json_that_is_no_release_is_an_error(run: Run, work: Path, text: str) -> None:
+    (work / "job.json").write_text(text, encoding="utf-8")
+    done = run(*RELEASE, "--config", "job.json", "--out", "a")
+    assert done.code == 2
+    assert "job.json" in done.complaint
+    assert "TOML, or a release.json" in done.complaint
+
+
+def test_a_folder_that_is_no_release_is_an_error(run: Run, work: Path) -> None:
+    (work / "job").mkdir()
+    done = run(*RELEASE, "--config", "job", "--out", "a")
+    assert done.code == 2
+    assert "job is a folder" in done.complaint

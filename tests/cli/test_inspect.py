@@ -1,0 +1,116 @@
+"""`headcount inspect`: the curator's look at a file, and a command that really fits it."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Run
+
+
+def suggested(run: Run, work: Path, *arguments: str) -> list[str]:
+    """Return the suggested command, after checking that it parses and fits, given a catalogue."""
+    parts = shlex.split(run("inspect", *arguments, "--json").data["command"])
+    assert parts[:2] == ["headcount", "release"]
+    refused = run(*parts[1:])
+    assert refused.code == 2, "it must not run before there is a catalogue"
+    assert "catalogue.csv does not exist" in refused.complaint
+    (work / "catalogue.csv").write_text("id\n1\n2\n", encoding="utf-8")
+    assert run(*parts[1:], "--dry-run").code == 0
+    done = run(*parts[1:])
+    assert done.code == 0, done.err
+    return parts
+
+
+def test_it_shows_columns_types_nulls_and_rows(run: Run, work: Path) -> None:
+    seen = run("inspect", "visits.csv", "--json").data
+    assert list(seen) == ["source", "rows", "columns", "command"]
+    assert (seen["source"], seen["rows"]) == ("visits.csv", 5)
+    columns = {column["name"]: column for column in seen["columns"]}
+    assert columns["user"] == {"name": "user", "type": "text", "nulls": 0, "first": ["ann", "ann", "bob"]}
+    assert columns["time"]["nulls"] == 1
+    told = run("inspect", "visits.csv")
+    assert "5 rows" in told.out
+    assert "for the curator's eyes only" in told.out
+    assert "headcount release visits.csv" in told.out
+    assert told.err == ""
+
+
+def test_nulls_are_counted_over_the_whole_file(run: Run, work: Path) -> None:
+    rows = 3_000_000  # several batches
+    user = pa.array([1, None]).take(pa.array([0] * (rows - 2) + [1, 1]))
+    pq.write_table(pa.table({"user": user, "item": pa.nulls(rows, pa.string())}), work / "big.parquet")
+    columns = run("inspect", "big.parquet", "--json").data["columns"]
+    assert [column["nulls"] for column in columns] == [2, rows]
+
+
+def test_a_missing_value_inside_a_dictionary_counts(run: Run, work: Path) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1, None]), pa.array(["tea", None]))
+    with pa.OSFile(str(work / "log.arrow"), "wb") as out:
+        table = pa.table({"user": ["a", "b", "c", "d"], "item": column})
+        with pa.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table)
+    columns = run("inspect", "log.arrow", "--json").data["columns"]
+    assert [column["nulls"] for column in columns] == [0, 3]
+
+
+def test_the_command_fits_a_csv_with_times(run: Run, work: Path) -> None:
+    parts = suggested(run, work, "visits.csv")
+    assert parts[parts.index("--context") + 1] == "weekday:time"
+    assert parts[parts.index("--item") + 1] == "venue"
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1000), ("us", 1_000_000)])
+def test_the_command_fits_epoch_numbers(run: Run, work: Path, unit: str, factor: int) -> None:
+    table = pa.table({"uid": [1, 2], "movie": [1, 2], "rated_at": [1_700_000_000 * factor] * 2})
+    pq.write_table(table, work / "ratings.parquet")
+    parts = suggested(run, work, "ratings.parquet")
+    assert parts[parts.index("--time-format") + 1] == unit
+
+
+def test_the_command_carries_how_text_is_written(run: Run, work: Path) -> None:
+    data = "".join(["wer;was\n", *(f"Jürg{n};{n % 3}\n" for n in range(9))])
+    (work / "besuche mit Leerzeichen.csv.gz").write_bytes(gzip.compress(data.encode("latin-1")))
+    flags = ("--delimiter", ";", "--encoding", "latin-1")
+    parts = suggested(run, work, "besuche mit Leerzeichen.csv.gz", *flags)
+    assert parts[parts.index("--user") + 1 : parts.index("--user") + 4] == ["wer", "--item", "was"]
+
+
+def test_the_command_fits_a_file_without_header(run: Run, work: Path) -> None:
+    (work / "plain.csv").write_text("a,1\nb,2\n", encoding="utf-8")
+    parts = suggested(run, work, "plain.csv", "--no-header")
+    assert parts[parts.index("--user") + 1] == "1"
+    assert "--context" not in parts
+
+
+def test_the_command_fits_json_lines(run: Run, work: Path) -> None:
+    (work / "log.jsonl").write_text('{"who": "a", "what": 1, "when": "2026-03-06"}\n', encoding="utf-8")
+    parts = suggested(run, work, "log.jsonl")
+    assert parts[parts.index("--context") + 1] == "weekday:when"
+
+
+def test_a_file_that_fits_nothing_is_still_shown(run: Run, work: Path) -> None:
+    pq.write_table(pa.table({"price": [1.5], "paid": [True]}), work / "odd.parquet")
+    seen = run("inspect", "odd.parquet")
+    assert seen.code == 0
+    assert "--user COL --item COL" in seen.out
+
+
+def test_an_empty_log_is_shown(run: Run, work: Path) -> None:
+    (work / "none.csv").write_text("user,item\n", encoding="utf-8")
+    seen = run("inspect", "none.csv", "--json").data
+    assert (seen["rows"], [column["first"] for column in seen["columns"]]) == (0, [[], []])
+
+
+def test_the_command_is_folded_for_copying(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = run("inspect", "visits.csv").out
+    shown = told[told.index("  headcount release") :]
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    wanted = run("inspect", "visits.csv", "--json").data["command"]
+    assert shlex.split(shown.replace("\\\n", " ")) == shlex.split(wanted)

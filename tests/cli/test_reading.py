@@ -1,0 +1,113 @@
+"""`top`, `recommend`, `explain`, `report`, `export` and `methods`: shapes for programs, words for people."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+import headcount as hc
+from tests.cli.conftest import RELEASE, Run
+
+
+def test_top_as_json_has_the_agreed_shape(run: Run, made: Path) -> None:
+    rows = run("top", made, "--json").data
+    assert [list(row) for row in rows] == [["rank", "item", "label", "count", "low", "high"]] * 3
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert sorted((row["count"] for row in rows), reverse=True) == [row["count"] for row in rows]
+    assert all(row["low"] < row["count"] < row["high"] for row in rows)
+    assert rows == hc.load(made).top(10)
+    assert run("top", made, "--format", "json").data == rows
+    assert run("top", made, "-k", "1", "--json").data == rows[:1]
+
+
+def test_top_in_a_context_names_it(run: Run, made: Path) -> None:
+    rows = run("top", made, "--context", "friday", "--json").data
+    assert {row["context"] for row in rows} == {"Friday"}
+    assert {row["label"] for row in rows} == {"Café Ω", "=1+1", "[bold]Oat[/x]"}
+    assert run("recommend", made, "--context", "Friday", "--json").data == rows
+
+
+def test_top_as_csv_is_csv(run: Run, made: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("top", made, "--format", "csv").out)))
+    assert [row["rank"] for row in rows] == ["1", "2", "3"]
+    assert {row["label"] for row in rows} == {"Café Ω", "=1+1", "[bold]Oat[/x]"}
+
+
+def test_top_as_a_table_shows_names_letter_by_letter(run: Run, made: Path) -> None:
+    text = run("top", made).out
+    assert "[bold]Oat[/x]" in text
+    assert "of at most 2 records per person" in text
+    assert "95% intervals" in text
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert "Best for Friday" in run("top", made, "--context", "FRIDAY").out
+
+
+def test_a_name_cannot_steer_the_terminal(run: Run, work: Path) -> None:
+    (work / "venues.csv").write_text("venue,name\ntea,\x1b[2J\x07boo\nrye,:smile:\n", encoding="utf-8")
+    assert run(*RELEASE, "--out", "out").code == 0
+    text = run("top", "out").out
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert ":smile:" in text
+
+
+def test_labels_are_left_out_where_there_are_none(run: Run, work: Path) -> None:
+    assert run(*RELEASE, "--items", "tea,rye", "--out", "out").code == 0
+    assert "label" not in run("top", "out").out
+    assert run("top", "out", "--json").data[0]["label"] is None
+
+
+def test_explain_is_the_release_and_its_sentences(run: Run, made: Path) -> None:
+    data = run("explain", made, "--json").data
+    loaded = hc.load(made)
+    assert data == {**loaded.to_json(), "sentences": list(loaded.sentences())}
+    told = run("explain", made).out
+    assert told.startswith("  1. ")
+    assert " ".join(loaded.guarantee.sentence().split()) in " ".join(told.split())
+    assert max(len(line) for line in told.splitlines()) <= 100
+
+
+def test_a_report_is_written_once(run: Run, made: Path, work: Path) -> None:
+    assert run("report", made, "--to", "page.html", "--json").data == {"report": "page.html"}
+    first = (work / "page.html").read_text(encoding="utf-8")
+    assert "Café Ω" in first
+    assert run("report", made, "--to", "page.html").code == 2
+    assert run("report", made, "--to", "page.html", "--force").code == 0
+    assert [path.name for path in work.iterdir() if path.name.startswith(".")] == []
+
+
+def test_exports_name_their_files(run: Run, made: Path, work: Path) -> None:
+    files = run("export", made, "--to", "sheets", "--json").data["files"]
+    assert [Path(name).name for name in files] == ["items.csv", "edges.csv", "about.txt"]
+    assert run("export", made, "--to", "sheets", "--format", "xlsx").out.strip() == str(
+        Path("sheets/release.xlsx")
+    )
+    refused = run("export", made, "--to", "sheets")
+    assert refused.code == 2
+    assert "--force" in refused.complaint
+    assert run("export", made, "--to", "sheets", "--force").code == 0
+
+
+def test_methods_as_json_have_the_agreed_shape(run: Run) -> None:
+    methods = run("methods", "--json").data
+    keys = ["name", "family", "standing", "unit", "parameters", "reference", "reason"]
+    assert [list(each) for each in methods] == [keys] * len(methods)
+    assert {each["name"] for each in methods} >= {"lpa", "sra", "hpa", "lpa-published", "hpa-published"}
+    for each in methods:
+        assert each["unit"] == "add-or-remove-user"
+        assert each["reference"]
+        claimed = each["name"].endswith("-published")
+        assert each["standing"] == ("claimed" if claimed else "proven")
+        assert bool(each["reason"]) is claimed
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_methods_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = run("methods").out
+    assert max(len(line) for line in text.splitlines()) <= columns
+    assert "claimed, not established" in text
+    assert "--option d=…" in text

@@ -1,0 +1,395 @@
+"""What every method must keep: each check runs on any method, and raises AssertionError on a broken one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.bounding import Sample
+from headcount.budget import Cost, Grant
+from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import GrantError, UsageError
+from headcount.events.catalogue import Catalogue
+from headcount.events.contexts import Context
+from headcount.events.log import EventLog, Roles
+from headcount.events.readers import TableSource
+from headcount.guarantee import UNIT, Guarantee, Standing
+from headcount.method import Method, section
+from headcount.noise import OperatingSystemNoise, SeededNoise
+from headcount.releases import Release, load
+from tests.laws import LEVEL, fits_laplace
+
+WHATS = (None, "items", "edges", "both")
+CONTEXTS = ("AM", "PM")
+EPSILON = "0.7"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A method to be checked, its parameters, and the most one user can add to a table of :func:`town`."""
+
+    kind: type[Method]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    reach: int = 3
+    stages: tuple[str, ...] = ("items", "edges")
+
+    def make(self, **more: Any) -> Method:
+        """Return the method, with more parameters."""
+        return self.kind(**self.parameters, **more)
+
+    def release(self, log: EventLog, *, seed: int = 1, epsilon: str = EPSILON, **more: Any) -> Release:
+        """Return a seeded release."""
+        return self.make(**more).release(log, Grant(epsilon), SeededNoise(seed), ReferenceEngine())
+
+
+def town(users: int = 20, items: int = 6, *, contexts: bool = True, most: int = 5, seed: int = 1) -> EventLog:
+    """A log in which users have 1 to ``most`` records, some of foreign items and some in an unknown context."""
+    generator = np.random.default_rng(seed)
+    sizes = 1 + np.arange(users) % most
+    total = int(sizes.sum())
+    columns = {
+        "user": pa.array([f"u{n}" for n in np.repeat(np.arange(users), sizes)], pa.string()),
+        "item": pa.array([f"i{n}" for n in generator.integers(0, items, total)], pa.string()),
+        "context": pa.array(generator.choice([*CONTEXTS, "night"], total).tolist(), pa.string()),
+    }
+    ids = [f"i{n}" for n in reversed(range(items))]
+    return EventLog(
+        source=TableSource(pa.table(columns)),
+        roles=Roles("user", "item"),
+        catalogue=Catalogue.of(ids, [f"Item {each}" if n % 2 else None for n, each in enumerate(ids)]),
+        context=Context(("context",), (CONTEXTS,)) if contexts else None,
+    )
+
+
+def check_spends_exactly(subject: Subject) -> None:
+    """The whole grant is spent, nothing but the grant is spent, and nothing is left to spend."""
+    for what in WHATS:
+        grant = Grant(EPSILON)
+        with recorded_spending() as spent:
+            subject.make(what=what).release(town(), grant, SeededNoise(1), ReferenceEngine())
+        assert grant.is_spent, "a part of the grant is left unspent"
+        own = set(map(id, _with_parts(grant)))
+        assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
+        total = sum(Fraction(each.epsilon) for each in spent)
+        assert total == grant.exact, f"spent {total} of {grant.exact}"
+        _expect(GrantError, "a spent grant could be spent again", grant.spend)
+        _expect(GrantError, "a spent grant could be split", grant.split, {"items": Decimal(1)})
+
+
+@contextmanager
+def recorded_spending() -> Iterator[list[Grant]]:
+    """Record every grant that is spent, whoever made it."""
+    spent: list[Grant] = []
+    real = Grant.spend
+
+    def spend(grant: Grant) -> Cost:
+        cost = real(grant)
+        spent.append(grant)
+        return cost
+
+    with mock.patch.object(Grant, "spend", spend):
+        yield spent
+
+
+def _with_parts(grant: Grant) -> Iterator[Grant]:
+    yield grant
+    for part in grant._parts:
+        yield from _with_parts(part)
+
+
+def check_refuses_a_spent_grant(subject: Subject) -> None:
+    """A grant that is spent already, whole or in part, buys nothing."""
+    spent, split = Grant(EPSILON), Grant(EPSILON)
+    spent.spend()
+    split.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
+    for grant in (spent, split):
+        _expect(GrantError, "released with a spent grant", subject.make().release, town(), grant, SeededNoise(1))
+
+
+def check_promises_the_grant(subject: Subject) -> None:
+    """The guarantee is the grant's, for a whole user, known without data, and free to ask for."""
+    grant = Grant(EPSILON)
+    promised = subject.make().guarantee(grant)
+    assert not grant.is_spent, "asking what is promised spent the grant"
+    assert promised.epsilon == Decimal(EPSILON)
+    assert promised.delta == 0
+    assert promised.unit == UNIT
+    assert promised.standing is subject.kind.standing
+    assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
+    assert subject.release(town()).guarantee == promised
+    if promised.standing is Standing.PROVEN:
+        assert any("public" in each for each in promised.assumes), "does not say that the catalogue is public"
+
+
+def check_noise_pays(subject: Subject) -> None:
+    """Over all tables, reach / scale adds up to what the tables' grants pay for: neither more nor less."""
+    for what in WHATS:
+        log, grant = town(), Grant(EPSILON)
+        with recorded_spending() as spent:
+            release = subject.make(what=what).release(log, grant, SeededNoise(1), ReferenceEngine())
+        paid = sum(Fraction(subject.reach) / law.scale for law in release.noise.values())
+        tables = {"items": ["items"], "edges": ["edges"]}.get(what or "both", ["items", "edges"])
+        assert list(release.noise) == tables
+        if subject.stages[0] == "scores":
+            spent = [each for each in spent if each is not grant._parts[0]]
+        allowed = sum(Fraction(each.epsilon) for each in spent)
+        assert paid <= allowed, f"the noise costs ε = {float(paid)}, but {float(allowed)} was paid"
+        assert paid > allowed * Fraction("0.999999"), "more noise than was paid for"
+
+
+def check_noise_is_as_declared(subject: Subject) -> None:
+    """On an empty log, items and edges are pure draws from the declared law.
+
+    Chi-square against the exact law, false-alarm rate ``laws.LEVEL`` a table (and the seeds are fixed); noise of
+    1.3 times the scale, or less by as much, is rejected.
+    """
+    log = town(users=0, items=3_000)
+    for what in ("items", "edges"):
+        release = subject.release(log, what=what, seed=5)
+        drawn = _column(release, what, "count")
+        assert np.array_equal(drawn, np.round(drawn)), "not whole numbers"
+        scale = release.noise[what].scale
+        values = drawn.astype(np.int64)
+        p = fits_laplace(values, scale)
+        assert p > LEVEL, f"{what}: not the declared noise (p = {p:.3g})"
+        for wrong in (scale * Fraction(13, 10), scale * Fraction(10, 13)):
+            assert fits_laplace(values, wrong) < LEVEL, "the check would not see a wrong scale"
+
+
+def check_covers_catalogue(subject: Subject) -> None:
+    """The release holds every item of the catalogue in its order, in every context and the unknown one."""
+    for log in (town(), town(users=0), town(users=1, most=1)):
+        items = list(log.catalogue.ids)
+        for what in WHATS:
+            release = subject.release(log, what=what)
+            assert release.catalogue == log.catalogue.digest
+            if what != "edges":
+                assert release.items["item"].to_pylist() == items, "items are not the catalogue"
+                assert release.items["label"].to_pylist() == list(log.catalogue.labels)
+            if what != "items":
+                pairs = [(item, context) for item in items for context in (*CONTEXTS, None)]
+                edges = release.edges
+                found = list(zip(edges["item"].to_pylist(), edges["context"].to_pylist(), strict=True))
+                assert found == pairs, "edges are not the catalogue times all contexts"
+                assert release.contexts == CONTEXTS
+    nothing = subject.release(town(users=0))
+    assert any(nothing.items["count"].to_pylist()), "the release of an empty log is not noise"
+
+
+def check_hides_the_log(subject: Subject) -> None:
+    """But for its tables, a proven release is the same for every log with the same public parameters."""
+    if subject.kind.standing is Standing.CLAIMED:
+        return
+    seen = []
+    for log in (town(), town(users=400, seed=2), town(users=0), town(users=1, most=1)):
+        release = subject.make().release(log, Grant(EPSILON), OperatingSystemNoise(), LocalEngine())
+        described = {key: value for key, value in release.to_json().items() if key != "created"}
+        shapes = [(table.schema, table.num_rows) for table in release.tables.values()]
+        tables = [
+            (_column(release, name, "high") - _column(release, name, "low")).max() for name in release.tables
+        ]
+        seen.append((json.dumps(described), release.sentences(), shapes, np.round(tables, 6).tolist()))
+    assert all(each == seen[0] for each in seen), "something but the tables depends on the log"
+
+
+def check_plans_what_it_does(subject: Subject) -> None:
+    """The noise announced without data is the noise that is drawn, for amounts that do not terminate too."""
+    for epsilon in (EPSILON, "0.123456789123", "3"):
+        for what in WHATS:
+            planned = subject.make(what=what).laws(town(), Grant(epsilon))
+            done = subject.release(town(), what=what, epsilon=epsilon).noise
+            if subject.kind.standing is Standing.PROVEN:
+                assert dict(planned) == dict(done), "not the announced noise"
+
+
+def check_intervals(subject: Subject, items: int = 1_500) -> None:
+    """low and high enclose the bounded count 95 times in 100, before and after reconciling, and not more widely.
+
+    Of 1,500 items, 95 % are covered with a deviation of 0.56 %: a shortfall of 3 % (2 % for 4,500 edges) is a
+    false alarm once in 10 million (and the seeds are fixed). The half-width may exceed the 95 % quantile of what
+    was seen by 15 % (or by one, for whole numbers).
+    """
+    log = town(users=600, items=items, most=subject.reach)
+    exact = ReferenceEngine().count(log, Sample(10**6), bytes(16))
+    truth = {"items": exact.items.sensitive_values, "edges": exact.edges.sensitive_values.ravel()}
+    for what in ("items", "edges", "both"):
+        release = subject.release(log, what=what, seed=3)
+        for table in release.tables:
+            off = np.abs(_column(release, table, "count") - truth[table])
+            low, high = _column(release, table, "low"), _column(release, table, "high")
+            covered = ((low <= truth[table]) & (truth[table] <= high)).mean()
+            assert covered > 0.95 - (0.03 if table == "items" else 0.02), f"{table}: covers only {covered:.3f}"
+            width, quantile = (high - low).max() / 2, np.quantile(off, 0.95)
+            assert width <= max(quantile * 1.15, quantile + 1), f"{table}: absurdly wide ({width} for {quantile})"
+
+
+def check_edges_sum_to_items(subject: Subject) -> None:
+    """Where both tables are released of records, the edges of an item sum to its count."""
+    release = subject.release(town())
+    sums = _column(release, "edges", "count").reshape(-1, len(CONTEXTS) + 1).sum(axis=1)
+    assert np.allclose(sums, _column(release, "items", "count"), atol=1e-6), "edges do not sum to items"
+
+
+def check_engines_agree(subject: Subject) -> None:
+    """The same seed gives the same release on every engine."""
+    log = town(users=60)
+    one = subject.release(log)
+    for engine in (LocalEngine(threads=1), LocalEngine(threads=3, memory=64)):
+        other = subject.make().release(log, Grant(EPSILON), SeededNoise(1), engine)
+        assert all(one.tables[name].equals(other.tables[name]) for name in one.tables), "engines differ"
+
+
+def check_marks_simulation(subject: Subject) -> None:
+    """Seeded output says that it is simulated: in the value, in its story and in its file."""
+    seeded = subject.release(town())
+    real = subject.make().release(town(), Grant(EPSILON), OperatingSystemNoise(), ReferenceEngine())
+    assert seeded.simulated
+    assert not seeded.is_private
+    assert seeded.to_json()["simulated"] is True
+    assert "seeded" in seeded.explain()
+    assert not real.simulated
+    assert real.is_private is (subject.kind.standing is Standing.PROVEN)
+    assert "seeded" not in real.explain()
+
+
+def check_says_its_standing(subject: Subject) -> None:
+    """What is only claimed says so everywhere, with its reason; what is proven gives no reason to doubt."""
+    release = subject.release(town())
+    written = release.to_json()["guarantee"]
+    assert written["standing"] == subject.kind.standing.value == release.guarantee.standing.value
+    assert written["reason"] == subject.kind.reason
+    if subject.kind.standing is Standing.CLAIMED:
+        assert subject.kind.reason, "no reason is given"
+        assert subject.kind.reason in release.explain(), "explain() does not give the reason"
+        assert "not private" in release.explain(), "explain() does not warn"
+        assert "claimed" in release.guarantee.short()
+        assert not release.is_private
+    else:
+        assert subject.kind.reason is None
+        assert "proven" in release.guarantee.short()
+        assert f"e^{EPSILON}" in release.explain()
+
+
+def check_is_documented(subject: Subject) -> None:
+    """The file says why it is private (or not), how it departs from the paper, and where it comes from."""
+    why = "Why it is private" if subject.kind.standing is Standing.PROVEN else "Why it is not private"
+    departures = section(subject.kind, "Departures from the paper") or section(
+        subject.kind, "Departures from the papers"
+    )
+    assert section(subject.kind, why), f"no section {why!r}"
+    assert departures, "no section 'Departures from the paper'"
+    assert section(subject.kind, "Reference"), "no section 'Reference'"
+    assert ">>>" in (inspect.getdoc(subject.kind) or ""), "no doctest in the class"
+
+
+def check_round_trips(subject: Subject) -> None:
+    """A saved release reads back as it was: tables, guarantee, laws, story, and no file is left behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        for what in WHATS:
+            release = subject.release(town(), what=what)
+            target = Path(folder) / f"release-{what}"
+            again = load(release.save(target))
+            assert sorted(path.name for path in target.iterdir()) == sorted(
+                ["release.json", *(f"{name}.parquet" for name in release.tables)]
+            )
+            assert again.to_json() == release.to_json()
+            assert again.guarantee == release.guarantee
+            assert again.noise == release.noise
+            assert again.sentences() == release.sentences()
+            for name, table in release.tables.items():
+                assert again.tables[name].equals(table), f"{name} changed"
+            assert json.loads((target / "release.json").read_text("utf-8")) == release.to_json()
+        assert sorted(path.name for path in Path(folder).iterdir()) == sorted(f"release-{what}" for what in WHATS)
+
+
+def check_shares(subject: Subject) -> None:
+    """Shares: given ones are honoured, default ones renormalised, one stage gets all, wrong ones are refused."""
+    log, one = town(), Fraction(EPSILON)
+    for what in ("items", "edges"):
+        stages = [stage for stage in subject.stages if stage in ("scores", what)]
+        alone = subject.release(log, what=what)
+        if len(stages) == 1:
+            assert alone.noise[what].scale == subject.reach / one, "a single stage does not get the whole grant"
+            given = subject.release(log, what=what, shares={what: 1})
+            assert given.noise == alone.noise
+    default = subject.release(log).noise
+    assert default["items"].scale == default["edges"].scale, "items and edges share equally by default"
+    rest = {stage: Decimal("0.125") for stage in subject.stages if stage == "scores"}
+    left = 1 - sum(rest.values(), Decimal(0))
+    shares = {**rest, "items": left * Decimal("0.2"), "edges": left * Decimal("0.8")}
+    noise = subject.release(log, shares=shares).noise
+    for table in ("items", "edges"):
+        assert noise[table].scale == subject.reach / (one * Fraction(shares[table])), "shares are not honoured"
+    wrong: list[Mapping[str, Any]] = [
+        {},
+        {"items": 1},
+        {**shares, "items": "0.9"},
+        {**shares, "items": 0},
+        {**shares, "items": -1, "edges": 2},
+        {**shares, "tags": "0.1"},
+    ]
+    for bad in wrong:
+        grant = Grant(EPSILON)
+        method = subject.make(shares=bad)
+        _expect(UsageError, f"took shares {bad}", method.release, log, grant, SeededNoise(1))
+        assert not grant._taken, "wrong shares cost the grant"
+        _expect(UsageError, f"planned with shares {bad}", method.laws, log, grant)
+
+
+def check_needs_a_context_for_edges(subject: Subject) -> None:
+    """Edges without a context are refused before anything is spent; items alone are released without one."""
+    log = town(contexts=False)
+    assert list(subject.release(log).tables) == ["items"]
+    for what in ("edges", "both"):
+        grant = Grant(EPSILON)
+        method = subject.make(what=what)
+        _expect(UsageError, "released edges without a context", method.release, log, grant, SeededNoise(1))
+        assert not grant._taken, "the refusal cost the grant"
+
+
+def _column(release: Release, table: str, column: str) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = release.tables[table][column].to_numpy()
+    return values
+
+
+def _expect(kind: type[Exception], otherwise: str, act: Callable[..., object], *given: object) -> None:
+    try:
+        act(*given)
+    except kind:
+        return
+    raise AssertionError(otherwise)
+
+
+CHECKS = (
+    check_spends_exactly,
+    check_refuses_a_spent_grant,
+    check_promises_the_grant,
+    check_noise_pays,
+    check_noise_is_as_declared,
+    check_covers_catalogue,
+    check_hides_the_log,
+    check_plans_what_it_does,
+    check_intervals,
+    check_edges_sum_to_items,
+    check_engines_agree,
+    check_marks_simulation,
+    check_says_its_standing,
+    check_is_documented,
+    check_round_trips,
+    check_shares,
+    check_needs_a_context_for_edges,
+)

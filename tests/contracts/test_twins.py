@@ -1,0 +1,99 @@
+"""The checks bite: every broken twin turns the named check red, and its sound sibling keeps all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import settings
+
+from headcount.counts.simple_random import SimpleRandom
+from headcount.engines.engine import Engine
+from tests.contracts import engine_checks, method_checks, twins
+from tests.contracts.method_checks import Subject
+
+
+@pytest.fixture(autouse=True)
+def _no_shrinking() -> Iterator[None]:
+    settings.load_profile("twins")
+    yield
+    settings.load_profile("headcount")
+
+
+BROKEN_ENGINES: list[tuple[type[Engine], Callable[[Engine], None]]] = [
+    (twins.LimitOffByOne, engine_checks.check_sensitivity),
+    (twins.LimitOffByOne, engine_checks.check_keeps_all_it_may),
+    (twins.OneRecordShort, engine_checks.check_keeps_all_it_may),
+    (twins.DrawsByRow, engine_checks.check_sensitivity),
+    (twins.DrawsByRow, engine_checks.check_layout_has_no_effect),
+    (twins.DrawsByCode, engine_checks.check_sensitivity),
+    (twins.DrawsByCode, engine_checks.check_layout_has_no_effect),
+    (twins.DrawsByCode, engine_checks.check_equals_reference),
+    (twins.DrawsSharedByAll, engine_checks.check_law_of_the_choice),
+    (twins.DrawsWithoutSecret, engine_checks.check_secrets_matter),
+    (twins.HashOfTheRecordAlone, engine_checks.check_law_of_the_choice),
+    (twins.HashOfTheRecordAlone, engine_checks.check_secrets_matter),
+    (twins.TieBreakLooksAtOthers, engine_checks.check_sensitivity),
+    (twins.ContextDrawsShared, engine_checks.check_law_of_the_choice),
+    (twins.ContextByMajority, engine_checks.check_sensitivity),
+    (twins.DropsTheUnknownContext, engine_checks.check_keeps_all_it_may),
+    (twins.CountsUserOncePerTable, engine_checks.check_sensitivity),
+    (twins.ForgetsTheFirstBatch, engine_checks.check_layout_has_no_effect),
+    (twins.RemembersAFailedRead, engine_checks.check_forgets_a_failed_read),
+]
+
+BROKEN_METHODS: list[tuple[type[SimpleRandom], Callable[[Subject], None]]] = [
+    (twins.HalfNoise, method_checks.check_noise_is_as_declared),
+    (twins.HalfNoise, method_checks.check_edges_sum_to_items),
+    (twins.HalfTheSensitivity, method_checks.check_noise_pays),
+    (twins.HalfTheSensitivity, method_checks.check_plans_what_it_does),
+    (twins.SpendsTwice, method_checks.check_spends_exactly),
+    (twins.SpendsTwice, method_checks.check_noise_pays),
+    (twins.LeavesAPart, method_checks.check_spends_exactly),
+    (twins.NeverSpends, method_checks.check_spends_exactly),
+    (twins.NeverSpends, method_checks.check_refuses_a_spent_grant),
+    (twins.CatalogueFromTheData, method_checks.check_covers_catalogue),
+    (twins.CatalogueFromTheData, method_checks.check_hides_the_log),
+    (twins.DropsSmallCounts, method_checks.check_covers_catalogue),
+    (twins.TooNarrow, method_checks.check_intervals),
+    (twins.TooWide, method_checks.check_intervals),
+    (twins.TellsHowMany, method_checks.check_hides_the_log),
+    (twins.ClaimsInSilence, method_checks.check_says_its_standing),
+    (twins.ClaimsInSilence, method_checks.check_is_documented),
+    (twins.PromisesMore, method_checks.check_promises_the_grant),
+    (twins.HidesTheSeed, method_checks.check_marks_simulation),
+    (twins.IgnoresShares, method_checks.check_shares),
+]
+
+
+@pytest.mark.parametrize(
+    ("twin", "check"), BROKEN_ENGINES, ids=[f"{twin.__name__}-{check.__name__}" for twin, check in BROKEN_ENGINES]
+)
+def test_broken_engine_is_caught(twin: type[Engine], check: Callable[[Engine], None]) -> None:
+    with pytest.raises(AssertionError):
+        check(twin())
+
+
+@pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
+def test_sound_sibling_of_the_engines_passes(check: Callable[[Engine], None]) -> None:
+    check(twins.Sound())
+
+
+@pytest.mark.parametrize(
+    ("twin", "check"), BROKEN_METHODS, ids=[f"{twin.__name__}-{check.__name__}" for twin, check in BROKEN_METHODS]
+)
+def test_broken_method_is_caught(twin: type[SimpleRandom], check: Callable[[Subject], None]) -> None:
+    with pytest.raises(AssertionError):
+        check(Subject(twin, {"limit": 3}))
+
+
+def test_nearly_every_check_has_been_red() -> None:
+    """A check that has never been red proves nothing; these four are about errors, not about privacy."""
+    red = {check.__name__ for _, check in BROKEN_ENGINES} | {check.__name__ for _, check in BROKEN_METHODS}
+    every = {check.__name__ for check in (*engine_checks.CHECKS, *method_checks.CHECKS)}
+    assert every - red == {
+        "check_empty_log",
+        "check_engines_agree",
+        "check_needs_a_context_for_edges",
+        "check_round_trips",
+    }

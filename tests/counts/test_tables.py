@@ -1,0 +1,79 @@
+"""From bounded counts to tables: what is reconciled, what is not, and what is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from headcount.bounding import Sample
+from headcount.budget import Grant
+from headcount.counts.simple_random import SimpleRandom
+from headcount.counts.tables import at_most, planned_laws
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.method import shares_of
+from headcount.noise import SeededNoise
+from tests.contracts.method_checks import town
+
+
+def test_much_epsilon_gives_the_bounded_counts_themselves() -> None:
+    """At ε = 1000 the noise is 0: what is released is what was counted, in the catalogue's order."""
+    log, noise = town(users=40), SeededNoise(1)
+    release = SimpleRandom(limit=2).release(log, Grant("1000"), noise)
+    exact = ReferenceEngine().count(log, Sample(2), SeededNoise(1).key())
+    assert np.array_equal(release.items["count"].to_numpy(), exact.items.sensitive_values)
+    assert np.array_equal(release.edges["count"].to_numpy(), exact.edges.sensitive_values.ravel())
+
+
+def test_users_are_not_reconciled() -> None:
+    log = replace(town(users=40), counting="users")
+    release = SimpleRandom(limit=3).release(log, Grant("1"), SeededNoise(1))
+    counts = release.items["count"].to_numpy()
+    assert np.array_equal(counts, np.round(counts))
+    assert "reconciled" not in release.explain()
+    assert "item and context pairs per person" in release.explain()
+    assert release.counts == "users"
+    widths = release.items["high"].to_numpy() - counts
+    assert set(widths) == {release.noise["items"].half_width(0.95)}
+
+
+def test_records_are_reconciled_and_it_is_said() -> None:
+    release = SimpleRandom(limit=3).release(town(users=40), Grant("1"), SeededNoise(1))
+    assert "reconciled by weighted least squares" in release.explain()
+    assert "ε = 0.5" in release.explain()
+    assert "scale 6 " in release.explain()
+
+
+def test_whole_number_items_stay_whole_numbers() -> None:
+    log = EventLog.of([(1, 5), (2, 7)], items=[7, 5, 2**62])
+    release = SimpleRandom(limit=1).release(log, Grant("1"), SeededNoise(1))
+    assert release.items["item"].to_pylist() == [7, 5, 2**62]
+
+
+@pytest.mark.parametrize(
+    ("limit", "counting", "said"),
+    [
+        (1, "records", "at most 1 record per person"),
+        (1000, "records", "at most 1,000 records per person"),
+        (1, "users", "at most 1 item and context pair per person"),
+    ],
+)
+def test_what_one_person_may_add(limit: int, counting: str, said: str) -> None:
+    assert at_most(limit, counting) == said  # type: ignore[arg-type]
+
+
+def test_planning_leaves_the_grant_alone_and_refuses_what_cannot_be_done() -> None:
+    grant = Grant("0.123456789123456789")
+    shares = shares_of(("scores", "items"), {"scores": "0.3", "items": "0.35"}, None)
+    laws = planned_laws(shares, grant, 3)
+    assert list(laws) == ["items"]
+    assert laws["items"].scale >= 3 / (grant.exact * Fraction(shares["items"])) * (1 - Fraction(1, 10**15))
+    assert not grant.is_spent
+    with pytest.raises(UsageError, match="more than can be drawn"):
+        planned_laws(shares, Grant("1e-8"), 1000)
+    with pytest.raises(UsageError, match="between 1e-9 and 1e6"):
+        planned_laws(shares, Grant("1e-9"), 1)  # each stage would get less than can be spent

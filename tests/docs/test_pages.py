@@ -1,0 +1,111 @@
+"""The pages are complete: methods, names, links and the generated reference."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import headcount
+from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES
+from headcount.engines.local import LocalEngine
+from headcount.registry import METHODS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def prose(text: str) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that headings can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", prose(read(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_command_line_reference_is_up_to_date() -> None:
+    """Asked in a process of its own: Click remembers the help options of commands that other tests ran."""
+    command = [sys.executable, str(ROOT / "tools" / "cli_reference.py"), "--check"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_documented(name: str) -> None:
+    page = DOCS / "methods" / f"{name.removesuffix('-published')}.md"
+    assert f"--method {name}" in read(page)
+    assert f"`{name}`" in read(ROOT / "README.md")
+    assert f"| `{name}` |" in read(DOCS / "methods" / "index.md")
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.reason])
+def test_what_is_wrong_with_a_claimed_method_has_a_heading(name: str) -> None:
+    assert name in anchors(DOCS / "methods" / f"{name.removesuffix('-published')}.md")
+
+
+@pytest.mark.parametrize("name", headcount.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    assert re.search(rf"`hc\.{name}\b", read(DOCS / "python.md")), f"docs/python.md does not explain hc.{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(read(page))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{target} does not exist"
+        assert not anchor or anchor in anchors(linked), f"{target}: no such heading"
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    linked = {
+        (DOCS / target.partition("#")[0]).resolve()
+        for target in re.findall(r"\]\(([^)]+)\)", read(DOCS / "index.md"))
+    }
+    assert set(DOCS.rglob("*.md")) - {DOCS / "index.md"} <= linked
+
+
+def test_the_readme_names_its_two_commands() -> None:
+    text = read(ROOT / "README.md")
+    assert "make test " in text
+    assert "make demo " in text
+    assert "pip install ." in text
+
+
+def test_the_amount_of_memory_is_the_engines() -> None:
+    amount = f"{LocalEngine().memory >> 20} MiB"
+    assert amount in read(DOCS / "known-limits.md")
+    assert amount in read(DOCS / "performance.md")
+
+
+def test_the_default_shares_are_the_methods() -> None:
+    text = read(DOCS / "methods" / "index.md")
+    for name, shares in (("hpa", DEFAULT_SHARES), ("hpa-published", PUBLISHED_SHARES)):
+        assert f"| `{name}` | {', '.join(shares)} | {', '.join(shares.values())} |" in text
+
+
+def test_the_changelog_has_this_version() -> None:
+    assert f"## [{headcount.__version__}]" in read(ROOT / "CHANGELOG.md")
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
+    assert project["license"] in read(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_names_a_place_on_one_machine(page: Path) -> None:
+    assert not re.search(r"(?<![\w.])/(tmp|home|work|root|Users)/|[A-Z]:\\|file://", read(page))

@@ -1,0 +1,100 @@
+"""The local engine's own affairs: progress, what it holds between stages, and what it sees for the curator."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headcount.bounding import Sample
+from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import DataError
+from headcount.events.log import EventLog
+from headcount.events.readers import TableSource
+from tests.cases import Case
+from tests.contracts.engine_checks import batches_of
+from tests.contracts.method_checks import town
+
+
+def test_progress_reports_rows_and_never_goes_back() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    engine = LocalEngine(threads=2, progress=lambda *report: seen.append(report))
+    with batches_of(7):
+        engine.count(town(users=50), Sample(2), bytes(16))
+    rows = [done for stage, done, _ in seen if stage == "reading events"]
+    assert rows == sorted(rows)
+    assert rows[-1] == town(users=50).source.rows
+    assert {total for stage, _, total in seen if stage == "reading events"} == {town(users=50).source.rows}
+
+
+def test_the_tally_is_for_the_curator() -> None:
+    engine = LocalEngine()
+    case = Case(rows=((0, 0, "AM", 1), (0, 4, "AM", 1), (2, 1, "night", 1), (2, 1, None, 1)), contexts=True)
+    engine.count(case.log(), Sample(1), bytes(16))
+    tally = engine.tally
+    assert tally is not None
+    assert (tally.rows, tally.outside_catalogue, tally.unknown_context) == (4, 1, 2)
+
+
+def test_an_engine_can_be_used_for_one_log_after_another() -> None:
+    engine, reference = LocalEngine(), ReferenceEngine()
+    for seed in range(12):
+        log = town(users=5 + seed, seed=seed)
+        found = engine.count(log, Sample(2), bytes(16))
+        expected = reference.count(log, Sample(2), bytes(16))
+        assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
+        del log
+        gc.collect()
+
+
+def test_a_log_that_fails_is_refused_every_time() -> None:
+    table = pa.table({"user": ["a", "b", None, "c"], "item": ["tea"] * 4})
+    base = EventLog.of([("a", "tea")], items=["tea"])
+    log = replace(base, source=TableSource(table))
+    engine = LocalEngine(threads=1)
+    for rows in (1, 2, 4):
+        with batches_of(rows):
+            for _ in range(3):
+                with pytest.raises(DataError, match="is empty in 1"):
+                    engine.count(log, Sample(1), bytes(16))
+
+
+def test_a_very_active_user_among_many_cells() -> None:
+    """One user with 20,000 records on 5,000 cells, and limits on either side of what the heap must hold."""
+    generator = np.random.default_rng(1)
+    items = generator.integers(0, 5_000, 20_000)
+    table = pa.table({"user": pa.array(np.zeros(20_000, dtype=np.int64)), "item": pa.array(items)})
+    base = EventLog.of([(1, 1)], items=range(5_000))
+    for counting in ("records", "users"):
+        log = replace(base, source=TableSource(table), counting=counting)
+        for limit in (1, 100, 4_000, 19_999, 20_000, 2**31 - 1):
+            found = LocalEngine(threads=2).count(log, Sample(limit), bytes(16)).edges.sensitive_values
+            expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).edges.sensitive_values
+            assert np.array_equal(found, expected)
+            assert found.sum() == min(limit, 20_000 if counting == "records" else np.unique(items).size)
+
+
+def test_many_records_in_one_row() -> None:
+    """A row that stands for a million records is a million records."""
+    log = replace(
+        Case(rows=((0, 0, None, 1),), times=True).log(
+            TableSource(
+                pa.table(
+                    {
+                        "user": ["ann", "ann", "bob"],
+                        "item": ["tea", "rye", "tea"],
+                        "times": pa.array([10**6, 3, 2], pa.int64()),
+                    }
+                )
+            )
+        )
+    )
+    for limit in (1, 50, 10**6 + 2):
+        found = LocalEngine().count(log, Sample(limit), bytes(16)).items.sensitive_values
+        expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).items.sensitive_values
+        assert np.array_equal(found, expected)
+        assert found.sum() == limit + min(limit, 2)

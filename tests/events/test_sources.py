@@ -1,0 +1,259 @@
+"""Every way in: formats, folders, globs, URIs, standard input and Arrow objects give the same counts."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import io
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import read_events
+from headcount.events.readers import open_source
+
+Count = Callable[..., dict[str, int]]
+
+ROWS = [("ann", "tea"), ("ann", "rye"), ("bob", "tea"), ("bob", "tea"), ("eve", "oat")]
+TABLE = pa.table({"user": [user for user, _ in ROWS], "item": [item for _, item in ROWS]})
+COUNTS = {"rye": 1, "tea": 3}
+CSV = "user,item\n" + "".join(f"{user},{item}\n" for user, item in ROWS)
+JSONL = "".join(json.dumps({"user": user, "item": item}) + "\n" for user, item in ROWS)
+
+
+def write_arrow(path: Path, *, stream: bool) -> None:
+    make = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with pa.OSFile(str(path), "wb") as out, make(out, TABLE.schema) as writer:
+        writer.write_table(TABLE, max_chunksize=2)
+
+
+def write(path: Path) -> Path:
+    """Write the rows in the format that the name says."""
+    name = path.name.removesuffix(".gz")
+    text = {".csv": CSV, ".tsv": CSV.replace(",", "\t"), ".jsonl": JSONL, ".ndjson": JSONL}.get(Path(name).suffix)
+    if name.endswith(".parquet"):
+        pq.write_table(TABLE, path, row_group_size=2)
+    elif name.endswith((".arrow", ".feather")):
+        write_arrow(path, stream=path.name.startswith("stream"))
+    elif text is not None:
+        path.write_bytes(gzip.compress(text.encode()) if path.name.endswith(".gz") else text.encode())
+    return path
+
+
+FILES = [
+    "log.parquet", "log.csv", "LOG.CSV", "log.csv.gz", "log.tsv", "log.tsv.gz", "log.jsonl", "log.ndjson",
+    "log.jsonl.gz", "file.arrow", "stream.arrow", "log.feather",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_every_format(name: str, tmp_path: Path, items: Count) -> None:
+    if name == "LOG.CSV":
+        (tmp_path / name).write_text(CSV)
+    else:
+        write(tmp_path / name)
+    assert items(tmp_path / name) == COUNTS
+    assert items(str(tmp_path / name)) == COUNTS
+    assert items([tmp_path / name]) == COUNTS
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv.gz", "log.jsonl", "file.arrow"])
+def test_several_files_globs_folders_and_uris(name: str, tmp_path: Path, items: Count) -> None:
+    twice = {item: 2 * count for item, count in COUNTS.items()}
+    first, second = write(tmp_path / name), write(tmp_path / ("second-" + name))
+    assert items([first, second]) == twice
+    assert items(str(tmp_path / f"*{name}")) == twice
+    assert items(tmp_path) == twice
+    assert items(first.as_uri()) == COUNTS
+    assert items(tmp_path.as_uri()) == twice
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.csv.gz", "log.jsonl", "log.jsonl.gz", "stream.arrow"])
+def test_standard_input_is_recognised_by_its_first_bytes(
+    name: str, tmp_path: Path, items: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = write(tmp_path / name).read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert items("-") == COUNTS
+
+
+def test_standard_input_that_is_text_or_absent(items: Count, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(CSV))
+    assert items("-") == COUNTS
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="standard input"):
+        items("-")
+    with pytest.raises(UsageError, match="cannot be mixed with files"):
+        items(["-", "log.csv"])
+
+
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "table": lambda: TABLE,
+    "batch": lambda: TABLE.to_batches()[0],
+    "reader": lambda: pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=2)),
+    "pandas": TABLE.to_pandas,
+    "pandas categories": lambda: TABLE.to_pandas().astype("category"),
+    "polars": lambda: pl.DataFrame(TABLE),
+    "polars categories": lambda: pl.DataFrame(TABLE).cast(pl.Categorical),
+    "arrow array": lambda: SimpleNamespace(__arrow_c_array__=TABLE.to_batches()[0].__arrow_c_array__),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_arrow_objects(kind: str, items: Count) -> None:
+    assert items(OBJECTS[kind]()) == COUNTS
+
+
+def test_duckdb_relation(items: Count) -> None:
+    connection = duckdb.connect()
+    connection.register("visits", TABLE)
+    assert items(connection.sql("SELECT * FROM visits")) == COUNTS
+
+
+def test_one_shot_streams_are_spooled_read_twice_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pieces = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()]
+    batches = [pa.record_batch({"user": piece, "item": piece}) for piece in pieces]  # dictionaries differ
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    log = read_events(reader, user="user", item="item", items="a,b,c")
+    encoded = EncodedLog(log)
+    passes = [[batch.cells.tolist() for batch in encoded.batches()] for _ in range(2)]
+    assert passes[0] == passes[1] == [[0, 1], [2, 0]]
+    assert len(os.listdir(tmp_path)) == 1
+    assert log.source.name == "the Arrow stream"
+    del log, encoded
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_stream_that_breaks_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def breaking() -> Any:
+        yield TABLE.to_batches()[0]
+        raise ValueError("the well ran dry")
+
+    with pytest.raises(DataError, match="the Arrow stream cannot be read .*the well ran dry"):
+        open_source(pa.RecordBatchReader.from_batches(TABLE.schema, breaking()))
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("events", [7, None, [], [1, 2], b"log.csv", {"user": ["ann"]}, object()])
+def test_what_is_no_log_is_refused(events: Any) -> None:
+    with pytest.raises(UsageError, match="events must be a path, several paths, or an Arrow object"):
+        open_source(events)
+
+
+def test_lazy_and_mixed_frames_say_what_to_do() -> None:
+    with pytest.raises(UsageError, match="collect it first"):
+        open_source(pl.LazyFrame({"user": ["ann"]}))
+    with pytest.raises(DataError, match=r"column user.*give every column one type"):
+        open_source(pd.DataFrame({"user": [1, "ann"]}))
+    with pytest.raises(CallerError):
+        open_source(pa.chunked_array([[1, 2]]))
+
+
+def test_folders_with_keys(tmp_path: Path, items: Count, edges: Callable[..., Any]) -> None:
+    for city in ("Bern", "San%20Jos%C3%A9", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / f"year=2026/city={city}").mkdir(parents=True)
+        write(tmp_path / f"year=2026/city={city}" / "part.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / "checkpoint.parquet").write_bytes(b"not events")
+    (tmp_path / ".hidden.parquet").write_bytes(b"not events")
+    (tmp_path / "README.txt").write_text("not events")
+    assert items(tmp_path, "tea", where="city = San José") == {"tea": 3}
+    assert items(tmp_path, "tea", where="year >= 2026") == {"tea": 9}
+    counted = edges(tmp_path, "tea", context="city", contexts=["Bern", "San José"])
+    assert counted == {("tea", "Bern"): 3, ("tea", "San José"): 3, ("tea", None): 3}
+    assert items(tmp_path, "Bern", item="city", drop_nulls=True) == {"Bern": 5}
+
+
+def test_a_key_may_name_the_user_or_item(tmp_path: Path, items: Count) -> None:
+    for name in ("tea", "rye"):
+        (tmp_path / f"drink={name}").mkdir()
+        write(tmp_path / f"drink={name}" / "log.csv")
+    assert items(tmp_path, item="drink") == {"rye": 5, "tea": 5}
+
+
+def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+    for path, words in (
+        (tmp_path / "log.csv", "log.csv does not exist; check the path"),
+        (tmp_path / "*.csv", "matches no file"),
+        (tmp_path, "holds no event files; files end in"),
+        ((tmp_path / "log.csv").as_uri(), "log.csv does not exist"),
+        ("", "does not exist"),
+        ("x\0y.csv", "does not exist"),
+    ):
+        with pytest.raises(DataError, match=words.replace("*", r"\*").replace(".", r"\.")):
+            read_events(path, user="user", item="item", items="tea")
+    for path in ("s4://nowhere/log.csv", "file://%zz/log.csv"):
+        with pytest.raises(CallerError):
+            read_events(path, user="user", item="item", items="tea")
+
+
+def test_files_that_do_not_go_together(tmp_path: Path) -> None:
+    def read(*paths: Path, **options: Any) -> None:
+        log = read_events(paths, user="user", item="item", items="tea", **options)
+        list(EncodedLog(log).batches())
+
+    csv, parquet = write(tmp_path / "a.csv"), write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="several formats: csv, parquet; give files of one format"):
+        read(csv, parquet)
+    with pytest.raises(UsageError, match="given twice"):
+        read(csv, csv)
+    (tmp_path / "log.xlsx").touch()
+    with pytest.raises(UsageError, match="no format; rename it to"):
+        read(tmp_path / "log.xlsx")
+    other = tmp_path / "b.parquet"
+    pq.write_table(pa.table({"user": [1], "item": ["tea"]}), other)
+    with pytest.raises(DataError, match=r"column 'user' holds int64 in .*b\.parquet but text in .*a\.parquet; give"):
+        read(parquet, other)
+    pq.write_table(pa.table({"usr": ["ann"], "item": ["tea"]}), other)
+    with pytest.raises(UnknownNameError, match=r"column 'user' is not in .*b\.parquet; did you mean 'usr'\?"):
+        read(parquet, other)
+    given: list[tuple[dict[str, Any], str]] = [
+        ({"delimiter": ";"}, "--delimiter"),
+        ({"encoding": "latin-1"}, "--encoding"),
+        ({"header": False}, "--no-header"),
+    ]
+    for options, flag in given:
+        with pytest.raises(UsageError, match=f"{flag} is for delimited text"):
+            read(parquet, **options)
+        with pytest.raises(UsageError, match=f"{flag} is for files of delimited text"):
+            read_events(TABLE, user="user", item="item", items="tea", **options)
+
+
+def test_a_file_that_changes_between_passes_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.parquet")
+    encoded = EncodedLog(read_events(path, user="user", item="item", items="tea"))
+    assert len(list(encoded.batches())) > 0
+    pq.write_table(TABLE.slice(1), path)
+    with pytest.raises(DataError, match=r"log\.parquet changed while it was being read; wait until it is complete"):
+        list(encoded.batches())
+    path.unlink()
+    with pytest.raises(DataError, match="does not exist"):
+        list(encoded.batches())
+
+
+def test_a_file_that_changes_during_a_pass_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv")
+    batches = EncodedLog(read_events(path, user="user", item="item", items="tea")).batches()
+    next(batches)
+    path.write_text(CSV + "late,tea\n")
+    with pytest.raises(DataError, match="changed while it was being read"):
+        list(batches)

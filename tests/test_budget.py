@@ -1,0 +1,177 @@
+"""Grants: exact amounts, exact splits, spent once."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcount.budget import Cost, Grant, amount, probability
+from headcount.errors import GrantError, UsageError
+
+BAD = [0, -1, "0", "-0.5", 0.0, math.nan, math.inf, -math.inf, "nan", "inf", "plenty", "", " ", True, False, None,
+       "1e", "0x1", Decimal("NaN"), Decimal("Infinity"), [1], b"1"]  # fmt: skip
+
+amounts = st.decimals(min_value=Decimal("0.001"), max_value=Decimal(1000), places=12).filter(bool)
+
+
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_what_is_not_a_positive_number_is_refused(value: Any) -> None:
+    for read in (amount, Grant, probability):
+        with pytest.raises(UsageError, match="must be a positive number"):
+            read(value)
+
+
+@pytest.mark.parametrize("value", ["1e-10", "1000001", 1e7, Decimal("9.99e-10")])
+def test_absurd_epsilons_are_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match="between 1e-9 and 1e6"):
+        Grant(value)
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    assert Grant("1e-9").epsilon == Decimal("1e-9")
+    assert Grant("1e6").epsilon == Decimal("1e6")
+
+
+@given(st.floats(min_value=1e-9, max_value=1e6))
+def test_a_float_counts_as_its_shortest_decimal(value: float) -> None:
+    assert amount(value) == Decimal(repr(value))
+    assert float(amount(value)) == value
+
+
+def test_an_amount_is_read_exactly() -> None:
+    assert amount(0.1) == Decimal("0.1")
+    assert amount(" 0.30 ") == Decimal("0.3")
+    assert Grant("0.123456789012345678901234567890").exact == Fraction("0.123456789012345678901234567890")
+
+
+@pytest.mark.parametrize("value", [1, "1.0", 2, 1.5])
+def test_a_probability_lies_below_one(value: Any) -> None:
+    with pytest.raises(UsageError, match="strictly between 0 and 1"):
+        probability(value)
+    with pytest.raises(UsageError, match="strictly between 0 and 1"):
+        Grant(1, value)
+
+
+def test_a_grant_with_delta() -> None:
+    grant = Grant("1", "1e-6")
+    with pytest.raises(GrantError, match="δ"):
+        grant.split({"a": Decimal(1)})
+    assert "delta=0.000001" in repr(grant)
+    assert grant.spend() == Cost(Decimal(1), Decimal("1e-6"))
+
+
+@st.composite
+def shares(draw: Any) -> dict[str, Decimal]:
+    parts = draw(st.lists(st.integers(1, 10**6), min_size=1, max_size=6))
+    places = [Decimal(part).scaleb(-7) + Decimal("0.001") for part in parts[:-1]]
+    return {f"stage {n}": share for n, share in enumerate([*places, 1 - sum(places, Decimal(0))])}
+
+
+@given(amounts, shares())
+def test_parts_sum_to_the_whole_exactly(epsilon: Decimal, given_shares: dict[str, Decimal]) -> None:
+    whole = Grant(epsilon)
+    parts = whole.split(given_shares)
+    assert list(parts) == list(given_shares)
+    assert sum(part.exact for part in parts.values()) == whole.exact
+    for name, part in parts.items():
+        assert abs(part.exact - whole.exact * Fraction(given_shares[name])) <= Fraction(len(parts), 10**18)
+
+
+@given(st.text("0123456789", min_size=30, max_size=120))
+def test_amounts_of_any_length_are_split_exactly(digits: str) -> None:
+    epsilon = Decimal("1." + digits)
+    parts = Grant(epsilon).split({"a": Decimal("0.3"), "b": Decimal("0.3"), "c": Decimal("0.4")})
+    assert sum(part.exact for part in parts.values()) == Fraction(epsilon)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"a": "0.5"}, {"a": "0.5", "b": "0.6"}, {"a": "1.5", "b": "-0.5"}, {"a": "1", "b": "0"}],
+    ids=repr,
+)
+def test_shares_that_do_not_sum_to_one_are_refused(wrong: dict[str, str]) -> None:
+    grant = Grant(1)
+    with pytest.raises(GrantError, match="sum to 1"):
+        grant.split({name: Decimal(share) for name, share in wrong.items()})
+    assert grant.spend().epsilon == 1  # a refusal costs nothing
+
+
+def test_a_part_too_small_to_spend_is_refused_and_costs_nothing() -> None:
+    grant = Grant("1e-9")
+    with pytest.raises(UsageError, match="between 1e-9 and 1e6"):
+        grant.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
+    assert not grant.is_spent
+    assert grant.spend().epsilon == Decimal("1e-9")
+
+
+def test_a_grant_is_spent_when_all_its_parts_are() -> None:
+    whole = Grant("1")
+    halves = whole.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
+    quarters = halves["b"].split({"c": Decimal("0.5"), "d": Decimal("0.5")})
+    seen = []
+    for part in (halves["a"], quarters["c"], quarters["d"]):
+        seen.append(whole.is_spent)
+        part.spend()
+    assert [*seen, whole.is_spent] == [False, False, False, True]
+    assert halves["b"].is_spent
+    assert "spent=True" in repr(whole)
+
+
+@given(amounts)
+def test_spent_once(epsilon: Decimal) -> None:
+    for first in ("spend", "split"):
+        for second in ("spend", "split"):
+            grant = Grant(epsilon)
+            _use(grant, first)
+            with pytest.raises(GrantError, match="already spent"):
+                _use(grant, second)
+
+
+def _use(grant: Grant, how: str) -> None:
+    if how == "spend":
+        assert grant.spend() == Cost(grant.epsilon, Decimal(0))
+    else:
+        grant.split({"all": Decimal(1)})
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda each: str(each.__name__)
+)
+def test_a_grant_cannot_be_copied(duplicate: Any) -> None:
+    grant = Grant(1)
+    with pytest.raises(GrantError, match="cannot be copied"):
+        duplicate(grant)
+
+
+@pytest.mark.parametrize("how", ["spend", "split"])
+def test_of_racing_threads_exactly_one_wins(how: str) -> None:
+    racers = 16
+    with ThreadPoolExecutor(racers) as pool:
+        for _ in range(20):
+            grant, start = Grant(1), threading.Barrier(racers)
+
+            def race(grant: Grant = grant, start: threading.Barrier = start) -> bool:
+                start.wait()
+                try:
+                    _use(grant, how)
+                except GrantError:
+                    return False
+                return True
+
+            wins = [each.result() for each in [pool.submit(race) for _ in range(racers)]]
+            assert sum(wins) == 1
+
+
+def test_grants_are_told_apart() -> None:
+    """Two grants of one amount are two grants: equality is identity."""
+    assert Grant(1) != Grant(1)

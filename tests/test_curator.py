@@ -1,0 +1,147 @@
+"""Requests, plans and the curator: everything is refused before anything is read or spent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headcount as hc
+from headcount import registry
+from headcount.api import request_of
+from headcount.curator import Curator
+from headcount.errors import GrantError, HeadcountError, UnknownNameError, UsageError
+from headcount.method import section, shares_of, tables_of
+from headcount.registry import METHODS
+from headcount.request import ReleaseRequest
+from tests.contracts.method_checks import town
+from tests.contracts.twins import LeavesAPart
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A source that knows its columns and must not be read."""
+
+    schema: pa.Schema
+    name: str = "the source"
+    rows: int | None = 100
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        raise AssertionError("an event was read")
+
+    def whole_range(self, column: str) -> tuple[int, int] | None:
+        raise AssertionError("the events were looked at")
+
+
+def unreadable(*, contexts: bool = True) -> hc.EventLog:
+    log = town(contexts=contexts)
+    return replace(log, source=Unreadable(log.source.schema))
+
+
+BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [
+    ({"epsilon": "0", "method": "sra", "limit": 1}, "epsilon"),
+    ({"epsilon": "nan", "method": "sra", "limit": 1}, "epsilon"),
+    ({"epsilon": True, "method": "sra", "limit": 1}, "epsilon"),
+    ({"epsilon": 1, "limit": 1}, "no method is given"),
+    ({"epsilon": 1, "method": "sr", "limit": 1}, "did you mean 'sra'"),
+    ({"epsilon": 1, "method": "sra"}, "needs --limit"),
+    ({"epsilon": 1, "method": "sra", "limit": 0}, "limit"),
+    ({"epsilon": 1, "method": "sra", "limit": True}, "limit"),
+    ({"epsilon": 1, "method": "sra", "limit": 2.5}, "limit"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "what": "everything"}, "what"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "options": {"d": 1}}, "cannot use d"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "seed": 1}, "seed"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "shares": {"items": 1}}, "shares"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "shares": {"items": 0.5, "edges": 0.6}}, "sum to 1"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "shares": {"items": -1, "edges": 2}}, "share of items"),
+    ({"epsilon": 1, "method": "hpa", "limit": 1, "options": {"d": 0}}, "d must be"),
+    ({"epsilon": 1, "method": "lpa-published", "limit": 1, "research": True}, "cannot use limit"),
+    ({"epsilon": 1, "method": "hpa-published", "limit": 1}, "research"),
+    ({"epsilon": "1e-9", "method": "sra", "limit": 1}, "between 1e-9 and 1e6"),
+    ({"epsilon": "1e-6", "method": "sra", "limit": 10**6}, "more than can be drawn"),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), BAD_REQUESTS, ids=repr)
+def test_what_is_wrong_is_said_before_an_event_is_read(fields: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(HeadcountError, match=said) as caught:
+        Curator().run(request_of(**fields), unreadable())
+    assert isinstance(caught.value, UsageError | UnknownNameError)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_plan_reads_no_event(name: str) -> None:
+    limit = None if name == "lpa-published" else 3
+    request = ReleaseRequest(epsilon=Decimal("0.5"), method=name, limit=limit, research=True)
+    plan = Curator().plan(request, unreadable())
+    written = json.loads(json.dumps(plan.to_json()))
+    assert written["guarantee"]["epsilon"] == "0.5"
+    assert plan.guarantee == request.guarantee()
+    if name != "lpa-published":
+        assert list(plan.noise) == ["items", "edges"]
+        assert written["noise"]["items"]["half_width_95"] == plan.noise["items"].half_width(0.95)
+
+
+def test_edges_without_a_context_are_refused_in_the_plan() -> None:
+    for what in ("edges", "both"):
+        with pytest.raises(UsageError, match="needs a context"):
+            Curator().plan(request_of(epsilon=1, method="sra", limit=1, what=what), unreadable(contexts=False))
+
+
+def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "METHODS", {**METHODS, "leaves-a-part": LeavesAPart})
+    with pytest.raises(GrantError, match="left a part of its grant unspent"):
+        Curator().run(ReleaseRequest(epsilon=Decimal(1), method="leaves-a-part", limit=2), town())
+
+
+def test_a_ledger_that_is_asked_for_is_not_silently_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///ledger.db")
+    with pytest.raises(UsageError, match="keeps no ledger"):
+        Curator().run(ReleaseRequest(epsilon=Decimal(1), method="sra", limit=2), unreadable())
+    monkeypatch.delenv("HEADCOUNT_LEDGER")
+    with pytest.raises(UsageError, match="keeps no ledger"):
+        hc.release(unreadable(), epsilon=1, method="sra", limit=2, ledger="x")  # type: ignore[arg-type]
+
+
+def test_the_request_in_a_release_is_what_was_asked() -> None:
+    shares = {"items": "0.25", "edges": "0.75"}
+    release = hc.release(town(), epsilon=0.1, method="sra", limit=2, shares=shares)
+    asked = release.to_json()["request"]["release"]
+    assert asked == {"epsilon": "0.1", "method": "sra", "limit": 2, "shares": shares}
+    assert ReleaseRequest.model_validate(asked).build() == request_of(**asked).build()
+    assert "visits.csv" not in json.dumps(release.to_json())
+
+
+def test_two_releases_differ() -> None:
+    one, other = (hc.release(town(), epsilon="0.1", method="sra", limit=2) for _ in range(2))
+    assert one.items["count"].to_pylist() != other.items["count"].to_pylist()
+
+
+# Shares and tables
+
+
+def test_shares() -> None:
+    thirds = shares_of(("a", "b", "c"), {"a": "1", "b": "1", "c": "1"}, None)
+    assert sum(thirds.values()) == 1
+    assert shares_of(("a",), {"a": "0.1", "b": "0.9"}, None) == {"a": 1}
+    assert shares_of(("a", "b"), {}, {"b": 0.9, "a": "0.1"}) == {"a": Decimal("0.1"), "b": Decimal("0.9")}
+    with pytest.raises(UsageError, match=r"--shares a=0\.5,b=0\.5"):
+        shares_of(("a", "b"), {}, {"a": 1})
+
+
+def test_tables_by_default_are_those_there_are_contexts_for() -> None:
+    assert tables_of(None, town()) == ("items", "edges")
+    assert tables_of(None, town(contexts=False)) == ("items",)
+    assert tables_of("edges", town()) == ("edges",)
+
+
+def test_sections_of_a_docstring_are_one_paragraph() -> None:
+    reference = section(METHODS["sra"], "Reference")
+    assert reference.startswith("L. Fan, H. Jin.")
+    assert "\n" not in reference
+    assert section(METHODS["sra"], "No such section") == ""

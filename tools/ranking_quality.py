@@ -1,0 +1,84 @@
+"""Measure what private rankings find of the true one: ``python tools/ranking_quality.py [--runs N]``.
+
+The table in docs/methods/index.md comes from it. The logs are made up, so the truth is known; with HEADCOUNT_DATA
+set to a folder that holds MovieLens-1M as Parquet, that is measured too. Never do this with a private log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import headcount as hc
+from headcount.events.synthetic import checkins, ratings
+
+PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
+DEFAULT = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
+SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("lpa, limit 1000", {"method": "lpa", "limit": 1000}),
+    ("sra, limit 10", {"method": "sra", "limit": 10}),
+    ("hpa, limit 10, scores 0.1", {"method": "hpa", "limit": 10, "shares": PUBLISHED}),
+    ("hpa, limit 10, scores 0.3", {"method": "hpa", "limit": 10, "shares": DEFAULT}),
+)
+
+
+def logs(folder: Path) -> Iterator[tuple[str, hc.EventLog, list[tuple[Any, int]]]]:
+    """Each log with its name and its true ranking."""
+    city = checkins(folder)
+    context = hc.weekday("time")
+    log = hc.read_events(city.visits, user="user", item="venue", items=city.venues, context=context)
+    yield "check-ins", log, true_ranking(city.visits, "venue")
+    films = ratings(folder)
+    log = hc.read_events(films.ratings, user="user", item="item", items=films.movies, context=context)
+    yield "film ratings", log, true_ranking(films.ratings, "item")
+    real = Path(os.environ.get("HEADCOUNT_DATA", ".")) / "movielens-1m.parquet"
+    if real.exists():
+        items = str(real.with_name("movielens-1m-items.parquet"))
+        log = hc.read_events(real, user="user", item="item", items=items, context="gender", contexts="F,M")
+        yield "MovieLens-1M", log, true_ranking(real, "item")
+
+
+def true_ranking(path: Path, column: str) -> list[tuple[Any, int]]:
+    """Items and their numbers of records, most counted first."""
+    return Counter(pq.read_table(path, columns=[column])[column].to_pylist()).most_common()
+
+
+def found(
+    log: hc.EventLog, truth: list[tuple[Any, int]], epsilon: str, setting: dict[str, Any]
+) -> tuple[float, float, float]:
+    """How much of the true top 10 and top 100 one release finds, and of the top 10's records it counts."""
+    release = hc.release(log, epsilon=epsilon, **setting)
+    ranking = [row["item"] for row in release.top(100)]
+    best = [item for item, _ in truth[:100]]
+    counts = dict(zip(release.items["item"].to_pylist(), release.items["count"].to_pylist(), strict=True))
+    counted = sum(counts[item] for item in best[:10]) / sum(count for _, count in truth[:10])
+    return len({*ranking[:10]} & {*best[:10]}) / 10, len({*ranking} & {*best}) / 100, counted
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure what private rankings find of the true one.")
+    parser.add_argument("--runs", type=int, default=20)
+    runs = parser.parse_args().runs
+    print("| log | ε | method | top 10 found | top 100 found | records of the top 10 counted |")
+    print("|---|---|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, log, truth in logs(Path(folder)):
+            for epsilon in ("0.5", "1"):
+                for label, setting in SETTINGS:
+                    each = [found(log, truth, epsilon, setting) for _ in range(runs)]
+                    shares = [f"{statistics.mean(column):.0%}" for column in zip(*each, strict=True)]
+                    print(f"| {name} | {epsilon} | {label} | {' | '.join(shares)} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
