@@ -14,9 +14,10 @@ import pytest
 import headcount as hc
 from headcount import registry
 from headcount.api import request_of
-from headcount.curator import Curator
-from headcount.errors import GrantError, HeadcountError, UnknownNameError, UsageError
+from headcount.curator import Curator, refuse_ledger
+from headcount.errors import GrantError, HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.method import section, shares_of, tables_of
+from headcount.noise import SeededNoise
 from headcount.registry import METHODS
 from headcount.request import ReleaseRequest
 from tests.contracts.method_checks import town
@@ -87,6 +88,22 @@ def test_a_plan_reads_no_event(name: str) -> None:
         assert written["noise"]["items"]["half_width_95"] == plan.noise["items"].half_width(0.95)
 
 
+@pytest.mark.parametrize("what", [None, "items", "edges"])
+def test_a_plan_foresees_what_is_released(what: Any) -> None:
+    log = hc.EventLog.of([("ann", "tea", "AM")], items=["rye", "tea"], contexts=["AM", "PM"])
+    request = request_of(epsilon="0.7", method="hpa", limit=3, what=what)
+    plan, release = Curator().plan(request, log), Curator().run(request, log)
+    assert plan.noise == release.noise
+    assert plan.guarantee == release.guarantee
+    assert plan.cells == {name: table.num_rows for name, table in release.tables.items()}
+    assert plan.to_json()["price"] == {"epsilon": "0.7", "delta": "0"}
+
+
+def test_seeded_noise_is_refused() -> None:
+    with pytest.raises(RefusedError, match="a seeded noise source protects nobody"):
+        Curator(noise=SeededNoise(1))
+
+
 def test_edges_without_a_context_are_refused_in_the_plan() -> None:
     for what in ("edges", "both"):
         with pytest.raises(UsageError, match="needs a context"):
@@ -100,6 +117,8 @@ def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_ledger_that_is_asked_for_is_not_silently_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADCOUNT_LEDGER", "")
+    refuse_ledger()
     monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///ledger.db")
     with pytest.raises(UsageError, match="keeps no ledger"):
         Curator().run(ReleaseRequest(epsilon=Decimal(1), method="sra", limit=2), unreadable())

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 if "HEADCOUNT_CACHE" in os.environ:
     os.environ.setdefault("NUMBA_CACHE_DIR", os.environ["HEADCOUNT_CACHE"])
 
-import numba  # noqa: E402  (it reads its settings when imported)
-from numba import uint32, uint64  # noqa: E402
+import numba
+from numba import uint32, uint64
 
 __all__ = ["Kernel", "Word", "compiled", "inlined", "uint32", "uint64"]
 

@@ -79,7 +79,7 @@ class UnknownNameError(CallerError):
         names = [str(each) for each in known]
         shown = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
         nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        hint = f"did you mean {nearest[0]!r}? " if nearest else "check the name "
         place = f"is not in {where}" if where else "is not known"
         error = cls(f"{kind} {str(name)!r} {place}", remedy=f"{hint}(there are: {shown or 'none'})")
         error.given = name

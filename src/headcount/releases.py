@@ -169,7 +169,7 @@ class Release:
         if name not in self.tables:
             raise UsageError(
                 f"this release holds no {name}",
-                remedy=f"it holds {', '.join(self.tables)}; release again with --what both",
+                remedy=f"it holds {', '.join(self.tables)}; release again with --what both, which costs ε again",
             )
         return self.tables[name]
 

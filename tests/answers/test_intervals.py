@@ -78,7 +78,7 @@ def test_copies_are_independent_draws() -> None:
 
 
 @given(st.integers(1, 30), st.fractions(min_value=Fraction(1, 4), max_value=1000, max_denominator=20))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_wider_levels_are_wider_and_scales_scale(copies: int, scale: Fraction) -> None:
     terms = [Term(0.7, DiscreteLaplace(scale)), Term(0.3, DiscreteLaplace(scale), copies=copies)]
     widths = [half_width(terms, level) for level in LEVELS]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from headcount.cli.main import main
@@ -113,14 +118,14 @@ def research(run: Run, work: Path) -> Path:
     return work / "research"
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder on a disk of 64 kB: a real one where mounting is allowed, else one that says so."""
+@pytest.fixture(params=["real", "pretended"])
+def full_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a full disk: a real one of 64 kB where mounting is allowed, and one that says so."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
     try:
-        real = subprocess.run(mount, capture_output=True, check=False, timeout=20).returncode == 0
+        real = request.param == "real" and subprocess.run(mount, capture_output=True, check=False).returncode == 0
     except OSError:
         real = False
     if real:
@@ -133,27 +138,22 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def pretend_full(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let every file under a folder fail to open for writing, as on a full disk."""
-    import errno
-    import io
+    """Let every attempt to write a file under a folder fail as on a full disk."""
 
-    import pyarrow as pa
-    import pyarrow.csv as pacsv
-    import pyarrow.parquet as pq
-
-    def refusing(original: Callable[..., Any], place: int) -> Callable[..., Any]:
+    def refusing(original: Callable[..., Any], target_of: Callable[..., object]) -> Callable[..., Any]:
         def refuse(*arguments: Any, **named: Any) -> Any:
-            target = str(arguments[place])
-            mode = str(arguments[place + 1]) if len(arguments) > place + 1 else str(named.get("mode", "r"))
-            writing = original not in (io.open, os.open) or "w" in mode or "x" in mode
-            if target.startswith(str(folder)) and writing:
-                raise OSError(errno.ENOSPC, "No space left on device", target)
+            target = target_of(*arguments, **named)
+            if target is not None and str(target).startswith(str(folder)):
+                raise OSError(errno.ENOSPC, "No space left on device", str(target))
             return original(*arguments, **named)
 
         return refuse
 
-    patch.setattr(pq, "write_table", refusing(pq.write_table, 1))
-    patch.setattr(pacsv, "write_csv", refusing(pacsv.write_csv, 1))
-    patch.setattr(io, "open", refusing(io.open, 0))
-    patch.setattr("builtins.open", refusing(open, 0))
-    assert pa is not None
+    def opened(file: object, mode: str = "r", *_: Any, **__: Any) -> object:
+        return file if set(mode) & set("wxa+") else None
+
+    patch.setattr(pq, "write_table", refusing(pq.write_table, lambda _, where, **__: where))
+    patch.setattr(pacsv, "write_csv", refusing(pacsv.write_csv, lambda _, where, **__: where))
+    patch.setattr(tempfile, "mkstemp", refusing(tempfile.mkstemp, lambda *_, dir=None, **__: dir))  # noqa: A006
+    patch.setattr(io, "open", refusing(io.open, opened))
+    patch.setattr("builtins.open", refusing(open, opened))

@@ -12,11 +12,11 @@ import pytest
 
 from tests.cli.conftest import FLAGS, RELEASE, SPEND, WEEKDAY, Run
 
-Prepare = Callable[[Path], None]
+Prepare = Callable[[Path], object]
 
 
 def _write(name: str, text: str) -> Prepare:
-    return lambda work: (work / name).write_text(text, encoding="utf-8") and None
+    return lambda work: (work / name).write_text(text, encoding="utf-8")
 
 
 def _nothing(work: Path) -> None:
@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
     "truncated gzip": (_truncated_gzip, ("release", "bad.csv.gz", *FLAGS, *SPEND), ("bad.csv.gz",)),
     "ragged csv": (_write("visits.csv", "user,venue\nann,tea\nbob\n"), RELEASE, ("visits.csv", "cannot be read")),
     "not utf-8": (
-        lambda work: (work / "visits.csv").write_bytes(b"user,venue\nann,caf\xe9\n") and None,
+        lambda work: (work / "visits.csv").write_bytes(b"user,venue\nann,caf\xe9\n"),
         RELEASE,
         ("visits.csv",),
     ),

@@ -166,7 +166,8 @@ class ContextDrawsShared(_Broken):
         tickets = draws.mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(draws.GOLDEN))
         tied = known == known.max(axis=1, keepdims=True)
         best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
-        return np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
+        chosen: NDArray[np.int32] = np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
+        return chosen
 
 
 class ContextByMajority(_Broken):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ def test_users_are_not_reconciled() -> None:
     counts = release.items["count"].to_numpy()
     assert np.array_equal(counts, np.round(counts))
     assert "reconciled" not in release.explain()
-    assert "item and context pairs per person" in release.explain()
+    assert release.bounded in release.explain()
+    assert "pairs of item and context per person" in release.bounded
     assert release.counts == "users"
     widths = release.items["high"].to_numpy() - counts
     assert set(widths) == {release.noise["items"].half_width(0.95)}
@@ -55,15 +57,18 @@ def test_whole_number_items_stay_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "counting", "said"),
+    ("limit", "counting", "contexts", "said"),
     [
-        (1, "records", "at most 1 record per person"),
-        (1000, "records", "at most 1,000 records per person"),
-        (1, "users", "at most 1 item and context pair per person"),
+        (1, "records", True, "at most 1 record per person"),
+        (1000, "records", False, "at most 1,000 records per person"),
+        (1, "users", False, "at most 1 different item per person"),
+        (2, "users", False, "at most 2 different items per person"),
+        (1, "users", True, "at most 1 different pair of item and context per person"),
+        (2, "users", True, "at most 2 different pairs of item and context per person"),
     ],
 )
-def test_what_one_person_may_add(limit: int, counting: str, said: str) -> None:
-    assert at_most(limit, counting) == said  # type: ignore[arg-type]
+def test_what_one_person_may_add(limit: int, counting: Any, contexts: bool, said: str) -> None:
+    assert at_most(limit, replace(town(contexts=contexts), counting=counting)) == said
 
 
 def test_planning_leaves_the_grant_alone_and_refuses_what_cannot_be_done() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,40 @@ def test_a_log_that_fails_is_refused_every_time() -> None:
             for _ in range(3):
                 with pytest.raises(DataError, match="is empty in 1"):
                     engine.count(log, Sample(1), bytes(16))
+
+
+class Fading:
+    """A source that can be read some times, and then fails half-way."""
+
+    def __init__(self, table: pa.Table, good_passes: int) -> None:
+        self.table, self.left = table, good_passes
+        self.schema, self.name, self.rows = table.schema, "a fading source", table.num_rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        self.left -= 1
+        for number, batch in enumerate(self.table.select(list(columns)).to_batches(max_chunksize=7)):
+            if self.left < 0 and number == 2:
+                raise DataError("the file changed")
+            yield batch
+
+    def whole_range(self, column: str) -> tuple[int, int] | None:
+        return None
+
+
+@pytest.mark.parametrize("memory", [64, 400, 1 << 20])
+def test_a_source_that_fails_later_is_never_counted_in_part(memory: int) -> None:
+    """Whichever pass fails, of whichever count: the next count is right, or refused."""
+    log = town(users=40)
+    expected = [ReferenceEngine().count(log, Sample(n), bytes(16)).edges.sensitive_values for n in (1, 2, 3)]
+    table = log.source.table if isinstance(log.source, TableSource) else None
+    for good in range(0, 40, 3):
+        engine, fading = LocalEngine(threads=2, memory=memory), replace(log, source=Fading(table, good))
+        for limit in (1, 2, 3, 1, 2, 3):
+            try:
+                found = engine.count(fading, Sample(limit), bytes(16)).edges.sensitive_values
+            except DataError:
+                continue
+            assert np.array_equal(found, expected[limit - 1])
 
 
 def test_a_very_active_user_among_many_cells() -> None:

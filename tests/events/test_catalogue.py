@@ -31,8 +31,9 @@ def test_lists() -> None:
     assert read_catalogue(",".join(map(str, range(9000)))).ids[-1] == "8999"  # longer than a file name may be
     for listed in (range(3), [0, 1, 2], np.arange(3), pa.array([0, 1, 2]), pa.chunked_array([[0, 1], [2]])):
         assert read_catalogue(listed).ids == (0, 1, 2)
-    for listed in (pd.Series(["a", "b"]), pl.Series(["a", "b"]), np.array(["a", "b"]), iter("ab"), dict.fromkeys("ab")):
-        assert read_catalogue(listed).ids == ("a", "b")
+    two = ["a", "b"]
+    for several in (pd.Series(two), pl.Series(two), np.array(two), iter(two), dict.fromkeys(two)):
+        assert read_catalogue(several).ids == ("a", "b")
 
 
 def test_text_files(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         Catalogue.of(["a", "b"], ["A"])
 
 
-@pytest.mark.parametrize("entry", ["007", " 7", "7 ", "+7", "7.0", "7e0", "0x7", "-0", "1_0", "٧", "seven", "9" * 5000])
+@pytest.mark.parametrize("entry", ["007", " 7", "7 ", "+7", "7.0", "0x7", "-0", "1_0", "٧", "seven", "9" * 5000])
 def test_ids_are_cast_exactly(entry: str) -> None:
     with pytest.raises(DataError) as caught:
         Catalogue.of([entry]).as_type(pa.int64(), "film")

@@ -103,7 +103,9 @@ def test_contexts_partition_users(edges: Edges) -> None:
 )
 def test_contexts_that_cannot_be_used(context: Any, contexts: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        read_events(table(pa.array([1])), user="user", item="item", items="tea", context=context, contexts=contexts)
+        read_events(
+            table(pa.array([1])), user="user", item="item", items="tea", context=context, contexts=contexts
+        )
 
 
 @pytest.mark.parametrize("value", ["007", "+1", "1.0", "0x1", "a", "128", "１", "--"])
@@ -119,7 +121,7 @@ def test_contexts_are_cast_exactly(value: str) -> None:
 def test_too_many_cells_are_refused_before_they_are_listed() -> None:
     events = table(pa.array(["1"]), d=pa.array(["1"]), e=pa.array(["1"]))
     many = [str(number) for number in range(3000)]
-    with pytest.raises(UsageError, match=r"1 items × 27,000,000,001 contexts .* cells, more than 200,000,000; use"):
+    with pytest.raises(UsageError, match=r"1 items × 27,000,000,001 contexts .* cells, more than 200,000,000"):
         read_events(
             events, user="user", item="item", items="tea", context="c,d,e", contexts=dict.fromkeys("cde", many)
         )
@@ -166,7 +168,9 @@ def test_a_column_keeps_its_own_zone(zone: str, day: str, of_day: str, edges: Ed
 
 
 WALL: dict[str, tuple[pa.Array, dict[str, Any]]] = {
-    **{unit: (pa.array([FRIDAY.replace(tzinfo=None)], pa.timestamp(unit)), {}) for unit in ("s", "ms", "us", "ns")},
+    **{
+        unit: (pa.array([FRIDAY.replace(tzinfo=None)], pa.timestamp(unit)), {}) for unit in ("s", "ms", "us", "ns")
+    },
     "ISO text": (pa.array(["2026-03-06T23:30"]), {}),
     "ISO text without T": (pa.array(["2026-03-06 23:30:00.5"]), {}),
     "pattern": (pa.array(["23h30 6/3/26"]), {"time_format": "%Hh%M %d/%m/%y"}),
@@ -215,14 +219,14 @@ def test_an_origin_without_a_zone_is_in_the_zone_in_use(edges: Edges) -> None:
         (pa.array([1]), {}, "column 'c' holds bare numbers where times are needed; give --time-format s, ms, us"),
         (pa.array([1.0]), {"time_format": "%Y"}, "column 'c' holds bare numbers where times are needed"),
         (pa.array([True]), {}, "column 'c' holds bool where times are needed"),
-        (pa.array(["1772839800"]), {}, "column 'c' holds '1772839800', which is not an ISO 8601 time; give --time"),
+        (pa.array(["1772839800"]), {}, "column 'c' holds '1772839800', which is not an ISO 8601 time; give"),
         (pa.array(["2026"]), {}, "column 'c' holds '2026', which is not"),
         (pa.array(["2026-03-06", "6.3.26"]), {}, "column 'c' holds '6.3.26', which is not an ISO 8601 time"),
         (pa.array(["2026-13-01"]), {}, "column 'c' holds '2026-13-01', which is not an ISO 8601 time"),
         (pa.array([""]), {}, "column 'c' holds '', which is not an ISO 8601 time"),
         (pa.array(["6.3.26"]), {"time_format": "%d.%m.%Y"}, "holds '6.3.26', which does not match '%d.%m.%Y'"),
         (pa.array(["soon"]), {"time_format": "s"}, "column 'c' holds 'soon', which is not a number"),
-        (pa.array([2**62]), {"time_format": "s"}, f"column 'c' holds {2**62}, which --time-format s places beyond"),
+        (pa.array([2**62]), {"time_format": "s"}, f"column 'c' holds {2**62}, which --time-format s places"),
         (pa.array([1e300]), {"time_format": "ms"}, "beyond all calendars; correct --time-format"),
     ],
 )
@@ -239,7 +243,7 @@ def test_times_that_cannot_be_read(column: pa.Array, options: dict[str, Any], wo
         ({"time_format": "%Q"}, "--time-format must be"),
         ({"time_format": "100%"}, "--time-format must be"),
         ({"time_format": ""}, "--time-format must be"),
-        ({"time_format": "min@noon"}, "the origin in --time-format min@ORIGIN must be an ISO 8601 time, not 'noon'"),
+        ({"time_format": "min@noon"}, "the origin in --time-format min@ORIGIN must be an ISO 8601 time, not"),
         ({"timezone": "Zurich"}, "unknown time zone, not 'Zurich'; for example Europe/Zurich"),
         ({"timezone": "Europe"}, "unknown time zone"),
         ({"timezone": ""}, "unknown time zone"),
@@ -256,5 +260,5 @@ def test_time_options_that_cannot_be_used(options: dict[str, str], words: str, e
 @pytest.mark.parametrize("option", ["time_format", "timezone"])
 def test_time_options_without_a_time_are_refused(option: str, edges: Edges) -> None:
     given = {"time_format": "s", "timezone": "Europe/Zurich"}[option]
-    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is given, but no time is read; leave it out"):
+    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} is given, but no time is read"):
         edges(table(pa.array(["a"])), "tea", context="c", contexts="a", **{option: given})

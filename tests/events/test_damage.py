@@ -44,7 +44,8 @@ def arrow(stream: bool) -> bytes:
     return out.getvalue()
 
 
-CSV = ("user,item,time\n" + "".join(f'{r["user"]},"{r["item"]}",{r["time"]}\n' for r in TABLE.to_pylist())).encode()
+LINES = [f'{row["user"]},"{row["item"]}",{row["time"]}\n' for row in TABLE.to_pylist()]
+CSV = ("user,item,time\n" + "".join(LINES)).encode()
 JSONL = "".join(str(row).replace("'", '"') + "\n" for row in TABLE.to_pylist()).encode()
 FILES: dict[str, bytes] = {
     "codes.parquet": parquet(codes=True, compression="snappy"),
@@ -90,12 +91,14 @@ def test_damage_is_refused_in_words(name: str, tmp_path: Path) -> None:
     refused = 0
     for content in damaged(FILES[name]):
         path.write_bytes(content)
+        message = ""
         try:
             read(path)
         except CallerError as error:
-            refused += 1
-            assert "\n" not in str(error)
-            assert len(str(error)) < 700
+            message = str(error)
+        refused += bool(message)
+        assert "\n" not in message
+        assert len(message) < 700
     assert refused > 10
 
 
@@ -104,7 +107,7 @@ def test_a_file_cut_short_is_always_noticed(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     for percent in range(1, 98, 7):
         path.write_bytes(FILES[name][: len(FILES[name]) * percent // 100])
-        with pytest.raises(DataError, match="cannot be read|is empty"):
+        with pytest.raises(DataError, match=r"cannot be read|is empty"):
             read(path)
 
 
@@ -117,10 +120,10 @@ def test_damaged_catalogues_are_refused_in_words(name: str, tmp_path: Path) -> N
             read_catalogue(path)
 
 
-def test_a_file_without_the_right_to_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_the_right_to_read_it() -> None:
     from headcount.events.formats import reading
 
-    with pytest.raises(DataError, match=r"log\.csv cannot be read .*; ask for the right to read it"), reading("log.csv"):
+    with pytest.raises(DataError, match=r"log\.csv cannot be read .*; ask for the right"), reading("log.csv"):
         raise PermissionError(13, "Permission denied")
 
 
@@ -138,6 +141,6 @@ def test_a_full_disk_is_not_the_callers_fault(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(CSV)))
     monkeypatch.setattr(shutil, "copyfileobj", full)
-    with pytest.raises(SurroundingsError, match="standard input cannot be kept for a second pass .No space left"):
+    with pytest.raises(SurroundingsError, match="standard input cannot be kept for a second pass"):
         read_events("-", user="user", item="item", items="tea")
     assert list(tmp_path.iterdir()) == []

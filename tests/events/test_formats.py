@@ -49,7 +49,7 @@ def test_whole_numbers_of_every_width(kind: pa.DataType, how: str, tmp_path: Pat
     coded = list(EncodedLog(read_events(path, user="item", item="item", items=[low])).batches())
     assert len({code for batch in coded for code in batch.users.tolist()}) == 3
     for beyond in (low - 1, high + 1):
-        with pytest.raises(DataError, match=f"lists {beyond}, but column 'item' holds whole numbers .*{low} to {high}"):
+        with pytest.raises(DataError, match=f"lists {beyond}, but column 'item' holds .*{low} to {high}"):
             items(path, [beyond])
 
 
@@ -73,7 +73,7 @@ def test_categories_of_whole_numbers(items: Count, edges: Any) -> None:
     assert edges(table, [3, 4], context="day", contexts="3") == {("3", "3"): 3, ("4", None): 1}
 
 
-@pytest.mark.parametrize("kind", [pa.float64(), pa.bool_(), pa.binary(), pa.date32(), pa.list_(pa.int8())], ids=str)
+@pytest.mark.parametrize("kind", [pa.float64(), pa.bool_(), pa.binary(), pa.date32()], ids=str)
 def test_other_types_are_no_ids(kind: pa.DataType) -> None:
     table = pa.table({"user": pa.array([], kind), "item": pa.array([], pa.string())})
     with pytest.raises(DataError, match=r"column 'user' is to name the user but holds .*; ids are text or whole"):
@@ -92,6 +92,12 @@ def test_nulls_are_counted_over_the_whole_pass_and_refused(how: str, tmp_path: P
     assert "--drop-nulls" in str(caught.value)
     assert items(path, drop_nulls=True) == {"tea": 1}
     assert items(path, where="item = rye", drop_nulls=True) == {}
+
+
+def test_nulls_are_summed_over_batches(items: Count) -> None:
+    batches = NULLS.to_batches(max_chunksize=1)
+    with pytest.raises(DataError, match="column 'user' is empty in 2 rows and column 'item' is empty in 1 row"):
+        items(pa.Table.from_batches(batches))
 
 
 def test_nulls_inside_a_dictionary(items: Count) -> None:
@@ -211,7 +217,7 @@ def test_json_keeps_its_own_types(tmp_path: Path, items: Count) -> None:
 
 
 def test_json_that_is_mixed_or_broken(tmp_path: Path, items: Count) -> None:
-    with pytest.raises(DataError, match=r"log\.jsonl cannot be read .*Column\(/item\) changed from number to string"):
+    with pytest.raises(DataError, match=r"log\.jsonl cannot be read .*/item\) changed from number to string"):
         items(jsonl(tmp_path, '{"user": 1, "item": 7}', '{"user": 1, "item": "7"}'))
     for line in ('{"user": 1, "item": ', "[1]", "7", "user,item"):
         path = tmp_path / "log.jsonl"
@@ -225,7 +231,7 @@ def test_json_that_is_mixed_or_broken(tmp_path: Path, items: Count) -> None:
 
 def test_missing_values_in_json(tmp_path: Path, items: Count) -> None:
     path = jsonl(tmp_path, '{"user": null, "item": "tea"}', '{"item": "tea"}')
-    with pytest.raises(DataError, match="column 'user' is not in|column 'user' is empty in 2 rows"):
+    with pytest.raises(DataError, match="column 'user' is empty in 2 rows"):
         items(path)
     assert items(path, drop_nulls=True) == {}
 

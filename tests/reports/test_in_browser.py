@@ -15,9 +15,7 @@ from headcount.reports.release import write_release_page
 
 Make = Callable[..., Release]
 DAYS = ["Monday", "Tuesday", "Wednesday"]
-EVIL = (
-    "<img src='http://example.com/x' onerror='window.broken = 1'></script><script>window.broken = 1</script>"
-)
+EVIL = "<img src='http://example.com/x' onerror='window.broken = 1'></script><script>window.broken = 1</script>"
 
 
 @dataclass

@@ -201,9 +201,7 @@ def test_nothing_is_to_be_fetched_and_only_our_scripts_run(release: Make) -> Non
         ({"created": "some day"}, 2, "some day"),
     ],
 )
-def test_every_shape_of_release_has_a_page(
-    release: Make, given: dict[str, Any], charts: int, said: str
-) -> None:
+def test_every_shape_of_release_has_a_page(release: Make, given: dict[str, Any], charts: int, said: str) -> None:
     page = read(release(**given))
     assert len(page.charts) == charts
     assert said in page.text

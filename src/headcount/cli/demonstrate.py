@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
@@ -114,15 +115,17 @@ def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[A
         [*_line(row, places), names[venue], f"{count:,}"]
         for row, (venue, count) in zip(release.top(10), best, strict=True)
     ]
-    headings = [("count*", "right"), ("±95%", "right"), ("true #", "right")]
+    headings = [("count*", "right"), ("true rank", "right")]
     beside = [("true top 10", "left"), ("visits", "right")]
     click.echo()
     terminal.print_table([("", "right"), ("private top 10", "left"), *headings, *beside], rows)
     right = {venue for venue, _ in best} & {row["item"] for row in release.top(10)}
-    click.echo(f"{len(right)} of the true top 10 are in the private one.  *of {release.bounded}\n")
+    click.echo(_footnote(release, release.top(1)))
+    click.echo(f"{len(right)} of the true top 10 are in the private one.\n")
     places = _ranks(friday)
     rows = [_line(row, places) for row in release.top(10, _DAY)]
     terminal.print_table([("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
+    click.echo(_footnote(release, release.top(1, _DAY)))
     click.echo("\nWhat was spent and guaranteed")
     terminal.say_numbered(release.sentences())
     click.echo()
@@ -133,5 +136,9 @@ def _ranks(counts: Counter[str]) -> dict[str, int]:
 
 
 def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
-    spread = f"±{whole(row['high'] - row['count'])}"
-    return [row["rank"], row["label"], whole(row["count"]), spread, places.get(row["item"], "–")]
+    return [row["rank"], row["label"], whole(row["count"]), places.get(row["item"], "–")]
+
+
+def _footnote(release: Any, rows: list[dict[str, Any]]) -> str:
+    reach = whole(math.ceil(rows[0]["high"] - rows[0]["count"]))
+    return f"* of {release.bounded}; within ±{reach} with probability {release.interval.level:.0%}"

@@ -20,8 +20,9 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count"}
     "release",
     short_help="Release private counts from an event log.",
     epilog=options.example(
-        "headcount release visits.parquet --user user --item venue --context weekday:time \\",
-        "  --items venues.csv --epsilon 1 --method hpa --limit 10 --out friday/",
+        "headcount release visits.parquet --user user --item venue \\",
+        "  --context weekday:time --items venues.csv \\",
+        "  --epsilon 1 --method hpa --limit 10 --out friday/",
     ),
 )
 @options.event_options
@@ -50,22 +51,22 @@ def command(**flags: Any) -> None:
     """
     begin = time.monotonic()
     target = _target(flags)
-    request = _request(flags)
-    from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
-    from headcount.engines.local import LocalEngine  # noqa: PLC0415
+    with terminal.Bar(quiet=flags["quiet"]) as bar:
+        request = _request(flags)
+        from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
+        from headcount.engines.local import LocalEngine  # noqa: PLC0415
 
-    refuse_ledger()
-    request.build()
-    log = options.event_log(flags)
-    if flags["dry_run"]:
+        refuse_ledger()
+        request.build()
+        log = options.event_log(flags)
+        if target is not None and not flags["dry_run"]:
+            engine = LocalEngine(progress=bar)
+            release = Curator(engine=engine).run(request, log)
+            bar("writing the release", 0, None)
+            release.save(target, force=flags["force"])
+    if target is None or flags["dry_run"]:
         _show_plan(Curator().plan(request, log), as_json=flags["as_json"])
         return
-    assert target is not None  # noqa: S101  (refused above)
-    with terminal.Bar(quiet=flags["quiet"]) as bar:
-        engine = LocalEngine(progress=bar)
-        release = Curator(engine=engine).run(request, log)
-        bar("writing the release", 0, None)
-        release.save(target, force=flags["force"])
     if not flags["quiet"]:
         _note_what_was_met(engine)
         terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")

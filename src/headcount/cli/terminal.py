@@ -127,11 +127,10 @@ class Bar:
                 self._progress.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Show how far a stage has come; threads may report out of turn, and a stage may begin again."""
+        """Show how far a stage has come; it may begin again."""
         with self._lock:
-            again = stage != self._stage or done < self._done // 2
-            self._done = done if again else max(done, self._done)
-            self._stage, self._total = stage, total
+            again = stage != self._stage or done < self._done
+            self._stage, self._done, self._total = stage, done, total
             if self._progress is not None and self._task is not None:
                 if again:
                     self._progress.reset(self._task, total=total, description=stage)

@@ -4,8 +4,8 @@ First a private estimate of popularity: each user gives ``d`` random records, wh
 noise of scale d/ε₀. Then each user keeps the ``limit`` (l) records whose items have the largest noisy scores,
 ties at random, and the kept records are counted per item and per item and context with noise, as in SRA.
 
-Rankings gain most: records about popular items are the ones that survive the limit. Counts of rare items are
-biased downwards, more than in SRA.
+The counts of the most popular items come nearest to the true ones: their records are the ones that survive the
+limit. Counts of everything else are biased downwards, more than in SRA, and so is their order.
 
 Why it is private
     The scores move by at most d in L1 when one user joins or leaves, so releasing them with noise of scale d/ε₀
@@ -76,7 +76,8 @@ class HandPicked:
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.limit))
+        assumes = (*assumptions(self.limit), f"so was d = {self.d}")
+        return Guarantee(epsilon=grant.epsilon, assumes=assumes)
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Scale limit / ε for each table's part of ε."""
@@ -92,10 +93,10 @@ class HandPicked:
         counts = engine.count(log, Pick(self.limit, scores), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         steps = [
-            f"Popularity was estimated from {at_most(self.d, log.counting)}, drawn at random, with discrete "
+            f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with discrete "
             f"Laplace noise of scale {float(scores.law.scale):.4g}, paid with ε = "
             f"{grants['scores'].epsilon.normalize():f}.",
-            f"{were_kept(self.limit, log.counting)}: those about the items that came out most popular.",
+            f"{were_kept(self.limit, log)}: those about the items that came out most popular.",
         ]
         return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
 

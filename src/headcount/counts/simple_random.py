@@ -80,7 +80,7 @@ class SimpleRandom:
         grants = grant.split(self._shares(log))
         counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
-        steps = [self.story.format(were_kept=were_kept(self.limit, log.counting))]
+        steps = [self.story.format(were_kept=were_kept(self.limit, log))]
         return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
 
     def _shares(self, log: EventLog) -> dict[str, Decimal]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
-from headcount.bounding import BoundedCounts, Counting
+from headcount.bounding import BoundedCounts
 from headcount.budget import Grant
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
@@ -35,10 +35,13 @@ def assumptions(limit: int, what: str = "limit") -> tuple[str, ...]:
     return (PUBLIC_CATALOGUE, f"the {what} of {limit} was chosen without looking at the log", ONE_ID)
 
 
-def at_most(limit: int, counting: Counting) -> str:
+def at_most(limit: int, log: EventLog) -> str:
     """Say what one person may add: every display of a bounded count shows it."""
-    unit = "record" if counting == "records" else "item and context pair"
-    return f"at most {limit:,} {unit}{'' if limit == 1 else 's'} per person"
+    unit = "record"
+    if log.counting == "users":
+        unit = "different item" if log.context is None else "different pair of item and context"
+    unit = unit if limit == 1 else unit.replace("pair", "pairs") if "pair" in unit else f"{unit}s"
+    return f"at most {limit:,} {unit} per person"
 
 
 def planned_laws(shares: Mapping[str, Decimal], grant: Grant, limit: int) -> dict[str, DiscreteLaplace]:
@@ -51,13 +54,26 @@ def planned_laws(shares: Mapping[str, Decimal], grant: Grant, limit: int) -> dic
     }
 
 
-def were_kept(limit: int, counting: Counting) -> str:
+def what_counted(log: EventLog) -> list[str]:
+    """Say which records counted at all, as far as the caller narrowed them down."""
+    said = [f"Only records with {condition} were counted." for condition in log.conditions]
+    if log.roles.times is not None:
+        said.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
+    if log.context_of == "user" and log.context is not None:
+        said.append(
+            f"Each person counted only in the {log.context.name} they have most often; their other records were "
+            "left out."
+        )
+    return said
+
+
+def were_kept(limit: int, log: EventLog) -> str:
     """Begin the sentence that says what was kept.
 
-    >>> were_kept(1, "records")
+    >>> were_kept(1, EventLog.of([], items=["tea"]))
     'At most 1 record per person was kept'
     """
-    return f"A{at_most(limit, counting)[1:]} {'was' if limit == 1 else 'were'} kept"
+    return f"A{at_most(limit, log)[1:]} {'was' if limit == 1 else 'were'} kept"
 
 
 @dataclass(frozen=True)
@@ -89,8 +105,8 @@ def release_of(
         context_name=log.context.name if log.context and "edges" in noised.tables else None,
         interval=INTERVAL,
         counts=log.counting,
-        bounded=at_most(limit, log.counting),
-        steps=(*steps, *noised.steps),
+        bounded=at_most(limit, log),
+        steps=(*what_counted(log), *steps, *noised.steps),
         catalogue=log.catalogue.digest,
         simulated=not noise.is_private,
     )

@@ -59,6 +59,13 @@ class HeldLog:
             return
         self.first_block, self.blocks = first_block, self._expected(first_block)
         self._clear()
+        try:
+            self._read(progress, pool)
+        except BaseException:
+            self.blocks = 0  # half a log must not be taken for the whole one by the next count
+            raise
+
+    def _read(self, progress: Progress, pool: ThreadPoolExecutor) -> None:
         dealing: Future[NDArray[np.int32]] | None = None
         for batch in self.encoded.batches():
             if dealing is not None:

@@ -199,7 +199,7 @@ def _keep(
             if top > worst:
                 continue  # so are all its equals, from here on
         weight = weights[at] if weighted else np.int64(1)
-        number = np.int64(0)
+        number: Word = np.int64(0)
         bit = uint64(1) << uint64(cell & 63)
         if met.size > 0 and met[cell >> 6] & bit == 0:
             met[cell >> 6] |= bit

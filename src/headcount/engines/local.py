@@ -6,9 +6,11 @@ through in parallel, with every user's whole history at hand.
 
 from __future__ import annotations
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +65,7 @@ def _count(
     bits = draws.rank_bits(bound.ranks)
     first_block = 0
 
-    def keep(part: int, piece: tuple[int, int], keys: draws.Draws) -> None:
+    def keep(keys: draws.Draws, part: int, piece: tuple[int, int]) -> None:
         first, last = piece
         kernels.keep_blocks(
             held.low, held.high, held.weights, held.bases, held.starts, first, last, held.first_block,
@@ -75,10 +77,10 @@ def _count(
         held.fill(first_block, progress, pool)
         keys = user_keys(held, secret)
         borders = np.linspace(0, held.blocks, min(held.blocks, threads * _STEPS) + 1).astype(int).tolist()
-        pieces = list(zip(borders[:-1], borders[1:], strict=True))
+        pieces = list(itertools.pairwise(borders))
         for step in range(0, len(pieces), threads):
             together = pieces[step : step + threads]
-            list(pool.map(lambda part, piece: keep(part, piece, keys), range(threads), together))
+            list(pool.map(partial(keep, keys), range(threads), together))
             progress("choosing records", first_block + together[-1][1], held.all_blocks)
         first_block += held.blocks
     whole = edges.sum(axis=0).reshape(-1, log.width)

@@ -151,9 +151,7 @@ def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
     if not os.path.exists(path):
         raise DataError(f"the catalogue {path} does not exist", remedy="check the path given to --items")
     if len(columns) > 2 or "" in columns:
-        raise UsageError(
-            "--items takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}"
-        )
+        raise UsageError("--items takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}")
     if path.lower().removesuffix(".gz").endswith(_TEXT):
         if columns:
             raise UsageError(f"{path} is plain text without columns", remedy=f"leave out ':{','.join(columns)}'")

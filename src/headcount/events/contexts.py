@@ -61,16 +61,16 @@ class Context:
         return math.prod(len(domain) for domain in self.domains)
 
     def codes(self, batch: pa.RecordBatch) -> Codes:
-        """Return the position of each row's context in ``labels``, or ``len(labels)`` if it is unknown."""
+        """Return the position of each row's context in ``labels``, or -1 if it is unknown."""
         if self.part is not None:
             column = batch.column(self.columns[0])
             position = part_of(self.time.read(column, self.columns[0]), self.part)
-            return np.asarray(pc.fill_null(position, self.size), dtype=np.int32)
+            return np.asarray(pc.fill_null(position, -1), dtype=np.int32)
         code = positions(batch.column(self.columns[0]), self.domains[0], self.columns[0])
         for name, domain in zip(self.columns[1:], self.domains[1:], strict=True):
             position = positions(batch.column(name), domain, name)
             code = np.where((code < 0) | (position < 0), np.int32(-1), code * np.int32(len(domain)) + position)
-        return np.where(code < 0, np.int32(self.size), code)
+        return code
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse domains and times that do not fit their columns, before any row is read."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError
 from headcount.events import kernels
+from headcount.events.ahead import read_ahead
 from headcount.events.formats import value_type
 from headcount.events.ids import Codes, catalogue_codes, ids_for
 from headcount.events.log import EventLog
@@ -57,7 +58,7 @@ class EncodedLog:
         """Read the log once; nulls in user or item are refused at the end unless the log drops them."""
         log = self.log
         self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
-        for raw in log.source.batches(log.columns):
+        for raw in read_ahead(iter(log.source.batches(log.columns))):
             self.tally.rows += raw.num_rows
             try:
                 batch = self._without_nulls(self._fulfilling(_without_views(raw)))

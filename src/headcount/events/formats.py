@@ -120,9 +120,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column type is text, in any of Arrow's layouts."""
     kind = value_type(kind)
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 @contextmanager
@@ -158,9 +156,7 @@ def _reason(error: BaseException) -> str:
     return words if len(words) <= 200 else words[:199] + "…"
 
 
-def _open_parquet(
-    filesystem: pafs.FileSystem, path: str, _: TextOptions, text_as_codes: Sequence[str]
-) -> Opened:
+def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_as_codes: Sequence[str]) -> Opened:
     file = pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, memory_map=False)
     coded = [name for name in text_as_codes if _is_coded(file.metadata, name)]
     if coded:

@@ -119,6 +119,7 @@ class TextTable:
     def __init__(self, slots: int = 1 << 12, room: int = 1 << 16, name: str = "ids") -> None:
         self.size = 0
         self._name = name
+        self._latest: tuple[int, pa.Array, Codes] | None = None
         self._arena = np.empty(room, dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
         self._resize(slots)
@@ -127,8 +128,7 @@ class TextTable:
         """Return the code of each text, adding new ones."""
         before = self.size
         if pa.types.is_dictionary(column.type):
-            of_value = self._intern(column.dictionary, may_add=may_add)
-            codes = through(column.indices, 0, of_value)
+            codes = through(column.indices, 0, self._of_dictionary(column.dictionary, may_add=may_add))
         else:
             codes = self._intern(column, may_add=may_add)
         self._refuse_damaged(before)
@@ -138,6 +138,13 @@ class TextTable:
     def raw(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The bytes of all texts, and where each one ends."""
         return self._arena, self._ends[: self.size]
+
+    def _of_dictionary(self, texts: pa.Array, *, may_add: bool) -> Codes:
+        """Return the codes of a dictionary; batches that follow each other often have the same one."""
+        if self._latest is None or self._latest[0] != self.size or not self._latest[1].equals(texts):
+            codes = self._intern(texts, may_add=may_add)
+            self._latest = self.size, texts, codes
+        return self._latest[2]
 
     def _intern(self, texts: pa.Array, *, may_add: bool) -> Codes:
         data, offsets = _bytes_of(texts)
@@ -166,7 +173,7 @@ class TextTable:
             pa.Array.from_buffers(pa.large_string(), self.size - before, buffers).validate(full=True)
         except pa.ArrowInvalid as error:
             raise DataError(
-                f"column {self._name!r} holds bytes that are not UTF-8 text: the file is damaged or wrongly written",
+                f"column {self._name!r} holds bytes that are not UTF-8 text: the file is damaged",
                 remedy="write it again",
             ) from error
 

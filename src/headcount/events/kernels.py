@@ -6,41 +6,60 @@ people are never taken for one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit, uint64
+from numpy.typing import NDArray
+
+from headcount.compiling import Word, compiled, inlined, uint64
+
+Bytes = NDArray[np.uint8]
+Codes = NDArray[np.int32]
+Integers = NDArray[np.int64]
+Numbers = NDArray[Any]  # whole numbers of any width
 
 
-@njit(cache=True, nogil=True)
-def look_up(values, low, table, out):  # type: ignore[no-untyped-def]
+@compiled
+def look_up(values: Numbers, low: Word, table: Codes, out: Codes) -> None:
     """Write ``table[value - low]``, or -1 for a value outside the table."""
     for row in range(values.size):
         place = np.int64(values[row]) - low
         out[row] = table[place] if 0 <= place < table.size else -1
 
 
-@njit(cache=True, nogil=True)
-def combine(items, contexts, width, out):  # type: ignore[no-untyped-def]
+@compiled
+def combine(items: Codes, contexts: Codes, width: Word, out: Codes) -> tuple[Word, Word]:
     """Write the cell of each item and context, -1 where the item is not in the catalogue.
 
-    Returns how many items are outside the catalogue, and how many of the others have an unknown context.
+    A context below 0 is unknown and has an item's last cell. Returns how many items are outside the catalogue, and
+    how many of the others have an unknown context.
     """
     outside, unknown = 0, 0
     for row in range(items.size):
         item, context = items[row], contexts[row]
         outside += item < 0
-        unknown += (item >= 0) & (context == width - 1)
-        out[row] = -1 if item < 0 else item * width + context
+        unknown += (item >= 0) & (context < 0)
+        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
     return outside, unknown
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _scatter(x):  # type: ignore[no-untyped-def]
+@inlined
+def _scatter(x: Word) -> Word:
     x = (x ^ (x >> uint64(32))) * uint64(0xD6E8FEB86659FD93)
     return x ^ (x >> uint64(32))
 
 
-@njit(cache=True, nogil=True)
-def intern_numbers(values, start, keys, codes, ids, size, may_add, out):  # type: ignore[no-untyped-def]
+@compiled
+def intern_numbers(
+    values: Numbers,
+    start: Word,
+    keys: Integers,
+    codes: Codes,
+    ids: Integers,
+    size: Word,
+    may_add: Word,
+    out: Codes,
+) -> tuple[Word, Word]:
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
     Stops early when the table is two thirds full, to be enlarged. Unknown ids get -1 unless ``may_add``.
@@ -62,27 +81,51 @@ def intern_numbers(values, start, keys, codes, ids, size, may_add, out):  # type
     return values.size, size
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _word(data, begin, end):  # type: ignore[no-untyped-def]
-    """Return up to 8 bytes as one number."""
-    word = uint64(0)
-    for at in range(begin, end):
-        word |= uint64(data[at]) << uint64(8 * (at - begin))
-    return word
+@inlined
+def _word(data: Bytes, at: Word) -> Word:
+    """Return 8 bytes as one number; the compiler makes one load of it."""
+    return (
+        uint64(data[at])
+        | uint64(data[at + 1]) << uint64(8)
+        | uint64(data[at + 2]) << uint64(16)
+        | uint64(data[at + 3]) << uint64(24)
+        | uint64(data[at + 4]) << uint64(32)
+        | uint64(data[at + 5]) << uint64(40)
+        | uint64(data[at + 6]) << uint64(48)
+        | uint64(data[at + 7]) << uint64(56)
+    )
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _hash_bytes(data, begin, end):  # type: ignore[no-untyped-def]
+@inlined
+def _hash_bytes(data: Bytes, begin: Word, end: Word) -> Word:
     x = uint64(end - begin) * uint64(0x9E3779B97F4A7C15)
     at = begin
     while at + 8 <= end:
-        x = _scatter(x ^ _word(data, at, at + 8)) * uint64(0x9E3779B97F4A7C15)
+        x = _scatter(x ^ _word(data, at)) * uint64(0x9E3779B97F4A7C15)
         at += 8
-    return _scatter(x ^ _word(data, at, end))
+    word = uint64(0)
+    while at < end:
+        word = word << uint64(8) | uint64(data[at])
+        at += 1
+    return _scatter(_scatter(x ^ word))
 
 
-@njit(cache=True, nogil=True)
-def intern_text(data, offsets, start, slots, arena, ends, size, may_add, out):  # type: ignore[no-untyped-def]
+@inlined
+def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word) -> Word:
+    """Whether two texts of the same size are equal, byte by byte."""
+    at: Word = np.int64(0)
+    while at + 8 <= size and _word(data, begin + at) == _word(other, first + at):
+        at += 8
+    while at < size and data[begin + at] == other[first + at]:
+        at += 1
+    return at == size
+
+
+@compiled
+def intern_text(
+    data: Bytes, offsets: Integers, start: Word, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
+    size: Word, may_add: Word, out: Codes,
+) -> tuple[Word, Word]:  # fmt: skip
     """Code texts from row ``start`` on, as :func:`intern_numbers` does; texts are kept in an arena.
 
     A slot holds half of a text's hash and its code plus one, or 0. ``ends[code]`` is where the text with that
@@ -94,17 +137,12 @@ def intern_text(data, offsets, start, slots, arena, ends, size, may_add, out):  
         scattered = _hash_bytes(data, begin, end)
         slot = scattered & mask
         half = scattered & uint64(0xFFFFFFFF00000000)
-        code = np.int64(-1)
+        code: Word = np.int64(-1)
         while slots[slot] != 0:
             if slots[slot] & uint64(0xFFFFFFFF00000000) == half:
                 code = np.int64(slots[slot] & uint64(0xFFFFFFFF)) - 1
                 first = ends[code - 1] if code > 0 else np.int64(0)
-                same = ends[code] - first == end - begin
-                at = np.int64(0)
-                while same and at < end - begin:
-                    same = arena[first + at] == data[begin + at]
-                    at += 1
-                if same:
+                if ends[code] - first == end - begin and _same_bytes(data, begin, arena, first, end - begin):
                     break
                 code = np.int64(-1)
             slot = (slot + uint64(1)) & mask

@@ -173,9 +173,7 @@ def read_events(
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
     clock = TimeFormat(time_format, timezone)
-    conditions: list[Condition] = [
-        read_condition(each) for each in ([where] if isinstance(where, str) else where)
-    ]
+    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
     conditions += _window(time, since, until, clock)
     read = read_context(context, contexts, clock)
     for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
@@ -205,9 +203,7 @@ def _window(time: str | None, since: str | None, until: str | None, clock: TimeF
     if since is None and until is None:
         if time is None:
             return []
-        raise UsageError(
-            "--time is given without --since or --until", remedy="leave it out, or give one of them"
-        )
+        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
     if time is None:
         raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
     start = None if since is None else clock.read_one(since, "--since")

@@ -310,9 +310,7 @@ def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
         and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
     )
     if not files:
-        raise DataError(
-            f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow"
-        )
+        raise DataError(f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
     return files
 
 

@@ -164,8 +164,8 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
         pairs = "pair" if one else f"{len(rows)} pairs"
         title = f"The {pairs} of item and {_across(release)} with the largest counts"
     note = (
-        f"Bars: {_lower(counted)}. Lines: {release.interval.level:.0%} intervals; "
-        "where two overlap, the true order may be the other way round."
+        f"Bars: {_lower(counted)}. Lines: {release.interval.level:.0%} intervals of the noise; where two overlap, "
+        "noise may have swapped them. The limit may have swapped others."
     )
     table = excerpts.columns(rows, "name", "count", "low", "high")
     return Figure.of("ranking", plots.ranking(table, title=title, counted=counted), note)

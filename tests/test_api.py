@@ -1,0 +1,116 @@
+"""The Python functions mirror the command line: same words, same errors, same folder."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headcount as hc
+from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
+
+TABLE = pa.table(
+    {
+        "user": ["ann", "ann", "bob", "bob"],
+        "venue": ["tea", "rye", "tea", "elsewhere"],
+        "time": pa.array([1_772_800_000, 1_772_886_400, 1_772_800_000, None], pa.timestamp("s")),
+    }
+)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> hc.EventLog:
+    monkeypatch.delenv("HEADCOUNT_LEDGER", raising=False)
+    return hc.read_events(TABLE, user="user", item="venue", context=hc.weekday("time"), items=["tea", "rye"])
+
+
+def test_from_a_table_to_a_folder_and_back(log: hc.EventLog, tmp_path: Path) -> None:
+    release = hc.release(log, epsilon="1", method="hpa", limit=10, ledger=None)
+    assert release.items.column_names == ["item", "label", "count", "low", "high"]
+    assert release.edges.num_rows == 16
+    release.save(tmp_path / "friday")
+    loaded = hc.load(tmp_path / "friday")
+    assert loaded.items.equals(release.items)
+    assert loaded.edges.equals(release.edges)
+    assert loaded.to_json() == release.to_json()
+    assert loaded.top(1, context="Friday") == release.top(1, context="friday")
+    assert loaded.explain() == release.explain()
+    assert loaded.explain().startswith("1. Popularity was estimated")
+    assert "ε = 1" in loaded.guarantee.short()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "echoed"), [("1", "1"), (2, "2"), (0.1, "0.1"), (Decimal("0.30"), "0.30"), (1e-05, "0.00001")]
+)
+def test_epsilon_in_any_exact_form(log: hc.EventLog, epsilon: Any, echoed: str) -> None:
+    assert str(hc.release(log, epsilon=epsilon, method="sra", limit=1).guarantee.epsilon) == echoed
+
+
+def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
+    release = hc.release(
+        log, epsilon=1, method="hpa", limit=2, d=3, what="items", shares={"scores": 0.5, "items": 0.5}
+    )
+    assert release.request["release"]["options"] == {"d": 3}
+    assert set(release.tables) == {"items"}
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ({"epsilon": "nan"}, UsageError, "epsilon"),
+        ({"method": None}, UsageError, "lpa, sra, hpa"),
+        ({"method": "nope"}, UnknownNameError, "'nope'"),
+        ({"limit": None}, UsageError, "needs --limit"),
+        ({"limt": 3}, UsageError, "did you mean limit"),
+        ({"delta": 1e-6}, UsageError, "cannot use delta"),
+        ({"what": "all"}, UsageError, "what"),
+        ({"shares": {"items": 0.5, "edges": 0.1}}, UsageError, "sum to 1"),
+        ({"ledger": "sqlite:///x"}, UsageError, "keeps no ledger"),
+        ({"method": "hpa-published"}, UsageError, "research"),
+    ],
+)
+def test_errors_are_ours(log: hc.EventLog, change: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(hc.HeadcountError, match=words) as caught:
+        hc.release(log, **{"epsilon": "1", "method": "sra", "limit": 2, **change})
+    assert type(caught.value) is kind
+    assert isinstance(caught.value, CallerError)
+
+
+def test_a_log_is_needed() -> None:
+    path: Any = "visits.csv"
+    with pytest.raises(
+        UsageError, match=r"log must be an EventLog, not str; make one with headcount\.read_events"
+    ):
+        hc.release(path, epsilon=1, method="sra", limit=1)
+
+
+def test_a_ledger_in_the_environment_is_refused(log: hc.EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///headcount.db")
+    with pytest.raises(UsageError, match="HEADCOUNT_LEDGER"):
+        hc.release(log, epsilon=1, method="sra", limit=1)
+
+
+def test_folders_are_neither_overwritten_nor_guessed(log: hc.EventLog, tmp_path: Path) -> None:
+    release = hc.release(log, epsilon=1, method="sra", limit=1)
+    release.save(tmp_path / "out")
+    with pytest.raises(UsageError, match="exists already"):
+        release.save(tmp_path / "out")
+    release.save(tmp_path / "out", force=True)
+    with pytest.raises(DataError, match=r"release\.json is missing"):
+        hc.load(tmp_path)
+    with pytest.raises(UnknownNameError, match="did you mean 'Friday'"):
+        release.top(context="Fridy")
+
+
+def test_the_same_words_as_the_command_line(tmp_path: Path) -> None:
+    import inspect
+
+    from headcount.cli.release import command
+
+    flags = {each.name for each in command.params}
+    functions = {*inspect.signature(hc.read_events).parameters, *inspect.signature(hc.release).parameters}
+    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config", "delta", "noise"}
+    assert flags - renamed == functions - {"header", "options", "log", "ledger"}
