@@ -80,9 +80,7 @@ def _candidates() -> Iterator[Path]:
 
 def _of_playwright() -> Path | None:
     """Return where Playwright keeps its own browser, downloaded or not; asked in a process of its own."""
-    ask = (
-        "import playwright.sync_api as p\nwith p.sync_playwright() as it: print(it.chromium.executable_path)"
-    )
+    ask = "import playwright.sync_api as p\nwith p.sync_playwright() as it: print(it.chromium.executable_path)"
     answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
     return Path(answer.stdout.strip()) if answer.returncode == 0 and answer.stdout.strip() else None
 

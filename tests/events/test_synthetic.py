@@ -181,9 +181,7 @@ class TestRatings:
         assert [int(row["item"]) for row in rows] == list(range(1, 3_701))
         assert len({row["title"] for row in rows}) == 3_700
 
-    @pytest.mark.parametrize(
-        ("users", "items", "events"), [(1, 1, 1), (3, 4, 12), (50, 2, 51), (9, 100, 200)]
-    )
+    @pytest.mark.parametrize(("users", "items", "events"), [(1, 1, 1), (3, 4, 12), (50, 2, 51), (9, 100, 200)])
     def test_small_and_full_tables(self, tmp_path: Path, users: int, items: int, events: int) -> None:
         rated = pq.read_table(ratings(tmp_path, users=users, items=items, events=events).ratings)
         assert rated.num_rows == events == rated.group_by(["user", "item"]).aggregate([]).num_rows
@@ -236,9 +234,7 @@ class TestNetflixShaped:
         ("users", "items", "records", "largest"), [(1, 1, 1, 1), (5, 9, 45, 9), (4, 9, 12, 9), (3, 9, 9, 3)]
     )
     def test_extreme_shapes(self, tmp_path: Path, users: int, items: int, records: int, largest: int) -> None:
-        path = netflix_shaped(
-            tmp_path / "log.parquet", users=users, items=items, records=records, largest=largest
-        )
+        path = netflix_shaped(tmp_path / "log.parquet", users=users, items=items, records=records, largest=largest)
         log = pq.read_table(path)
         assert log.num_rows == records == log.group_by(["user", "item"]).aggregate([]).num_rows
         assert tallies(log["user"])[-1] == largest
