@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -129,7 +129,7 @@ def test_texts_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     """Run the kernel as plain Python with a hash that says the same of every text."""
     from headcount.events import kernels
 
-    plain = kernels.intern_text.py_func
+    plain = cast("Any", kernels.intern_text).py_func
     monkeypatch.setitem(plain.__globals__, "_hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
     monkeypatch.setattr(kernels, "intern_text", plain)
     table = TextTable(slots=4, room=4)
