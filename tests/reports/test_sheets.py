@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,8 @@ def test_a_large_table_is_written_whole(release: Make, tmp_path: Path, shape: st
     if shape == "csv":
         assert files[0].read_text(encoding="utf-8").count("\n") == 60_001
     else:
-        sheet = openpyxl.load_workbook(files[0], read_only=True)["items"]
-        last = list(sheet.iter_rows(min_row=60_001, values_only=True))
+        with closing(openpyxl.load_workbook(files[0], read_only=True)) as book:
+            last = list(book["items"].iter_rows(min_row=60_001, values_only=True))
         assert [row[0] for row in last] == ["item59999"]
     assert told
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
