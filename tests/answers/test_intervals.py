@@ -118,3 +118,14 @@ def test_reconciling_never_widens() -> None:
         item, edge = consistent_half_widths(law, law, weights, 0.95)
         assert item <= law.half_width(0.95) * 1.02
         assert edge <= law.half_width(0.95) * 1.02
+
+
+def test_thousands_of_contexts_get_a_quick_bound_that_continues_the_exact_widths() -> None:
+    law = DiscreteLaplace(Fraction(200, 7))
+    widths = {}
+    for contexts in (3_000, 5_000, 200_000):
+        weights = Weights.of(items_variance=law.variance, edges_variance=law.variance, contexts=contexts)
+        widths[contexts] = consistent_half_widths(law, law, weights, 0.95)
+    for item, edge in (widths[5_000], widths[200_000]):
+        assert widths[3_000][0] * 0.99 < item < widths[3_000][0] * 1.25
+        assert widths[3_000][1] * 0.99 < edge < widths[3_000][1] * 1.25
