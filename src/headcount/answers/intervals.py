@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from headcount.answers.consistency import Weights
 from headcount.noise_law import DiscreteLaplace
 
-_FEW, _MANY = 64, 4096  # draws: up to few a fine grid, up to many a coarse one, beyond that a bound
-_FINE, _COARSE = (
-    200,
-    24,
-)  # grid steps per standard deviation and draw: the interval is widened by half a step a draw
+# up to few draws a fine grid, up to many a coarse one, beyond that a bound
+_FEW, _MANY = 64, 4096
+# grid steps per standard deviation and draw: the interval is widened by half a step a draw
+_FINE, _COARSE = 100, 24
 _REACH = 24  # standard deviations covered either way; what lies beyond is counted as outside
 
 

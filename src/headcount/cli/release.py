@@ -187,3 +187,5 @@ def _note_what_was_met(engine: Any) -> None:
         if number:
             verb = "was" if number == 1 else "were"
             terminal.note(f"For the curator only: {some(number, 'record')} {which} {verb} {fate}.")
+    if tally.rows and 2 * tally.outside_catalogue > tally.rows:
+        terminal.note("That is more than half of the log: check --items and --item.")

@@ -158,6 +158,15 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 
 
 @inlined
+def _mask_for(entries: Word) -> Word:
+    """Return the mask of a hash table that so many entries fill at most by half."""
+    mask: Word = np.int64(15)
+    while mask < 2 * entries:
+        mask = 2 * mask + 1
+    return mask
+
+
+@inlined
 def _find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
     """Return the slot of a cell in the hash table of this run, its own or a free one.
 
@@ -186,9 +195,7 @@ def _keep(
     """
     size: Word = np.int64(0)
     worst = bar  # the largest priority that may still enter
-    mask: Word = np.int64(15)
-    while mask < 2 * (end - begin):
-        mask = 2 * mask + 1
+    mask = _mask_for(end - begin)
     shift = uint64(64 - bits)
     weighted = weights.size > 0 and not distinct
     for at in range(begin, end):
@@ -302,10 +309,13 @@ def keep_blocks(
             for at in range(size):
                 edges[held[at]] += 1
             if distinct:
-                kept = np.sort(held[:size])
+                run += 1
                 for at in range(size):
-                    if at == 0 or kept[at] // width != kept[at - 1] // width:
-                        items[kept[at] // width] += 1
+                    item = np.int64(held[at]) // width
+                    slot = _find(item, run, _mask_for(size), seen)
+                    if seen[slot] != np.int64(run) << 32 | item:
+                        seen[slot] = np.int64(run) << 32 | item
+                        items[item] += 1
 
 
 @inlined

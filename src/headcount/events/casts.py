@@ -36,7 +36,8 @@ def cast_exactly(values: Sequence[str | int], kind: pa.DataType) -> pa.Array:
         return pa.array([str(value) for value in values], pa.string())
     if pa.types.is_integer(kind):
         wide = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
-        return pa.array([_whole(value, kind) for value in values], wide)
+        low, high = limits(kind)
+        return pa.array([_whole(value, low, high) for value in values], wide)
     if pa.types.is_boolean(kind):
         return pa.array([_truth(value) for value in values], kind)
     return pa.array([_other(value, kind) for value in values], kind)
@@ -53,12 +54,11 @@ def limits(kind: pa.DataType) -> tuple[int, int]:
     return 0, 2**kind.bit_width - 1
 
 
-def _whole(value: str | int, kind: pa.DataType) -> int:
+def _whole(value: str | int, low: int, high: int) -> int:
     try:
         number = int(value)
     except ValueError as error:
         raise InexactError(value) from error
-    low, high = limits(kind)
     if str(number) != str(value) or not low <= number <= high:
         raise InexactError(value)
     return number

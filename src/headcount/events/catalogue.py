@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -37,6 +37,7 @@ class Catalogue:
 
     ids: tuple[str, ...] | tuple[int, ...]
     labels: tuple[str | None, ...]
+    _casts: dict[pa.DataType, pa.Array] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -62,7 +63,9 @@ class Catalogue:
     def as_type(self, kind: pa.DataType, column: str) -> pa.Array:
         """Return the ids cast exactly to the type of the log's item column: ``"7"`` is 7, ``"007"`` is not."""
         try:
-            return cast_exactly(self.ids, kind)
+            if kind not in self._casts:
+                self._casts[kind] = cast_exactly(self.ids, kind)
+            return self._casts[kind]
         except InexactError as error:
             kind = value_type(kind)
             low, high = limits(kind)
