@@ -76,8 +76,8 @@ class HandPicked:
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        assumes = (*assumptions(self.limit), f"so was d = {self.d}")
-        return Guarantee(epsilon=grant.epsilon, assumes=assumes)
+        declared = f"the limit of {self.limit} and d = {self.d} were"
+        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(declared))
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Scale limit / ε for each table's part of ε."""

@@ -68,7 +68,7 @@ class SimpleRandom:
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.limit, self.limit_name))
+        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(f"the {self.limit_name} of {self.limit} was"))
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Scale limit / ε for each table's part of ε."""

@@ -30,9 +30,13 @@ PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed wi
 ONE_ID = "every person has one user id"
 
 
-def assumptions(limit: int, what: str = "limit") -> tuple[str, ...]:
-    """Return what a count method with a declared limit takes for granted."""
-    return (PUBLIC_CATALOGUE, f"the {what} of {limit} was chosen without looking at the log", ONE_ID)
+def assumptions(declared: str) -> tuple[str, ...]:
+    """Return what a count method takes for granted; ``declared`` names what the caller chose.
+
+    >>> assumptions("the limit of 10 was")[1]
+    'the limit of 10 was chosen without looking at the log'
+    """
+    return (PUBLIC_CATALOGUE, f"{declared} chosen without looking at the log", ONE_ID)
 
 
 def at_most(limit: int, log: EventLog) -> str:
