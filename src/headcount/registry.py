@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from headcount.counts.hand_picked import HandPicked
 from headcount.counts.laplace import LaplacePerturbation
@@ -41,7 +41,7 @@ def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
         raise UsageError("no method is given", remedy=f"choose one with --method: {', '.join(METHODS)}")
     if name not in METHODS:
         raise UnknownNameError.among("method", name, METHODS)
-    fields = {field.name: field for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(cast("Any", METHODS[name]))}
     for parameter in parameters:
         if parameter not in fields:
             near = difflib.get_close_matches(parameter, fields, n=1)
@@ -63,7 +63,7 @@ def describe() -> list[dict[str, Any]]:
             "family": method.family,
             "standing": method.standing.value,
             "unit": UNIT,
-            "parameters": [field.name for field in dataclasses.fields(method)],  # type: ignore[arg-type]
+            "parameters": [field.name for field in dataclasses.fields(cast("Any", method))],
             "reference": section(method, "Reference"),
             "reason": method.reason,
         }

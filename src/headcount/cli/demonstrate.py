@@ -75,11 +75,11 @@ def _folder(out: str) -> Path:
 def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     """Make the city, describe its log and release from it."""
     bar("making the city", 0, None)
-    import headcount as hc  # noqa: PLC0415
-    from headcount.api import request_of  # noqa: PLC0415
-    from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
-    from headcount.engines.local import LocalEngine  # noqa: PLC0415
-    from headcount.events.synthetic import checkins  # noqa: PLC0415
+    import headcount as hc
+    from headcount.api import request_of
+    from headcount.curator import Curator, refuse_ledger
+    from headcount.engines.local import LocalEngine
+    from headcount.events.synthetic import checkins
 
     refuse_ledger()
     city = checkins(folder)
@@ -89,15 +89,15 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
 
 
 def _draw(release: Any, path: Path) -> Path:
-    from headcount.reports.release import write_release_page  # noqa: PLC0415
+    from headcount.reports.release import write_release_page
 
     return write_release_page(release, path)
 
 
 def _truth(visits: Path) -> tuple[Counter[str], Counter[str]]:
     """Count the made-up log without privacy, to compare: only a demo may do this."""
-    import pyarrow.compute as pc  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 
     table = pq.read_table(visits, columns=["venue", "time"])
     on_friday = table.filter(pc.equal(pc.day_of_week(table["time"]), 4))

@@ -16,7 +16,7 @@ from headcount.cli import options, terminal
 @options.json_option
 def command(release: str, as_json: bool) -> None:
     """Say in numbered plain sentences what was done to make a RELEASE folder, and what it promises."""
-    from headcount.releases import load  # noqa: PLC0415
+    from headcount.releases import load
 
     loaded = load(release)
     if as_json:

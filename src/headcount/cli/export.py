@@ -24,8 +24,8 @@ from headcount.cli import options, terminal
 @options.quiet_option
 def command(release: str, to: str, shape: str, force: bool, as_json: bool, quiet: bool) -> None:
     """Write the tables of a RELEASE folder, with what they promise, as CSV or Excel files."""
-    from headcount.releases import load  # noqa: PLC0415
-    from headcount.reports.sheets import write_sheets  # noqa: PLC0415
+    from headcount.releases import load
+    from headcount.reports.sheets import write_sheets
 
     loaded = load(release)
     with terminal.Bar(quiet=quiet) as bar:

@@ -38,8 +38,8 @@ def command(
 
     This is raw data, for the curator's eyes only.
     """
-    from headcount.events.formats import TextOptions  # noqa: PLC0415
-    from headcount.events.readers import open_source  # noqa: PLC0415
+    from headcount.events.formats import TextOptions
+    from headcount.events.readers import open_source
 
     source = open_source(list(events), TextOptions(delimiter, encoding, not no_header))
     with terminal.Bar(quiet=quiet) as bar:
@@ -63,7 +63,7 @@ def command(
 
 def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
     """Read every row, count what is missing and keep the first three."""
-    from headcount.events.formats import plain_type  # noqa: PLC0415
+    from headcount.events.formats import plain_type
 
     names = source.schema.names
     nulls = dict.fromkeys(names, 0)
@@ -91,8 +91,8 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
 
 def _missing(column: Any) -> int:
     """Count missing values; a dictionary may hold a missing one among its entries."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
         return int(pc.sum(pc.is_null(column.dictionary_decode())).as_py() or 0)

@@ -145,7 +145,7 @@ def _usage_error(error: click.UsageError) -> UsageError:
 
 
 def _nearest(error: click.NoSuchOption) -> str | None:
-    import difflib  # noqa: PLC0415
+    import difflib
 
     known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
     found = difflib.get_close_matches(error.option_name, known, n=1)

@@ -15,7 +15,7 @@ from headcount.cli import options, terminal
 @options.json_option
 def command(as_json: bool) -> None:
     """List all methods: their parameters, and whether their guarantee is proven or only claimed."""
-    from headcount.registry import describe, summary  # noqa: PLC0415
+    from headcount.registry import describe, summary
 
     methods = describe()
     if as_json:

@@ -107,7 +107,7 @@ spend_options = _grouped(
 
 def event_log(flags: Mapping[str, Any]) -> Any:
     """Make the log that the event flags describe."""
-    from headcount.events.log import read_events  # noqa: PLC0415
+    from headcount.events.log import read_events
 
     if not flags["items"]:
         raise UsageError(

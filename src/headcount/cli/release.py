@@ -53,8 +53,8 @@ def command(**flags: Any) -> None:
     target = _target(flags)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         request = _request(flags)
-        from headcount.curator import Curator, refuse_ledger  # noqa: PLC0415
-        from headcount.engines.local import LocalEngine  # noqa: PLC0415
+        from headcount.curator import Curator, refuse_ledger
+        from headcount.engines.local import LocalEngine
 
         refuse_ledger()
         request.build()
@@ -86,7 +86,7 @@ def command(**flags: Any) -> None:
 
 def _target(flags: dict[str, Any]) -> Path | None:
     """Return where to write, refused before any work if nothing may be written there."""
-    from headcount.releases import refuse_existing  # noqa: PLC0415
+    from headcount.releases import refuse_existing
 
     if not flags["out"]:
         if not flags["dry_run"]:
@@ -101,7 +101,7 @@ def _target(flags: dict[str, Any]) -> Path | None:
 
 
 def _request(flags: dict[str, Any]) -> Any:
-    from headcount.budget import amount, probability  # noqa: PLC0415
+    from headcount.budget import amount, probability
 
     amount(flags["epsilon"])
     if flags["delta"] is not None:
@@ -115,7 +115,7 @@ def _request(flags: dict[str, Any]) -> Any:
     if limit is not None and (not _is_whole(limit) or int(limit) < 1):
         raise UsageError("limit must be a whole number of at least 1", given=limit, remedy="try --limit 10")
     given = options.pairs(flags["options"], "--option") or {}
-    from headcount.api import request_of  # noqa: PLC0415
+    from headcount.api import request_of
 
     return request_of(
         epsilon=flags["epsilon"],

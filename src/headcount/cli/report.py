@@ -26,8 +26,8 @@ def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> N
         raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
     with terminal.Bar(quiet=quiet) as bar:
         bar("drawing", 0, None)
-        from headcount.releases import load  # noqa: PLC0415
-        from headcount.reports.release import write_release_page  # noqa: PLC0415
+        from headcount.releases import load
+        from headcount.reports.release import write_release_page
 
         loaded = load(release)
         path = write_release_page(loaded, to)

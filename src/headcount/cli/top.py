@@ -56,7 +56,7 @@ def _shape(shape: str | None, *, as_json: bool) -> str:
 
 def show(folder: str, k: int, context: str | None, shape: str) -> None:
     """Print the largest counts of a release."""
-    from headcount.releases import load  # noqa: PLC0415
+    from headcount.releases import load
 
     release = load(folder)
     rows = release.top(k, context)

@@ -195,7 +195,7 @@ def parquet_chunks(metadata: Any, name: str) -> list[Any]:
 
 
 def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequence[str]) -> Opened:
-    from pyarrow import csv  # noqa: PLC0415
+    from pyarrow import csv
 
     delimiter = text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
@@ -238,8 +238,8 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequ
 
 def _first_row(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
     """Return the cells of the first line that is not blank; none if there is no such line."""
-    import csv  # noqa: PLC0415
-    import io  # noqa: PLC0415
+    import csv
+    import io
 
     with filesystem.open_input_stream(path, compression="detect") as stream:
         lines = io.TextIOWrapper(stream, encoding=encoding, newline="")
@@ -264,7 +264,7 @@ def _nothing(words: str) -> Iterator[None]:
 
 
 def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequence[str]) -> Opened:
-    from pyarrow import json  # noqa: PLC0415
+    from pyarrow import json
 
     def open_reader(schema: pa.Schema | None) -> Any:
         options = json.ParseOptions(

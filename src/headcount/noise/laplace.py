@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
 
 def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law with the bulk sampler."""
-    from headcount.noise import kernels  # noqa: PLC0415  (Numba is imported when noise is needed)
+    from headcount.noise import kernels
 
     numerator, denominator = law.scale.numerator, law.scale.denominator
     out = np.empty(size, dtype=np.int64)
@@ -99,8 +100,8 @@ def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int
     return out
 
 
-def _opendp_laplace(scale: Fraction):  # type: ignore[no-untyped-def]
-    import opendp.prelude as dp  # noqa: PLC0415
+def _opendp_laplace(scale: Fraction) -> Any:
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")

@@ -99,8 +99,8 @@ def _about(release: Release) -> list[str]:
 
 
 def _write_workbook(release: Release, path: Path, progress: Progress) -> None:
-    import xlsxwriter  # noqa: PLC0415
-    from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415
+    import xlsxwriter
+    from xlsxwriter.exceptions import FileCreateError
 
     # rows are written as they come; temporary files lie beside the workbook and go with it
     book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent)})
