@@ -15,7 +15,7 @@ test: check                     ## everything but the slow tests
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: check                ## what takes minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n 2
 
 check: $(MARK)                  ## style, types, layers
 	$(BIN)/ruff format --check .

@@ -57,3 +57,11 @@ def test_bounded_values_cannot_be_changed_or_seen() -> None:
     assert "4141" not in repr(counts.items) + str(counts)
     assert not hasattr(counts.items, "__dict__")
     assert counts.items.sensitivity == Sensitivity(2, 4, 2)
+
+
+def test_nobody_can_declare_another_sensitivity_afterwards() -> None:
+    counts = certify(Sample(3), "records", np.array([1, 2]), np.array([[1], [2]]))
+    with pytest.raises(AttributeError):
+        counts.items.sensitivity = Sensitivity(l1=1, l2_squared=1, linf=1)  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        counts.items.sensitive_values[0] = 7

@@ -44,14 +44,19 @@ class Sensitivity:
 class Bounded:
     """Sensitive integers with their sensitivity: made by bounds, accepted by noise, shown to nobody."""
 
-    __slots__ = ("_values", "sensitivity")
+    __slots__ = ("_sensitivity", "_values")
 
     def __init__(self, values: Integers, sensitivity: Sensitivity, seal: object) -> None:
         if seal is not _SEAL:
             raise TypeError("Bounded values are made by bounds alone; see headcount.bounding")
         self._values = values
         self._values.flags.writeable = False
-        self.sensitivity = sensitivity
+        self._sensitivity = sensitivity
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """How far one person can move the values: fixed when the bound made them."""
+        return self._sensitivity
 
     @property
     def shape(self) -> tuple[int, ...]:
