@@ -44,6 +44,34 @@ class Bench:
 
         return self._once(f"pair {kind} {size} {method}", measure)
 
+    def packed(self, size: str, method: str, repeat: int = 3) -> dict[str, Any]:
+        """Releases from a log and from a packed store of it, in turns."""
+
+        def measure() -> Any:
+            self.need("dense", size)
+            self.need("dense", "1m")
+            options = ["--method", method, "--repeat", str(repeat)]
+            return self._ours("packed", "dense", size, "--warm-up", log_path("dense", "1m"), *options).answer
+
+        return self._once(f"packed {size} {method}", measure)
+
+    def sensing(self, size: str) -> dict[str, Any]:
+        """DPSense and DPSense-S, whole and their searches alone."""
+
+        def measure() -> Any:
+            self.need("dense", size)
+            self.need("dense", "1m")
+            command: list[str | Path] = [sys.executable, "-m", "benchmarks.sensing", log_path("dense", size)]
+            options: list[str | Path] = [
+                "--catalogue",
+                catalogue_path("dense"),
+                "--warm-up",
+                log_path("dense", "1m"),
+            ]
+            return run([*command, *options], env=self.environment()).answer
+
+        return self._once(f"sensing {size}", measure)
+
     def alone(self, kind: str, size: str, method: str) -> dict[str, Any]:
         """Peak memory of a process that makes one release."""
 

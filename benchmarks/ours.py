@@ -2,6 +2,7 @@
 
 ``pair``   floor and release in turns, so that a change of the machine's load hits both
 ``alone``  one release and nothing else, for the peak memory of its process
+``packed`` releases from the log and from a packed store of it in turns
 ``noise``  bulk noise and OpenDP's vector noise in turns
 ``import`` how long ``import headcount`` takes in a fresh interpreter
 """
@@ -55,6 +56,33 @@ def pair(given: argparse.Namespace) -> dict[str, Any]:
     return {"floor": floor, "ours": ours}
 
 
+def packed(given: argparse.Namespace) -> dict[str, Any]:
+    """Pack the log, then release from it and from its store in turns."""
+    import tempfile
+
+    import headcount as hc
+
+    def store_of(log: Path, folder: str) -> str:
+        events = hc.read_events(
+            str(log), user="user", item="item", context="weekday", contexts=CONTEXTS, items=str(given.catalogue)
+        )
+        return str(hc.pack(events, folder))
+
+    def again(store: str) -> None:
+        hc.release(hc.read_events(store), epsilon="1", method=given.method, limit=10)
+
+    found: dict[str, Any] = {"first": [], "second": []}
+    with tempfile.TemporaryDirectory(dir=given.log.parent) as folder:
+        release(given.warm_up, given.catalogue, method=given.method)
+        again(store_of(given.warm_up, f"{folder}/small"))
+        found["pack"] = timed(lambda: store_of(given.log, f"{folder}/store"))
+        found["bytes"] = sum(path.stat().st_size for path in Path(folder, "store").iterdir())
+        for _ in range(given.repeat):
+            found["first"].append(timed(lambda: release(given.log, given.catalogue, method=given.method)))
+            found["second"].append(timed(lambda: again(f"{folder}/store")))
+    return found
+
+
 def alone(given: argparse.Namespace) -> dict[str, Any]:
     return {"tables": [[table.num_rows] for table in release(given.log, given.catalogue, method=given.method)]}
 
@@ -93,7 +121,7 @@ def bulk_noise() -> Callable[[Any], Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=["pair", "alone", "noise", "import"])
+    parser.add_argument("task", choices=["pair", "packed", "alone", "noise", "import"])
     parser.add_argument("log", type=Path, nargs="?")
     parser.add_argument("--catalogue", type=Path)
     parser.add_argument("--method", default="sra")
@@ -110,7 +138,7 @@ def main() -> None:
         found: dict[str, Any] = {"seconds": time.perf_counter() - started}
         found["modules"] = len(set(sys.modules) - before)
     else:
-        found = {"pair": pair, "alone": alone, "noise": noise}[given.task](given)
+        found = {"pair": pair, "packed": packed, "alone": alone, "noise": noise}[given.task](given)
     print(json.dumps(found))
 
 

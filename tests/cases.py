@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headcount.bounding import Bound, Noisy, Pick, Sample
+from headcount.bounding import EVERYONE, Bound, Noisy, Pick, Sample, SampleUsers, Scale
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -21,7 +21,7 @@ LAW = DiscreteLaplace.from_json({"scale": "1"})
 
 USERS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "text": (pa.string(), ("ann", "", "Zoë", "ann ", "u" * 300)),
-    "small": (pa.int32(), (0, 1, 2, 7, 300)),
+    "small": (pa.int32(), (0, 1, 2, 7, 40)),
     "wide": (pa.int64(), (-3, 0, 7, 2**40, -(2**63))),
     "unsigned": (pa.uint64(), (2**64 - 1, 2**64 - 2, 2**63, 2**63 + 1, 2**64 - 9)),
 }
@@ -96,12 +96,15 @@ class Case:
 
 
 def bounds(case: Case) -> st.SearchStrategy[Bound]:
-    """Bounds that fit a case: samples and picks, with ties."""
+    """Bounds that fit a case: samples, picks with ties, weights, and users by lot."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
+    lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
     return st.one_of(
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
+        st.builds(Scale, limits),
+        st.builds(SampleUsers, limits, lots),
     )
 
 

@@ -127,10 +127,40 @@ def test_a_grant_is_spent_when_all_its_parts_are() -> None:
     assert "spent=True" in repr(whole)
 
 
+@given(amounts, st.integers(1, 8))
+def test_groups_that_share_nobody_get_the_whole_amount_each(epsilon: Decimal, groups: int) -> None:
+    whole = Grant(epsilon)
+    parts = whole.for_disjoint_people(groups)
+    assert [part.epsilon for part in parts] == [epsilon] * groups
+    assert len({id(part) for part in parts}) == groups
+    for part in parts:
+        assert not whole.is_spent
+        part.spend()
+    assert whole.is_spent
+
+
+def test_a_group_may_split_its_own_amount() -> None:
+    whole = Grant("1")
+    first, second = whole.for_disjoint_people(2)
+    halves = first.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
+    second.spend()
+    halves["a"].spend()
+    assert not whole.is_spent
+    halves["b"].spend()
+    assert whole.is_spent
+
+
+def test_a_grant_with_delta_is_not_handed_to_several_groups() -> None:
+    grant = Grant("1", "1e-6")
+    with pytest.raises(GrantError, match="δ"):
+        grant.for_disjoint_people(2)
+    assert grant.spend().epsilon == 1  # a refusal costs nothing
+
+
 @given(amounts)
 def test_spent_once(epsilon: Decimal) -> None:
-    for first in ("spend", "split"):
-        for second in ("spend", "split"):
+    for first in ("spend", "split", "groups"):
+        for second in ("spend", "split", "groups"):
             grant = Grant(epsilon)
             _use(grant, first)
             with pytest.raises(GrantError, match="already spent"):
@@ -140,6 +170,8 @@ def test_spent_once(epsilon: Decimal) -> None:
 def _use(grant: Grant, how: str) -> None:
     if how == "spend":
         assert grant.spend() == Cost(grant.epsilon, Decimal(0))
+    elif how == "groups":
+        grant.for_disjoint_people(2)
     else:
         grant.split({"all": Decimal(1)})
 
@@ -153,7 +185,7 @@ def test_a_grant_cannot_be_copied(duplicate: Any) -> None:
         duplicate(grant)
 
 
-@pytest.mark.parametrize("how", ["spend", "split"])
+@pytest.mark.parametrize("how", ["spend", "split", "groups"])
 def test_of_racing_threads_exactly_one_wins(how: str) -> None:
     racers = 16
     with ThreadPoolExecutor(racers) as pool:

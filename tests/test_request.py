@@ -29,7 +29,7 @@ from headcount.request import ReleaseRequest
     ],
 )
 def test_epsilon_is_exact_and_echoed(given: Any, echoed: str) -> None:
-    request = request_of(epsilon=given, method="sra", limit=1)
+    request = request_of(ReleaseRequest, epsilon=given, method="sra", limit=1)
     assert request.epsilon == Decimal(echoed)
     assert str(request.guarantee().epsilon) == echoed
     assert request.model_dump(mode="json")["epsilon"] == echoed
@@ -42,7 +42,9 @@ def test_epsilon_is_exact_and_echoed(given: Any, echoed: str) -> None:
     st.sampled_from([None, {"items": "0.25", "edges": "0.75"}]),
 )
 def test_a_request_survives_json(epsilon: Decimal, limit: int, what: Any, shares: Any) -> None:
-    request = request_of(epsilon=epsilon, method="hpa", limit=limit, what=what, shares=shares, options={"d": 2})
+    request = request_of(
+        ReleaseRequest, epsilon=epsilon, method="hpa", limit=limit, what=what, shares=shares, options={"d": 2}
+    )
     assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
     short = request.model_dump(mode="json", exclude_defaults=True)
     assert ReleaseRequest(**short) == request
@@ -72,28 +74,28 @@ def test_a_request_survives_json(epsilon: Decimal, limit: int, what: Any, shares
 )
 def test_what_is_wrong_is_said_in_one_sentence(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
-        request_of(**{"epsilon": "1", "method": "sra", "limit": 2, **fields})
+        request_of(ReleaseRequest, **{"epsilon": "1", "method": "sra", "limit": 2, **fields})
     assert "\n" not in str(caught.value)
 
 
 def test_a_limit_may_come_from_numpy() -> None:
-    assert request_of(epsilon=1, method="sra", limit=np.int64(7)).limit == 7
+    assert request_of(ReleaseRequest, epsilon=1, method="sra", limit=np.int64(7)).limit == 7
 
 
 def test_research_must_be_declared() -> None:
     with pytest.raises(UsageError, match="add --research"):
-        request_of(epsilon=1, method="hpa-published", limit=1).build()
-    declared = request_of(epsilon=1, method="hpa-published", limit=1, research=True)
+        request_of(ReleaseRequest, epsilon=1, method="hpa-published", limit=1).build()
+    declared = request_of(ReleaseRequest, epsilon=1, method="hpa-published", limit=1, research=True)
     assert declared.guarantee().standing is Standing.CLAIMED
 
 
 def test_each_grant_is_fresh() -> None:
-    request = request_of(epsilon=1, method="sra", limit=1)
+    request = request_of(ReleaseRequest, epsilon=1, method="sra", limit=1)
     request.grant().spend()
     assert not request.grant().is_spent
 
 
 def test_a_request_is_frozen() -> None:
-    request = request_of(epsilon=1, method="sra", limit=1)
+    request = request_of(ReleaseRequest, epsilon=1, method="sra", limit=1)
     with pytest.raises(ValueError, match="frozen"):
         request.epsilon = Decimal(2)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import release
+    from headcount.api import pack, release
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.events.catalogue import Catalogue
@@ -39,6 +39,8 @@ _HOMES = {
     "hour": "events.contexts",
     "load": "releases",
     "month": "events.contexts",
+    "pack": "api",
+    "rank": "api",
     "read_events": "events.log",
     "release": "api",
     "weekday": "events.contexts",
@@ -56,6 +58,8 @@ __all__ = [
     "hour",
     "load",
     "month",
+    "pack",
+    "rank",
     "read_events",
     "release",
     "weekday",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,7 +15,9 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.releases import Release
-from headcount.request import ReleaseRequest
+from headcount.request import RankRequest, ReleaseRequest, Spending
+
+Request = TypeVar("Request", bound=Spending)
 
 
 def release(
@@ -34,13 +38,10 @@ def release(
     >>> release(log, epsilon="1", method="sra", limit=1).items.column_names
     ['item', 'label', 'count', 'low', 'high']
     """
-    if not isinstance(log, EventLog):
-        raise UsageError(
-            f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
-        )
-    if ledger is not None:
-        raise UsageError("this version keeps no ledger", given=ledger, remedy="leave ledger out, or None")
+    _check_log(log)
+    _refuse_ledger(ledger)
     request = request_of(
+        ReleaseRequest,
         epsilon=epsilon,
         method=method,
         limit=limit,
@@ -52,10 +53,62 @@ def release(
     return Curator(engine=LocalEngine()).run(request, log)
 
 
-def request_of(**fields: Any) -> ReleaseRequest:
+def rank(
+    log: EventLog,
+    *,
+    k: int,
+    epsilon: Amount,
+    per_context: bool = False,
+    with_counts: bool = False,
+    ledger: None = None,
+) -> Release:
+    """Release the ``k`` items that most people have, directly, under user-level differential privacy.
+
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
+    >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
+    ['tea']
+    """
+    _check_log(log)
+    _refuse_ledger(ledger)
+    fields = {"per_context": per_context, "with_counts": with_counts}
+    request = request_of(RankRequest, epsilon=epsilon, k=k, **fields)
+    return Curator(engine=LocalEngine()).run(request, log)
+
+
+def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a log as a store, which :func:`headcount.read_events` takes in its place and reads more quickly.
+
+    A store holds raw events: only its owner may open it. ``force`` replaces a store that is there already.
+
+    >>> import tempfile
+    >>> from headcount.events.log import read_events
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_events(pack(log, folder + "/store")).cells
+    2
+    """
+    _check_log(log)
+    from headcount.engines import packing
+
+    return packing.pack(log, store, force=force)
+
+
+def _check_log(log: object) -> None:
+    if not isinstance(log, EventLog):
+        raise UsageError(
+            f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
+        )
+
+
+def _refuse_ledger(ledger: object) -> None:
+    if ledger is not None:
+        raise UsageError("this version keeps no ledger", given=ledger, remedy="leave ledger out, or None")
+
+
+def request_of(kind: type[Request], /, **fields: Any) -> Request:
     """Make a request, turning what is wrong with it into one clear sentence."""
     try:
-        return ReleaseRequest(**fields)
+        return kind(**fields)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])

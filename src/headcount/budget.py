@@ -100,6 +100,23 @@ class Grant:
         self._parts = tuple(parts.values())
         return parts
 
+    def for_disjoint_people(self, groups: int) -> list[Grant]:
+        """Return the whole amount once for each of several groups that no user is in two of.
+
+        One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
+        of a single one. Whoever calls this must hold values that were bounded so: as with ``--context-of user``.
+
+        >>> parts = Grant("1").for_disjoint_people(2)
+        >>> parts[0].epsilon, parts[1].epsilon
+        (Decimal('1'), Decimal('1'))
+        """
+        if self.delta:
+            raise GrantError("a grant with δ cannot be handed to several groups")
+        parts = [Grant(self.epsilon) for _ in range(groups)]
+        self._take()
+        self._parts = tuple(parts)
+        return parts
+
     @property
     def is_spent(self) -> bool:
         """Whether all of it is spent, through its parts if it was split."""

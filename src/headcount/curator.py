@@ -12,11 +12,10 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
-from headcount.method import tables_of
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
-from headcount.request import ReleaseRequest
+from headcount.request import Spending
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ class Plan:
 class Curator:
     """Runs requests over logs, with real randomness alone.
 
+    >>> from headcount.request import ReleaseRequest
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> Curator().run(ReleaseRequest(epsilon="1", method="sra", limit=1), log).guarantee.short()
     'ε = 1, proven, per person'
@@ -58,23 +58,21 @@ class Curator:
                 remedy="seeds are for tests; call the method itself there",
             )
 
-    def plan(self, request: ReleaseRequest, log: EventLog) -> Plan:
+    def plan(self, request: Spending, log: EventLog) -> Plan:
         """Validate everything that can be validated without reading an event, and say what would happen."""
         refuse_ledger()
         method, grant = request.build(), request.grant()
-        width = {"items": 1, "edges": log.width}
-        cells = {table: len(log.catalogue.ids) * width[table] for table in tables_of(request.what, log)}
-        return Plan(method.guarantee(grant), cells, method.laws(log, grant))
+        return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
 
-    def run(self, request: ReleaseRequest, log: EventLog) -> Release:
+    def run(self, request: Spending, log: EventLog) -> Release:
         """Release what is asked for; the grant must be spent exactly."""
         self.plan(request, log)
         grant = request.grant()
         release = request.build().release(log, grant, self.noise, self.engine)
         if not grant.is_spent:
-            raise GrantError(f"method {request.method} left a part of its grant unspent")
+            raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
-        return replace(release, request={"events": log.describe(), "release": asked})
+        return replace(release, request={"events": log.describe(), request.command: asked})
 
 
 def refuse_ledger() -> None:

@@ -14,42 +14,55 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """Integers x with probability proportional to exp(-abs(x) / scale).
+    """Whole multiples x of ``step`` with probability proportional to exp(-abs(x) / scale).
+
+    ``on`` says what the noise was added to, where that is not the counts themselves.
 
     >>> law = DiscreteLaplace(Fraction(10))
     >>> round(law.variance, 2), law.half_width(0.95)
-    (199.83, 30)
+    (199.83, 30.0)
+    >>> round(DiscreteLaplace(Fraction(10), step=Fraction(1, 4)).half_width(0.95), 2)
+    30.0
     """
 
     scale: Fraction
+    step: Fraction = Fraction(1)
+    on: str = "counts"
 
     @property
     def alpha(self) -> float:
-        """The ratio of neighbouring probabilities, exp(-1 / scale)."""
-        return math.exp(-1 / self.scale)
+        """The ratio of neighbouring probabilities, exp(-step / scale)."""
+        return math.exp(-self.step / self.scale)
 
     @property
     def variance(self) -> float:
-        """The exact variance, 2α / (1 - α)²."""
-        return 2 * self.alpha / math.expm1(-1 / self.scale) ** 2
+        """The exact variance, 2α / (1 - α)² steps squared."""
+        return 2 * self.alpha / math.expm1(-self.step / self.scale) ** 2 * float(self.step) ** 2
+
+    def divided(self, by: int) -> DiscreteLaplace:
+        """Return the law of the noise divided by a whole number."""
+        return DiscreteLaplace(self.scale / by, self.step / by)
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
-        below = np.floor(np.asarray(x, dtype=np.float64))
-        tail = np.exp(-np.abs(np.where(below >= 0, below + 1, below)) / float(self.scale)) / (1 + self.alpha)
+        below = np.floor(np.asarray(x, dtype=np.float64) / float(self.step))
+        steps = np.abs(np.where(below >= 0, below + 1, below))
+        tail = np.exp(-steps * float(self.step / self.scale)) / (1 + self.alpha)
         return np.where(below >= 0, 1 - tail, tail)
 
-    def half_width(self, level: float) -> int:
-        """Return the smallest whole w with P(abs(X) <= w) >= level."""
-        # P(|X| > w) = 2 α^(w+1) / (1 + α)
-        w = math.log((1 - level) * (1 + self.alpha) / 2) * -float(self.scale) - 1
-        return max(0, math.ceil(w - 1e-9))
+    def half_width(self, level: float) -> float:
+        """Return the smallest multiple w of the step with P(abs(X) <= w) >= level."""
+        # in steps, P(|X| > w) = 2 α^(w+1) / (1 + α)
+        w = math.log((1 - level) * (1 + self.alpha) / 2) * -float(self.scale / self.step) - 1
+        return max(0, math.ceil(w - 1e-9)) * float(self.step)
 
     def to_json(self) -> dict[str, Any]:
         """Return the law as plain data."""
-        return {"law": "discrete-laplace", "scale": str(self.scale)}
+        data = {"law": "discrete-laplace", "scale": str(self.scale)}
+        data |= {} if self.step == 1 else {"step": str(self.step)}
+        return data if self.on == "counts" else data | {"on": self.on}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DiscreteLaplace:
         """Read back what :meth:`to_json` wrote."""
-        return cls(Fraction(data["scale"]))
+        return cls(Fraction(data["scale"]), Fraction(data.get("step", 1)), data.get("on", "counts"))

@@ -8,10 +8,22 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
+from headcount.counts.dpsense import SensitivityControl
+from headcount.counts.dpsense_scaled import ScaledSensitivityControl
+from headcount.counts.fourier import FourierPerturbation
 from headcount.counts.hand_picked import HandPicked
 from headcount.counts.laplace import LaplacePerturbation
 from headcount.counts.published import HandPickedPublished, LaplacePerturbationPublished
+from headcount.counts.published_smoothing import (
+    FourierPerturbationPublished,
+    RandomGroupsPublished,
+    SampledGroupsPublished,
+    TunedGroupsPublished,
+)
+from headcount.counts.random_groups import RandomGroups
+from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.simple_random import SimpleRandom
+from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
@@ -22,8 +34,18 @@ METHODS: Mapping[str, type[Method]] = {
         LaplacePerturbation,
         SimpleRandom,
         HandPicked,
+        FourierPerturbation,
+        RandomGroups,
+        SampledGroups,
+        TunedGroups,
+        SensitivityControl,
+        ScaledSensitivityControl,
         LaplacePerturbationPublished,
         HandPickedPublished,
+        FourierPerturbationPublished,
+        RandomGroupsPublished,
+        SampledGroupsPublished,
+        TunedGroupsPublished,
     )
 }
 
@@ -63,12 +85,18 @@ def describe() -> list[dict[str, Any]]:
             "family": method.family,
             "standing": method.standing.value,
             "unit": UNIT,
-            "parameters": [field.name for field in dataclasses.fields(cast("Any", method))],
+            "parameters": _parameters(method),
             "reference": section(method, "Reference"),
             "reason": method.reason,
         }
         for name, method in METHODS.items()
     ]
+
+
+def _parameters(method: type[Method]) -> list[str]:
+    """Return the names of a method's parameters, its own before those that all methods have."""
+    names = [field.name for field in dataclasses.fields(cast("Any", method))]
+    return sorted(names, key=lambda name: name in ("what", "shares"))
 
 
 def summary(name: str) -> str:

@@ -27,7 +27,7 @@ from headcount.noise_law import DiscreteLaplace
 
 FORMAT = "headcount-release"
 VERSION = 1
-TABLES = ("items", "edges", "activity")
+TABLES = ("items", "edges", "activity", "ranking")
 
 ITEMS_FIELDS = ("item", "label", "count", "low", "high")
 EDGES_FIELDS = ("item", "context", "count", "low", "high")
@@ -38,7 +38,9 @@ class Interval:
     """What ``low`` and ``high`` mean: how sure, and of which count."""
 
     level: float = 0.95
-    covers: str = "bounded"  # "bounded": the count of what each person was allowed to add; or "true"
+    covers: str = "bounded"
+    """``bounded``: the count of what each person was allowed to add; ``smoothed``: that count as the method
+    smoothed it, so that what smoothing takes away is not in the interval; ``true``: the count of everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,8 @@ class Release:
     """Private tables with their guarantee, noise and story.
 
     ``bounded`` says in words what a person could add at most (``"at most 10 records per person"``);
-    ``steps`` says in plain sentences what was done.
+    ``chosen`` holds, per table, the parameters that a charged mechanism chose; ``steps`` says in plain sentences
+    what was done.
     """
 
     method: str
@@ -58,6 +61,7 @@ class Release:
     interval: Interval = field(default_factory=Interval)
     counts: str = "records"
     bounded: str = ""
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     catalogue: str = ""
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -75,8 +79,15 @@ class Release:
         """The item-by-context counts: item, context, count, low, high."""
         return self._table("edges")
 
+    @property
+    def ranking(self) -> pa.Table:
+        """The best items, directly ranked: rank, item, label, and context and counts if these were asked for."""
+        return self._table("ranking")
+
     def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
-        """Return the ``k`` largest counts, overall or in one context, as plain rows."""
+        """Return the ``k`` largest counts, overall or in one context, as plain rows; or the best of a ranking."""
+        if "ranking" in self.tables:
+            return answers.ranked(self.ranking, self.contexts, k, context)
         if context is None:
             return answers.top(self.items, k)
         rows = answers.top(answers.in_context(self.edges, self.contexts or (), context), k)
@@ -91,11 +102,11 @@ class Release:
     def sentences(self) -> tuple[str, ...]:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
-        what = "the true count" if self.interval.covers == "true" else f"the exact count of {self.bounded}"
-        closing = [
-            f"Each count comes with an interval, low to high, that encloses {what} with probability {level}.",
-            self.guarantee.sentence(),
+        counted = [
+            f"Each count comes with an interval, low to high, that encloses {self.covered} with probability "
+            f"{level}."
         ]
+        closing = [*(counted if self.noise else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
         if self.simulated:
@@ -108,6 +119,16 @@ class Release:
             )
         )
         return (*self.steps, *closing, charged)
+
+    @property
+    def covered(self) -> str:
+        """What the intervals enclose, in words."""
+        words = {
+            "true": "the true count",
+            "bounded": f"the exact count of {self.bounded}",
+            "smoothed": f"the smoothed count, not the exact one, of {self.bounded}",
+        }
+        return words[self.interval.covers]
 
     @property
     def is_private(self) -> bool:
@@ -127,7 +148,7 @@ class Release:
                 text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
                 (aside / "release.json").write_text(text, encoding="utf-8")
                 aside.chmod(0o755)
-                _move_into_place(aside, target)
+                move_into_place(aside, target)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
@@ -151,6 +172,7 @@ class Release:
             "interval": {"level": self.interval.level, "covers": self.interval.covers},
             "counts": self.counts,
             "bounded": self.bounded,
+            "chosen": {table: dict(values) for table, values in self.chosen.items()},
             "contexts": None if self.contexts is None else list(self.contexts),
             "context_name": self.context_name,
             "steps": list(self.steps),
@@ -167,10 +189,8 @@ class Release:
 
     def _table(self, name: str) -> pa.Table:
         if name not in self.tables:
-            raise UsageError(
-                f"this release holds no {name}",
-                remedy=f"it holds {', '.join(self.tables)}; release again with --what both, which costs ε again",
-            )
+            again = "; release again with --what both, which costs ε again" if "ranking" not in self.tables else ""
+            raise UsageError(f"this release holds no {name}", remedy=f"it holds {', '.join(self.tables)}{again}")
         return self.tables[name]
 
 
@@ -197,6 +217,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
             interval=Interval(**data["interval"]),
             counts=data["counts"],
             bounded=data["bounded"],
+            chosen=data.get("chosen", {}),
             steps=tuple(data["steps"]),
             catalogue=data["catalogue"],
             request=data["request"],
@@ -234,7 +255,8 @@ def refuse_existing(target: Path, *, force: bool) -> None:
         )
 
 
-def _move_into_place(aside: Path, target: Path) -> None:
+def move_into_place(aside: Path, target: Path) -> None:
+    """Put a finished folder where it belongs, in place of what is there; whatever happens, one of both stays."""
     if not target.exists():
         aside.rename(target)
         return

@@ -5,18 +5,82 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
 from headcount.budget import Grant, amount
 from headcount.errors import UsageError
+from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Method
+from headcount.method import Method, tables_of
+from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
 
 
-class ReleaseRequest(BaseModel):
+class Spending(BaseModel):
+    """What every charged request has: an exact ε, and a method that is built from the rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    command: ClassVar[str]
+
+    epsilon: Decimal
+
+    @field_validator("epsilon", mode="before")
+    @classmethod
+    def _exact(cls, value: Any) -> Decimal:
+        return Decimal(f"{amount(value):f}")  # 1e3 is echoed as 1000
+
+    @field_serializer("epsilon")
+    def _plain(self, value: Decimal) -> str:
+        return f"{value:f}"
+
+    def grant(self) -> Grant:
+        """Return a fresh grant of the amount asked for."""
+        return Grant(self.epsilon)
+
+    def build(self) -> Method:
+        """Return the method asked for."""
+        raise NotImplementedError
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many numbers each table will hold."""
+        raise NotImplementedError
+
+    def guarantee(self) -> Guarantee:
+        """Say what the release will promise; known without data."""
+        return self.build().guarantee(self.grant())
+
+
+class RankRequest(Spending):
+    """A direct ranking of the best items.
+
+    >>> request = RankRequest(epsilon="0.5", k=10)
+    >>> RankRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "rank"
+
+    k: int
+    per_context: bool = False
+    with_counts: bool = False
+
+    @field_validator("k", mode="before")
+    @classmethod
+    def _whole(cls, value: Any) -> int:
+        return whole_number(value, "k")
+
+    def build(self) -> Method:
+        """Return the method that ranks."""
+        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts)
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many places the ranking has, in all contexts."""
+        return {"ranking": self.k * (log.width - 1 if self.per_context else 1)}
+
+
+class ReleaseRequest(Spending):
     """A release of counts: by which method, at which price.
 
     >>> request = ReleaseRequest(epsilon="1", method="sra", limit=10)
@@ -24,9 +88,8 @@ class ReleaseRequest(BaseModel):
     True
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    command: ClassVar[str] = "release"
 
-    epsilon: Decimal
     method: str | None = None
     limit: int | None = None
     what: Literal["items", "edges", "both"] | None = None
@@ -34,20 +97,10 @@ class ReleaseRequest(BaseModel):
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
 
-    @field_validator("epsilon", mode="before")
-    @classmethod
-    def _exact(cls, value: Any) -> Decimal:
-        return Decimal(f"{amount(value):f}")  # 1e3 is echoed as 1000
-
     @field_validator("limit", mode="before")
     @classmethod
     def _whole(cls, value: Any) -> int | None:
-        if value is None:
-            return None
-        whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
-        if whole < 1:
-            raise UsageError("limit must be a whole number of at least 1", given=value, remedy="try 10")
-        return whole
+        return None if value is None else whole_number(value, "limit")
 
     @field_validator("shares", mode="before")
     @classmethod
@@ -70,13 +123,10 @@ class ReleaseRequest(BaseModel):
                 )
         return value
 
-    @field_serializer("epsilon")
-    def _plain(self, value: Decimal) -> str:
-        return f"{value:f}"
-
-    def grant(self) -> Grant:
-        """Return a fresh grant of the amount asked for."""
-        return Grant(self.epsilon)
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many counts each table will hold."""
+        width = {"items": 1, "edges": log.width}
+        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(self.what, log)}
 
     def build(self) -> Method:
         """Return the method asked for, refusing what it cannot use and research that is not declared."""
@@ -92,6 +142,10 @@ class ReleaseRequest(BaseModel):
             )
         return method
 
-    def guarantee(self) -> Guarantee:
-        """Say what the release will promise; known without data."""
-        return self.build().guarantee(self.grant())
+
+def whole_number(value: Any, name: str) -> int:
+    """Read a whole number of at least 1, of any integer type."""
+    whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+    if whole < 1:
+        raise UsageError(f"{name} must be a whole number of at least 1", given=value, remedy="try 10")
+    return whole

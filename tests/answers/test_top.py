@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.answers.top import in_context, top
+from headcount.answers.top import in_context, ranked, top
 from headcount.errors import UnknownNameError, UsageError
 
 EDGES = pa.table(
@@ -60,3 +60,49 @@ def test_an_unknown_context_is_refused_with_the_known_ones(asked: str) -> None:
 def test_german_and_greek_fold() -> None:
     edges = pa.table({"item": [1], "context": ["STRASSE"], "count": [1.0]})
     assert in_context(edges, ("STRASSE",), "straße").num_rows == 1
+
+
+RANKING = pa.table(
+    {
+        "rank": [1, 2, 3, 1, 2, 3],
+        "item": ["tea", "rye", "oat", "rye", "oat", "tea"],
+        "context": ["AM"] * 3 + ["PM"] * 3,
+    }
+)
+OVERALL = RANKING.slice(0, 3).drop_columns(["context"])
+
+
+@pytest.mark.parametrize(("k", "items"), [(1, ["tea"]), (2, ["tea", "rye"]), (3, ["tea", "rye", "oat"])])
+def test_the_best_of_a_ranking_in_its_own_order(k: int, items: list[str]) -> None:
+    rows = ranked(OVERALL, None, k, None)
+    assert [row["item"] for row in rows] == items
+    assert [row["rank"] for row in rows] == list(range(1, k + 1))
+
+
+def test_a_ranking_has_no_more_places_than_were_released() -> None:
+    assert len(ranked(OVERALL, None, 50, None)) == 3
+    assert len(ranked(RANKING, ("AM", "PM"), 50, "PM")) == 3
+
+
+@pytest.mark.parametrize("asked", ["PM", "pm"])
+def test_a_ranking_of_one_context(asked: str) -> None:
+    rows = ranked(RANKING, ("AM", "PM"), 2, asked)
+    assert rows == [
+        {"rank": 1, "item": "rye", "context": "PM"},
+        {"rank": 2, "item": "oat", "context": "PM"},
+    ]
+
+
+def test_a_ranking_says_whether_it_is_per_context() -> None:
+    with pytest.raises(UsageError, match="not per context"):
+        ranked(OVERALL, None, 1, "AM")
+    with pytest.raises(UsageError, match="per context; name one with --context, such as 'AM'"):
+        ranked(RANKING, ("AM", "PM"), 1, None)
+    with pytest.raises(UnknownNameError, match="there are: 'AM', 'PM'"):
+        ranked(RANKING, ("AM", "PM"), 1, "noon")
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_of_a_ranking_is_at_least_one(k: int) -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        ranked(OVERALL, None, k, None)

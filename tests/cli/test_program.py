@@ -178,7 +178,7 @@ def test_a_full_disk_under_standard_output(program: Program, made: Path) -> None
 # --- interrupts ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["write_table", "write_text", "_move_into_place"])
+@pytest.mark.parametrize("where", ["write_table", "write_text", "move_into_place"])
 def test_an_interrupt_while_writing_leaves_no_half(
     run: Run, made: Path, work: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -187,7 +187,7 @@ def test_an_interrupt_while_writing_leaves_no_half(
     def interrupt(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    home: Any = {"write_table": pq, "write_text": Path, "_move_into_place": releases}[where]
+    home: Any = {"write_table": pq, "write_text": Path, "move_into_place": releases}[where]
     monkeypatch.setattr(home, where, interrupt)
     assert run(*RELEASE, "--out", "new").code == 130
     assert run(*RELEASE, "--out", "made", "--force").code == 130

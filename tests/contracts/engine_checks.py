@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -22,8 +23,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, Noisy, Pick, Sample
-from headcount.engines.engine import Engine
+from headcount.bounding import (
+    EVERYONE,
+    Bound,
+    Bounded,
+    BoundedCounts,
+    Noisy,
+    Pick,
+    Rows,
+    Sample,
+    SampleUsers,
+    Scale,
+    Sensitivity,
+)
+from headcount.engines.engine import Engine, Table
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError
 from headcount.events import formats, readers
@@ -32,17 +45,45 @@ from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
 from headcount.events.readers import Source, TableSource, open_source
 from tests.cases import CONTEXTS, LAW, USERS, Case, bounds, cases, secrets
-from tests.laws import LEVEL, binomial, fits, law_of
+from tests.contracts.histories import HISTORIES, columns_of, outcome, replicated, row_order
+from tests.laws import LEVEL, binomial, fits
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+TABLES: tuple[Table, ...] = ("items", "edges")
+tables = st.sampled_from(TABLES)
+mosts = st.sampled_from((1, 2, 3, 7))
 
 
 def _values(counts: BoundedCounts) -> Arrays:
     return counts.items.sensitive_values, counts.edges.sensitive_values
 
 
-def _same(one: Arrays, other: Arrays) -> bool:
-    return all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
+def _everything(engine: Engine, log: EventLog, bound: Bound, table: Table, most: int, secret: bytes) -> list[Any]:
+    """Return what all verbs say of a log, in a form to compare: rows of the same sum have no order."""
+    rows = engine.rows(log, table, _most_of(log, table, most), secret)
+    parts = zip(rows.sums.tolist(), rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
+    return [
+        *_counted(engine, log, bound, secret),
+        _promise_and_values(engine.activity(log, table, most, secret)),
+        (rows.width, rows.most),
+        [(records, sorted(rows.columns[begin:end].tolist())) for records, begin, end in parts],
+    ]
+
+
+def _counted(engine: Engine, log: EventLog, bound: Bound, secret: bytes) -> list[Any]:
+    counts = engine.count(log, bound, secret)
+    return [_promise_and_values(counts.items), _promise_and_values(counts.edges)]
+
+
+def _promise_and_values(bounded: Bounded) -> list[Any]:
+    return [bounded.sensitivity, bounded.unit, bounded.admission, bounded.sensitive_values.tolist()]
+
+
+def _most_of(log: EventLog, table: Table, most: int) -> int:
+    """Where users are counted, rows are not cut: there must be room for every column."""
+    columns = len(log.catalogue.ids) if table == "items" else log.cells
+    return max(most, columns) if log.counting == "users" else most
 
 
 def check_sensitivity(engine: Engine) -> None:
@@ -51,15 +92,22 @@ def check_sensitivity(engine: Engine) -> None:
     Exhaustive over the users of each log, under one secret: nobody else's choice may change.
     """
 
-    @given(cases(), st.data(), secrets)
-    def exhaustive(case: Case, data: st.DataObject, secret: bytes) -> None:
-        bound = data.draw(bounds(case))
-        whole = engine.count(case.log(), bound, secret)
+    @given(cases(), st.data(), tables, mosts, secrets)
+    def exhaustive(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+        bound, logs = data.draw(bounds(case)), [case.log()]
         for user in case.everyone:
-            rest = engine.count(case.without(user).log(), bound, secret)
-            own = engine.count(case.only(user).log(), bound, secret)
-            for table in ("items", "edges"):
-                _check_step(getattr(whole, table), getattr(rest, table), getattr(own, table), bound)
+            logs += [case.without(user).log(), case.only(user).log()]
+        counts, activity, rows = [], [], []
+        for log in logs:  # all of one log before the next, as methods do
+            counts.append(engine.count(log, bound, secret))
+            activity.append(engine.activity(log, table, most, secret))
+            rows.append(engine.rows(log, table, _most_of(log, table, most), secret))
+        for rest in range(1, len(logs), 2):
+            for name in TABLES:
+                whole, others, own = (getattr(counts[at], name) for at in (0, rest, rest + 1))
+                _check_step(whole, others, own, bound)
+            _check_user_leaves(activity[0], activity[rest], activity[rest + 1])
+            _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
 
     exhaustive()
 
@@ -69,70 +117,150 @@ def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: Bound) -> No
     assert np.array_equal(step, own.sensitive_values), "another user's choice changed"
     assert (step >= 0).all(), "a count went down when a user joined"
     reach = whole.sensitivity
-    assert reach.l1 == bound.limit, "the declared L1 distance is not the limit"
+    assert reach.l1 == bound.limit * bound.unit, "the declared L1 distance is not the limit"
+    assert whole.unit == bound.unit
+    assert whole.admission == Fraction(bound.admission, EVERYONE), "not the declared admission"
     assert step.sum() <= reach.l1, "L1"
     assert (step**2).sum() <= reach.l2_squared, "L2"
     assert step.max(initial=0) <= reach.linf, "L∞"
 
 
-def check_keeps_all_it_may(engine: Engine) -> None:
-    """A user keeps min(limit, what counts) records: neither more nor fewer; and record edges sum to items."""
+def _check_user_leaves(whole: Bounded, rest: Bounded, own: Bounded) -> None:
+    step = whole.sensitive_values - rest.sensitive_values
+    assert np.array_equal(step, own.sensitive_values), "another user's place changed"
+    assert sorted(step.tolist())[:-1] == [0] * (step.size - 1), "a user is in several places"
+    assert step.max() in (0, 1), "a user is counted twice"
+    assert whole.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1)
 
-    @given(cases(), st.data(), secrets)
-    def full(case: Case, data: st.DataObject, secret: bytes) -> None:
-        bound = data.draw(bounds(case))
-        items, edges = _values(engine.count(case.log(), bound, secret))
+
+def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
+    all_of_it, without, mine = (
+        Counter(zip(np.repeat(rows.sums, np.diff(rows.starts)).tolist(), rows.columns.tolist(), strict=True))
+        for rows in (whole, rest, own)
+    )
+    assert all_of_it == without + mine, "another user's rows changed"
+    assert own.columns.size <= own.most, "a user has more rows than allowed"
+    assert own.sums.tolist() in ([], [own.columns.size]), "a user's rows are not under their number"
+
+
+def check_keeps_all_it_may(engine: Engine) -> None:
+    """A user keeps min(limit, what counts) records, or weighs all of them: neither more nor less.
+
+    What users have is counted in plain Python, in every table; record edges sum to items.
+    """
+
+    @given(cases(), st.data(), tables, mosts, secrets)
+    def full(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+        bound, log = data.draw(bounds(case)), case.log()
+        items, edges = _values(engine.count(log, bound, secret))
         width = len(CONTEXTS) + 1 if case.contexts else 1
         assert items.shape == (case.listed,)
         assert edges.shape == (case.listed, width)
-        expected = 0
-        for user in case.everyone:
-            sizes = [len(eligible) for _, eligible in _eligible(case.only(user))]
-            assert len(set(sizes)) <= 1 or case.context_of == "user"
-            if len(set(sizes)) > 1:  # a tie between contexts of different sizes: cannot be told from outside
-                return
-            expected += min(bound.limit, sizes[0])
-        assert edges.sum() == expected, "kept too many records, or too few"
+        for name, counts in zip(TABLES, (items, edges), strict=True):
+            people = [columns_of(case.only(user), name) for user in case.everyone]
+            if name == "edges" or case.counting == "records" or bound.unit > 1:
+                _check_total(counts, people, bound)
+            if any(len(choices) > 1 for choices in people):  # a tie between contexts cannot be told from outside
+                continue
+            everyone = [columns for (columns,) in people]
+            if bound.unit > 1:
+                _check_weights(counts.ravel(), everyone, bound)
+            if name == table:
+                _check_activity(engine.activity(log, table, most, secret), everyone, most)
+        _check_rows(engine, log, table, most, secret)
         if case.counting == "records":
             assert np.array_equal(edges.sum(axis=1), items), "edges do not sum to items"
-        else:
-            assert (edges.max(axis=1) <= items).all(), "an item has fewer users than one of its edges"
+            return
+        assert (edges.max(axis=1) <= items).all(), "an item has fewer users than one of its edges"
+        if bound.unit == 1:
             assert (items <= edges.sum(axis=1)).all(), "an item has more users than kept pairs"
 
     full()
 
 
+def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: Bound) -> None:
+    totals = {0}
+    for choices in people:
+        own = {_added(len(columns), bound) for columns in choices}
+        if bound.admission < EVERYONE:
+            own = {*(own if bound.admission > 0 else ()), 0}
+        totals = {total + mine for total in totals for mine in own}
+    assert int(counts.sum()) in totals, "kept too many records, or too few"
+
+
+def _added(records: int, bound: Bound) -> int:
+    return min(records, bound.limit) if bound.unit == 1 else records * _weight(records, bound)
+
+
+def _weight(records: int, bound: Bound) -> int:
+    return bound.unit if records <= bound.limit else bound.unit * bound.limit // records
+
+
+def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: Bound) -> None:
+    expected = Counter[int]()
+    for columns in everyone:
+        for column in columns:
+            expected[column] += _weight(len(columns), bound)
+    assert counts.tolist() == [expected[column] for column in range(counts.size)], "not the weights of the records"
+
+
+def _check_activity(activity: Bounded, everyone: list[list[int]], most: int) -> None:
+    expected = Counter(min(len(columns), most) for columns in everyone)
+    assert activity.sensitive_values.tolist() == [expected[n] for n in range(1, most + 1)], (
+        "not the users' records"
+    )
+
+
+def _check_rows(engine: Engine, log: EventLog, table: Table, most: int, secret: bytes) -> None:
+    """Rows are what a sample keeps, and as many users have so many of them as the activity says."""
+    most = _most_of(log, table, most)
+    rows = engine.rows(log, table, most, secret)
+    sample = Sample(most if log.counting == "records" else max(most, log.cells))
+    kept = getattr(engine.count(log, sample, secret), table).sensitive_values.ravel()
+    assert (rows.width, rows.most) == (kept.size, most)
+    assert rows.columns.dtype == np.int32
+    assert np.bincount(rows.columns, minlength=kept.size).tolist() == kept.tolist(), "not what a sample keeps"
+    users = np.zeros(most, dtype=np.int64)
+    users[rows.sums - 1] = np.diff(rows.starts) // rows.sums
+    assert users.tolist() == engine.activity(log, table, most, secret).sensitive_values.tolist()
+    assert (np.diff(rows.sums) > 0).all(), "sums do not rise"
+    assert (users[rows.sums - 1] * rows.sums).tolist() == np.diff(rows.starts).tolist(), "rows are cut off"
+
+
 def check_equals_reference(engine: Engine) -> None:
-    """The same counts as the reference, draw for draw: on small logs of every kind, and on larger ones."""
+    """The same as the reference, draw for draw: on small logs of every kind, and on larger ones."""
     reference = ReferenceEngine()
 
-    @given(cases(), st.data(), secrets)
-    def small(case: Case, data: st.DataObject, secret: bytes) -> None:
-        log = case.log()
-        for _ in range(2):  # the second stage of a method counts the same log again
-            bound = data.draw(bounds(case))
-            mine = engine.count(log, bound, secret)
-            its = reference.count(log, bound, secret)
-            assert _same(_values(mine), _values(its)), "not the reference's choice"
-            assert mine.items.sensitivity == its.items.sensitivity
-            assert mine.edges.sensitivity == its.edges.sensitivity
+    @given(cases(), st.data(), tables, mosts, secrets)
+    def small(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+        log, bound = case.log(), data.draw(bounds(case))
+        mine, its = (_everything(each, log, bound, table, most, secret) for each in (engine, reference))
+        assert mine == its, "not the reference's choice"
+        bound = data.draw(bounds(case))  # the second stage of a method counts the same log again
+        mine, its = (_counted(each, log, bound, secret) for each in (engine, reference))
+        assert mine == its, "not the reference's choice, the second time"
 
     small()
     for seed, log in enumerate(larger_logs()):
         generator = np.random.default_rng(seed)
         secret = generator.bytes(16)
         ties = Noisy(generator.integers(0, 5, len(log.catalogue.ids)), LAW)
-        for bound in (Sample(10**6 if seed == 0 else 2), Pick(3, ties)):
-            mine, its = engine.count(log, bound, secret), reference.count(log, bound, secret)
-            assert _same(_values(mine), _values(its)), "not the reference's choice"
+        sample = Sample(10**6 if seed == 0 else 2)
+        kinds: list[Bound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
+        one, two = list(itertools.combinations(kinds, 2))[seed % 6]
+        table, most = TABLES[seed % 3 % 2], (5, 50)[seed % 5 % 2]
+        mine, its = (_everything(each, log, one, table, most, secret) for each in (engine, reference))
+        assert mine == its, "not the reference's choice"
+        mine, its = (_counted(each, log, two, secret) for each in (engine, reference))
+        assert mine == its, "not the reference's choice"
 
 
 def larger_logs() -> Iterator[EventLog]:
-    """Logs with hundreds of records, a few very active users, and every mode."""
+    """Logs with hundreds of rows, a few very active users, and every mode."""
     modes = itertools.product(("records", "users"), ("record", "user"), (False, True), ("text", "number"))
     for seed, (counting, context_of, times, kind) in enumerate(modes):
         generator = np.random.default_rng(seed)
-        size = 600
+        size = 200
         people = (150 * generator.random(size) ** 3).astype(np.int64)
         users = pa.array([f"user {n}" for n in people] if kind == "text" else people * 1_000_003)
         table = {
@@ -159,14 +287,15 @@ def check_layout_has_no_effect(engine: Engine) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(_layout_cases()):
             secret = np.random.default_rng(number).bytes(16)
-            bound = case.bound(2, None if number % 2 else (1, 0, 1, 0))
-            expected = _values(engine.count(case.log(), bound, secret))
+            kinds = (Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2))
+            asked = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
+            expected = _everything(engine, case.log(), *asked)
             for name, source in _layouts(case, Path(folder) / str(number)):
-                found = _values(engine.count(case.log(source), bound, secret))
-                assert _same(found, expected), f"layout matters: {name}"
+                found = _everything(engine, case.log(source), *asked)
+                assert found == expected, f"layout matters: {name}"
             for rows in (1, 3):
                 with batches_of(rows):
-                    assert _same(_values(engine.count(case.log(), bound, secret)), expected), "batches matter"
+                    assert _everything(engine, case.log(), *asked) == expected, "batches matter"
 
 
 def _layout_cases() -> Iterator[Case]:
@@ -233,52 +362,8 @@ def batches_of(rows: int) -> Iterator[None]:
 # what every one of them kept.
 
 
-@dataclass(frozen=True)
-class History:
-    """One user's records, as (item, context) with context 2 the unknown one, and what is asked of them."""
-
-    records: tuple[tuple[int, int], ...]
-    limit: int
-    scores: tuple[int, ...] | None = None
-    counting: Literal["records", "users"] = "records"
-    context_of: Literal["record", "user"] = "record"
-    times: bool = False
-
-    @property
-    def items(self) -> int:
-        """How many items the history needs."""
-        return 1 + max(item for item, _ in self.records)
-
-    def law(self) -> dict[Hashable, float]:
-        """Return the exact law of what is kept: counts per item and context."""
-        return law_of(self._outcomes())
-
-    def _outcomes(self) -> Iterator[tuple[Hashable, float]]:
-        choices = _contexts_and_records(self.records, self.counting, self.context_of)
-        for _, eligible in choices:
-            kept = [()] if not eligible else _kept(eligible, self.limit, self.scores)
-            for records in kept:
-                yield _outcome(records, self.items), 1 / len(choices) / len(kept)
-
-
-HISTORIES = {
-    "distinct records": History(tuple((item, 0) for item in range(5)), limit=2),
-    "a rare record among equal ones": History(((0, 0),) * 9 + ((1, 0),), limit=1),
-    "repeats of three kinds": History(((0, 0),) * 3 + ((1, 1),) * 2 + ((2, 2),), limit=3),
-    "repeats by a column of times": History(((0, 0),) * 4 + ((1, 0),) * 2 + ((1, 1),), limit=2, times=True),
-    "users counted: pairs count once": History(
-        ((0, 0),) * 5 + ((0, 1), (1, 0), (2, 0)), limit=2, counting="users"
-    ),
-    "one context, tied": History(((0, 0), (1, 0), (0, 1), (1, 1), (1, 2)), limit=1, context_of="user"),
-    "one context, not tied": History(((0, 0), (1, 0), (0, 1)), limit=1, context_of="user"),
-    "picked, ties at random": History(tuple((item, 0) for item in range(6)), limit=3, scores=(0, 5, 2, 2, 2, 0)),
-    "picked, repeats tie": History(((0, 0),) * 4 + ((1, 0), (2, 1)), limit=2, scores=(3, 3, 1)),
-    "picked, users counted": History(((0, 0),) * 3 + ((0, 1), (1, 0)), limit=2, scores=(1, 1), counting="users"),
-}
-
-
 def check_law_of_the_choice(engine: Engine, replicas: int = 4_000) -> None:
-    """What users keep follows the exact law: uniform over their records, equal ones told apart; picks by score.
+    """What users keep follows the exact law: uniform over their records, equal ones told apart, by score or lot.
 
     First every user has items of their own, which shows all that each one kept: chi-square against the enumerated
     law. Then all share the same items: every count is a sum of independent choices with known mean and variance.
@@ -286,112 +371,47 @@ def check_law_of_the_choice(engine: Engine, replicas: int = 4_000) -> None:
     """
     for seed, (name, history) in enumerate(HISTORIES.items()):
         secret, law = np.random.default_rng(seed).bytes(16), history.law()
-        p = fits(Counter(_replicated(engine, history, secret, replicas)), law)
+        p = fits(Counter(replicated(engine, history, secret, replicas)), law)
         assert p > LEVEL, f"{name}: not the law of the choice (p = {p:.3g})"
-        (shared,) = _replicated(engine, history, secret, replicas, shared=True)
+        (shared,) = replicated(engine, history, secret, replicas, shared=True)
         outcomes, weights = np.array(list(law)), np.array(list(law.values()))
         mean = weights @ outcomes
         deviation = np.sqrt(replicas * np.maximum(weights @ outcomes**2 - mean**2, 0))
         off = np.abs(np.array(shared) - replicas * mean)
         assert (off <= stats.norm.isf(LEVEL / 2) * deviation + 1e-6).all(), f"{name}: not the law, on shared items"
+    _check_lots(engine, replicas)
 
 
-def check_secrets_matter(engine: Engine, secrets_tried: int = 300) -> None:
-    """Over many secrets a rare record among nine equal ones is kept by one user in one run of ten.
+def _check_lots(engine: Engine, replicas: int) -> None:
+    """Each user is taken with the declared probability, whoever else is: an exact test, and one of pairs."""
+    history = HISTORIES["some users by lot"]
+    for admission, everyone in ((0, False), (1, False), (EVERYONE - 1, True), (EVERYONE, True)):
+        every = replicated(engine, replace(history, admission=admission), bytes(16), replicas)
+        assert set(every) == {outcome(history.records * everyone, 1)}, f"admission {admission}"
+    taken = np.array([sum(kept) for kept in replicated(engine, history, bytes(16), replicas)])
+    p = binomial(int(taken.sum()), replicas, 0.25)
+    assert p > LEVEL, f"took {taken.sum()} of {replicas} users (p = {p:.3g})"
+    chances = {0: 0.75, 1: 0.25}
+    pairs = {(one, two): chances[one] * chances[two] for one, two in itertools.product(chances, repeat=2)}
+    for name, lots in (("id", taken), ("appearance", taken[row_order(history, replicas)])):
+        p = fits(Counter(zip(lots[::2].tolist(), lots[1::2].tolist(), strict=True)), pairs)
+        assert p > LEVEL, f"neighbours by {name} are not taken independently (p = {p:.3g})"
 
-    Exact two-sided binomial test, false-alarm rate ``laws.LEVEL``; with a fixed secret nothing changes.
+
+def check_secrets_matter(engine: Engine, secrets_tried: int = 200) -> None:
+    """Over many secrets a rare record among nine equal ones is kept in one run of ten, and a user taken by lot.
+
+    Exact two-sided binomial tests, false-alarm rate ``laws.LEVEL``; with a fixed secret nothing changes.
     """
-    history = HISTORIES["a rare record among equal ones"]
-    generator = np.random.default_rng(7)
-    rare = _outcome(((1, 0),), history.items)
-    kept = [_replicated(engine, history, generator.bytes(16), 1)[0] == rare for _ in range(secrets_tried)]
-    p = binomial(sum(kept), secrets_tried, 0.1)
-    assert p > LEVEL, f"kept the rare record in {sum(kept)} of {secrets_tried} runs (p = {p:.3g})"
-    again = {tuple(_replicated(engine, history, bytes(16), 20)) for _ in range(3)}
-    assert len(again) == 1, "the same secret gave different choices"
-
-
-def _replicated(
-    engine: Engine, history: History, secret: bytes, replicas: int, *, shared: bool = False
-) -> list[Hashable]:
-    """Count a log in which every user has this history, on items of their own; return what each one kept.
-
-    If the items are shared, return the one count of all that was kept.
-    """
-    copies = 1 if shared else replicas
-    order = np.random.default_rng(replicas).permutation(len(history.records) * replicas)
-    users, records = np.divmod(order, len(history.records))
-    items = (0 if shared else users * history.items) + np.array([item for item, _ in history.records])[records]
-    names = np.array([*CONTEXTS, "night"], dtype=object)
-    table = pa.table(
-        {
-            "user": pa.array([f"u{user}" for user in users]),
-            "item": pa.array(items),
-            "context": pa.array(names[np.array([context for _, context in history.records])[records]]),
-        }
-    )
-    if history.times:
-        table = table.group_by(table.column_names).aggregate([([], "count_all")])
-    log = EventLog(
-        source=TableSource(table),
-        roles=Roles("user", "item", "count_all" if history.times else None),
-        catalogue=Catalogue.of(range(history.items * copies)),
-        context=Context(("context",), (CONTEXTS,)),
-        counting=history.counting,
-        context_of=history.context_of,
-    )
-    scores = None if history.scores is None else np.tile(np.array(history.scores), copies)
-    bound: Bound = Sample(history.limit) if scores is None else Pick(history.limit, Noisy(scores, LAW))
-    _, edges = _values(engine.count(log, bound, secret))
-    each = edges.reshape(copies, history.items * (len(CONTEXTS) + 1))
-    return [tuple(kept) for kept in each.tolist()]
-
-
-def _eligible(case: Case) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return the records of a one-user case that may be kept, for each context that may be chosen."""
-    places = {name: at for at, name in enumerate(CONTEXTS)} if case.contexts else {}
-    records = [
-        (item, places.get(context or "", len(places)))
-        for _, item, context, times in case.rows
-        if item < case.listed
-        for _ in range(times if case.times else 1)
-    ]
-    return _contexts_and_records(records, case.counting, case.context_of, unknown=len(places))
-
-
-def _contexts_and_records(
-    records: Sequence[tuple[int, int]], counting: str, context_of: str, unknown: int = 2
-) -> list[tuple[int, list[tuple[int, int]]]]:
-    chosen: list[list[tuple[int, int]]] = [list(records)]
-    if context_of == "user":
-        tallies = Counter(context for _, context in records if context != unknown)
-        best = [context for context in tallies if tallies[context] == max(tallies.values())] or [unknown]
-        chosen = [[record for record in records if record[1] == context] for context in sorted(best)]
-    if counting == "users":
-        chosen = [sorted(set(each)) for each in chosen]
-    return list(enumerate(chosen))
-
-
-def _kept(
-    eligible: list[tuple[int, int]], limit: int, scores: tuple[int, ...] | None
-) -> list[tuple[tuple[int, int], ...]]:
-    """Return the equally likely choices: the best scores whole, then all ways to fill up from the next."""
-    sure: list[tuple[int, int]] = []
-    groups: dict[int, list[tuple[int, int]]] = {}
-    for record in eligible:
-        groups.setdefault(0 if scores is None else scores[record[0]], []).append(record)
-    for score in sorted(groups, reverse=True):
-        if len(sure) + len(groups[score]) > limit:
-            ways = itertools.combinations(groups[score], limit - len(sure))
-            return [(*sure, *way) for way in ways]
-        sure += groups[score]
-    return [tuple(sure)]
-
-
-def _outcome(records: Sequence[tuple[int, int]], items: int) -> tuple[int, ...]:
-    counts = Counter(records)
-    cells = itertools.product(range(items), range(len(CONTEXTS) + 1))
-    return tuple(counts[cell] for cell in cells)
+    rare, lot = HISTORIES["a rare record among equal ones"], HISTORIES["some users by lot"]
+    for history, wanted, chance in ((rare, (1, 0), 0.1), (lot, (0, 0), 0.25)):
+        generator = np.random.default_rng(7)
+        hit = outcome((wanted,), history.items)
+        kept = [replicated(engine, history, generator.bytes(16), 1)[0] == hit for _ in range(secrets_tried)]
+        p = binomial(sum(kept), secrets_tried, chance)
+        assert p > LEVEL, f"kept in {sum(kept)} of {secrets_tried} runs (p = {p:.3g})"
+        again = {tuple(replicated(engine, history, bytes(16), 20)) for _ in range(3)}
+        assert len(again) == 1, "the same secret gave different choices"
 
 
 def check_forgets_a_failed_read(engine: Engine) -> None:
@@ -399,28 +419,42 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
     case = Case(rows=tuple((n % 5, n % 3, None, 1) for n in range(20)))
     user = case.table()["user"].to_pylist()
     table = case.table().set_column(0, "user", pa.array([*user[:-1], None]))
+    asks: tuple[Callable[[EventLog], object], ...] = (
+        lambda log: engine.count(log, Sample(2), bytes(16)),
+        lambda log: engine.count(log, Scale(2), bytes(16)),
+        lambda log: engine.activity(log, "items", 3, bytes(16)),
+        lambda log: engine.rows(log, "items", 3, bytes(16)),
+    )
     with batches_of(4):
-        log = case.log(TableSource(table))
-        for _ in range(2):
-            try:
-                engine.count(log, Sample(2), bytes(16))
-            except DataError:
-                continue
-            raise AssertionError("a log with a missing user id was counted")
-        # another log, and the same one without the missing id, are counted as if nothing had happened
-        mended = replace(log, drop_nulls=True)
-        expected = ReferenceEngine().count(mended, Sample(2), bytes(16))
-        assert _same(_values(engine.count(mended, Sample(2), bytes(16))), _values(expected))
+        for ask in asks:
+            log = case.log(TableSource(table))
+            for _ in range(2):
+                try:
+                    ask(log)
+                except DataError:
+                    continue
+                raise AssertionError("a log with a missing user id was counted")
+            # another log, and the same one without the missing id, are counted as if nothing had happened
+            mended = replace(log, drop_nulls=True)
+            expected = _everything(ReferenceEngine(), mended, Sample(2), "items", 3, bytes(16))
+            assert _everything(engine, mended, Sample(2), "items", 3, bytes(16)) == expected
 
 
 def check_empty_log(engine: Engine) -> None:
-    """A log without rows, or without a row that counts, gives zeros over the whole catalogue."""
+    """A log without rows, or without a row that counts, gives zeros over the whole catalogue, and no rows."""
     nobody = Case(rows=(), contexts=True)
     strangers = Case(rows=((0, 4, None, 1), (2, 4, "AM", 1)), contexts=True)
     for case in (nobody, strangers, replace(nobody, users="wide"), replace(nobody, context_of="user", times=True)):
-        items, edges = _values(engine.count(case.log(), Sample(3), bytes(16)))
-        assert items.tolist() == [0, 0, 0]
-        assert edges.tolist() == [[0, 0, 0]] * 3
+        log = case.log()
+        for bound in (Sample(3), Scale(3), SampleUsers(3, EVERYONE // 2)):
+            items, edges = _values(engine.count(log, bound, bytes(16)))
+            assert items.tolist() == [0, 0, 0]
+            assert edges.tolist() == [[0, 0, 0]] * 3
+        for table, width in zip(TABLES, (3, 9), strict=True):
+            assert engine.activity(log, table, 4, bytes(16)).sensitive_values.tolist() == [0] * 4
+            rows = engine.rows(log, table, 4, bytes(16))
+            assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])
+            assert (rows.width, rows.most) == (width, 4)
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""Broken twins: engines and methods with one deliberate fault each, to show that the checks go red."""
+"""Broken twins: methods and samplers with one deliberate fault each, to show that the checks go red."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.bounding import Bound, BoundedCounts, Noisy, Pick, Sample, certify
+from headcount.bounding import Noisy, Sample
 from headcount.budget import Grant
 from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import noised_tables, release_of
-from headcount.engines import draws, reference
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
-from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise import NoiseSource
@@ -31,200 +28,6 @@ from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
 
 Integers = NDArray[np.int64]
-
-
-# Engines
-
-
-class LimitOffByOne:
-    """Keeps one record too many, and declares the limit all the same."""
-
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        more: Bound = Sample(bound.limit + 1)
-        if isinstance(bound, Pick):
-            more = Pick(bound.limit + 1, bound.scores)
-        counts = ReferenceEngine().count(log, more, secret)
-        items, edges = counts.items.sensitive_values.copy(), counts.edges.sensitive_values.copy()
-        return certify(bound, log.counting, items, edges)
-
-
-class OneRecordShort:
-    """Keeps one record fewer than it may."""
-
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        fewer: Bound = Sample(max(1, bound.limit - 1))
-        if isinstance(bound, Pick):
-            fewer = Pick(max(1, bound.limit - 1), bound.scores)
-        counts = ReferenceEngine().count(log, fewer, secret)
-        items, edges = counts.items.sensitive_values.copy(), counts.edges.sensitive_values.copy()
-        return certify(bound, log.counting, items, edges)
-
-
-class _Broken:
-    """The reference engine once more, with its parts in reach of a fault. Sound by itself."""
-
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        encoded = EncodedLog(log)
-        users, cells = reference._records(encoded)
-        keys = self.keys(encoded, secret)
-        if log.context_of == "user":
-            tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
-            np.add.at(tallies, (users, cells % log.width), 1)
-            inside = cells % log.width == self.contexts(tallies, keys)[users]
-            users, cells = users[inside], cells[inside]
-        if log.counting == "users":
-            users, cells = np.unique(np.stack([users, cells]), axis=1)
-        order = np.lexsort((cells, users)) if self.sorted else np.arange(users.size)
-        users, cells = users[order], cells[order]
-        drawn = self.draws(users, cells, keys, secret)
-        ranks = None if bound.ranks is None else bound.ranks[cells // log.width]
-        priority = draws.priorities(drawn, ranks, draws.rank_bits(bound.ranks))
-        order = np.lexsort((cells, priority, users))
-        users, cells = users[order], cells[order]
-        inside = reference._number_within([users]) < bound.limit
-        return self.counted(users[inside], cells[inside], log, bound)
-
-    sorted = True
-
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
-        return reference.user_keys(encoded, secret)
-
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
-        return draws.chosen_contexts(tallies, keys)
-
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
-        return draws.record_draws(keys[users], cells, reference._number_within([users, cells]))
-
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
-        shape = (len(log.catalogue.ids), log.width)
-        edges = np.bincount(cells, minlength=log.cells).reshape(shape).astype(np.int64)
-        if log.counting == "records":
-            return certify(bound, log.counting, edges.sum(axis=1), edges)
-        pairs = np.unique(np.stack([users, cells // log.width]), axis=1)
-        return certify(bound, log.counting, np.bincount(pairs[1], minlength=shape[0]).astype(np.int64), edges)
-
-
-class Sound(_Broken):
-    """Without a fault: the checks must pass, or the other twins prove nothing."""
-
-
-class DrawsByRow(_Broken):
-    """The draw of a record is that of its row: rows before it decide what it is worth."""
-
-    sorted = False
-
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
-        rows = np.arange(users.size, dtype=np.uint64)
-        return draws.mix(rows * np.uint64(draws.GOLDEN) + np.uint64(int.from_bytes(secret[:8], "little")))
-
-
-class DrawsByCode(_Broken):
-    """The user key hangs on the dense code: when a user leaves, everyone who came later gets another key."""
-
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
-        codes = range(encoded.users.size)
-        return np.array([draws.user_key(secret, code) for code in codes], dtype=np.uint64)
-
-
-class DrawsSharedByAll(_Broken):
-    """All users draw the same: what one keeps tells what the others keep."""
-
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
-        return np.full(encoded.users.size, draws.user_key(secret, "everyone"), dtype=np.uint64)
-
-
-class DrawsWithoutSecret(_Broken):
-    """The secret is not used: anybody can tell what is kept."""
-
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
-        return reference.user_keys(encoded, bytes(16))
-
-
-class HashOfTheRecordAlone(_Broken):
-    """Equal records have equal draws: a user's frequent record and rare record are kept equally often."""
-
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
-        return draws.record_draws(keys[users], cells, np.zeros(users.size, dtype=np.int64))
-
-
-class TieBreakLooksAtOthers(_Broken):
-    """Prefers what is popular in the log itself, among a user's records."""
-
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
-        popular = np.bincount(cells, minlength=int(cells.max(initial=0)) + 1)[cells].astype(np.uint64)
-        own = super().draws(users, cells, keys, secret)
-        rarity: draws.Draws = np.uint64(2**16 - 1) - popular
-        return (rarity << np.uint64(48)) | (own >> np.uint64(16))
-
-
-class ContextDrawsShared(_Broken):
-    """Ties between contexts are broken by the very draws of the first item's records."""
-
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
-        known = tallies[:, :-1]
-        columns = np.arange(known.shape[1], dtype=np.uint64)
-        tickets = draws.mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(draws.GOLDEN))
-        tied = known == known.max(axis=1, keepdims=True)
-        best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
-        chosen: NDArray[np.int32] = np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
-        return chosen
-
-
-class ContextByMajority(_Broken):
-    """Everybody's one context is the most frequent one of the whole log."""
-
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
-        best = int(tallies.sum(axis=0).argmax()) if tallies.size else 0
-        return np.full(len(tallies), best, dtype=np.int32)
-
-
-class DropsTheUnknownContext(_Broken):
-    """Does not count edges of the unknown context."""
-
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
-        counts = super().counted(users, cells, log, bound)
-        edges = counts.edges.sensitive_values.copy()
-        if log.context is not None:
-            edges[:, -1] = 0
-        return certify(bound, log.counting, counts.items.sensitive_values.copy(), edges)
-
-
-class CountsUserOncePerTable(_Broken):
-    """Where users are counted, counts all kept pairs of an item instead of the user once."""
-
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
-        counts = super().counted(users, cells, log, bound)
-        edges = counts.edges.sensitive_values.copy()
-        return certify(bound, log.counting, edges.sum(axis=1), edges)
-
-
-class ForgetsTheFirstBatch(_Broken):
-    """Numbers equal records within a batch only: batches decide which draw a record gets."""
-
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        batches = log.source.batches(log.columns)
-        self._sizes = [batch.num_rows for batch in batches]
-        return super().count(log, bound, secret)
-
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
-        numbers = reference._number_within([users, cells]) % max([1, *self._sizes])
-        return draws.record_draws(keys[users], cells, numbers)
-
-
-class RemembersAFailedRead:
-    """Counts what was read before a log was refused, the second time."""
-
-    def __init__(self) -> None:
-        self._refused: set[int] = set()
-
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        if id(log) in self._refused:
-            log = replace(log, drop_nulls=True)
-        try:
-            return ReferenceEngine().count(log, bound, secret)
-        except Exception:
-            self._refused.add(id(log))
-            raise
 
 
 # Methods: SRA with one fault each
@@ -272,7 +75,7 @@ class SpendsTwice(SimpleRandom):
         noised = noised_tables(log, counts, grants, noise)
         guarantee = self.guarantee(grant)
         grant.spend()
-        return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=[])
+        return release_of(self, log, guarantee, noised, bounded="at most 3", noise=noise, steps=[])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,6 +200,17 @@ class IgnoresShares(SimpleRandom):
 
     def _default(self, log: EventLog) -> dict[str, Decimal]:
         return SimpleRandom._shares(self, log)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepsLessInABlock(SimpleRandom):
+    """Keeps one record where the engine works in blocks."""
+
+    name: ClassVar[str] = "keeps-less-in-a-block"
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        limit = 1 if isinstance(engine, LocalEngine) else self.limit
+        return SimpleRandom(limit=limit).release(log, grant, noise, engine)
 
 
 # Samplers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.engines import draws
-from tests.laws import LEVEL, fits
+from tests.laws import LEVEL, binomial, fits
 
 # From the reference implementation: key 00…0f, messages of 0, 1, 2, … bytes 00, 01, 02, …
 SIPHASH_VECTORS = [
@@ -56,6 +57,43 @@ def test_draws_of_records_are_uniform_and_distinct() -> None:
     law = dict.fromkeys(range(16), 1 / 16)
     assert fits(Counter((drawn >> np.uint64(60)).tolist()), law) > LEVEL
     assert fits(Counter((drawn & np.uint64(15)).tolist()), law) > LEVEL
+
+
+@pytest.mark.parametrize("sixteenths", [1, 4, 8, 15])
+def test_lots_take_users_with_the_declared_probability(sixteenths: int) -> None:
+    """Exact binomial test, false-alarm rate ``laws.LEVEL`` (the key is fixed)."""
+    taken = draws.admitted(keys(6_000), sixteenths << 60)
+    assert binomial(int(taken.sum()), 6_000, sixteenths / 16) > LEVEL
+
+
+def test_lots_at_the_borders() -> None:
+    many = keys(1_000)
+    assert not draws.admitted(many, 0).any()
+    assert not draws.admitted(many, 1).any()
+    assert draws.admitted(many, 2**64 - 1).all()
+    assert draws.admitted(many, 2**64).all()
+    lowest = draws.mix(draws.mix(many)).min()
+    assert draws.admitted(many, int(lowest)).sum() == 0
+    assert draws.admitted(many, int(lowest) + 1).sum() == 1
+
+
+def test_a_larger_admission_takes_the_same_users_and_more() -> None:
+    few, more = (draws.admitted(keys(1_000), admission) for admission in (2**62, 2**63))
+    assert (few <= more).all()
+
+
+def test_a_lot_tells_nothing_of_the_records_and_contexts_of_a_user() -> None:
+    """Chi-square of who is taken, which of two records comes first and which context wins, at ``laws.LEVEL``."""
+    many, zeros = keys(8_000), np.zeros(8_000, dtype=np.int64)
+    taken = draws.admitted(many, 2**63)
+    contexts = draws.chosen_contexts(np.tile(np.array([[1, 1, 0]]), (8_000, 1)), many)
+    for cell in (0, 1, 77):
+        first, other = (draws.record_draws(many, zeros + each, zeros) for each in (cell, cell + 1))
+        seen = Counter(zip(taken.tolist(), (first < other).tolist(), contexts.tolist(), strict=True))
+        law = dict.fromkeys(itertools.product((False, True), (False, True), (0, 1)), 1 / 8)
+        assert fits(seen, law) > LEVEL
+        assert fits(Counter(zip(taken.tolist(), (first < 2**63).tolist(), strict=True)),
+                    dict.fromkeys(itertools.product((False, True), repeat=2), 1 / 4)) > LEVEL  # fmt: skip
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 2**64 - 1))

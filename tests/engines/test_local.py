@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounding import Sample
+from headcount.bounding import FIXED_POINT, Sample, Scale
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
-from headcount.errors import DataError
+from headcount.errors import DataError, UsageError
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
 from tests.cases import Case
@@ -30,6 +31,36 @@ def test_progress_reports_rows_and_never_goes_back() -> None:
     assert rows == sorted(rows)
     assert rows[-1] == town(users=50).source.rows
     assert {total for stage, _, total in seen if stage == "reading events"} == {town(users=50).source.rows}
+
+
+def test_all_stages_of_a_release_read_a_log_once() -> None:
+    seen: list[str] = []
+    engine = LocalEngine(threads=2, progress=lambda stage, done, total: seen.append(stage))
+    log = town(users=50)
+    engine.activity(log, "edges", 9, bytes(16))
+    once = seen.count("reading events")
+    engine.rows(log, "items", 9, bytes(16))
+    engine.count(log, Scale(2), bytes(16))
+    engine.count(log, Sample(2), bytes(16))
+    assert seen.count("reading events") == once > 0
+
+
+@pytest.mark.parametrize("engine", [ReferenceEngine(), LocalEngine()], ids=["reference", "local"])
+def test_what_users_are_measured_by_is_checked(engine: Engine) -> None:
+    """There must be a place for everyone; and different items or pairs are not cut down."""
+    log = town(users=9)
+    for most in (0, -1):
+        with pytest.raises(UsageError, match="most must be a whole number of at least 1"):
+            engine.activity(log, "items", most, bytes(16))
+        with pytest.raises(UsageError, match="must be a whole number of at least 1"):
+            engine.rows(log, "items", most, bytes(16))
+    people = replace(log, counting="users")
+    for table, columns in (("items", len(log.catalogue.ids)), ("edges", log.cells)):
+        with pytest.raises(
+            ValueError, match=f"different {table} are not cut down: most must be at least {columns}"
+        ):
+            engine.rows(people, table, columns - 1, bytes(16))  # type: ignore[arg-type]
+        assert engine.rows(people, table, columns, bytes(16)).width == columns  # type: ignore[arg-type]
 
 
 def test_the_tally_is_for_the_curator() -> None:
@@ -111,6 +142,18 @@ def test_a_very_active_user_among_many_cells() -> None:
             expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).edges.sensitive_values
             assert np.array_equal(found, expected)
             assert found.sum() == min(limit, 20_000 if counting == "records" else np.unique(items).size)
+        for limit in (1, 4_000, 20_000):
+            found = LocalEngine(threads=2).count(log, Scale(limit), bytes(16)).edges.sensitive_values
+            expected = ReferenceEngine().count(log, Scale(limit), bytes(16)).edges.sensitive_values
+            assert np.array_equal(found, expected)
+        for most in (5_000, 19_999, 20_000, 30_000):
+            mine, its = (
+                engine.rows(log, "items", most, bytes(16))
+                for engine in (LocalEngine(threads=2), ReferenceEngine())
+            )
+            assert mine.sums.tolist() == its.sums.tolist()
+            assert mine.starts.tolist() == its.starts.tolist()
+            assert np.array_equal(np.sort(mine.columns), np.sort(its.columns))
 
 
 def test_many_records_in_one_row() -> None:
@@ -133,3 +176,11 @@ def test_many_records_in_one_row() -> None:
         expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).items.sensitive_values
         assert np.array_equal(found, expected)
         assert found.sum() == limit + min(limit, 2)
+    for limit in (1, 50, 10**6 + 2, 10**6 + 3):
+        found = LocalEngine().count(log, Scale(limit), bytes(16)).items.sensitive_values
+        expected = ReferenceEngine().count(log, Scale(limit), bytes(16)).items.sensitive_values
+        assert np.array_equal(found, expected)
+        heavy = FIXED_POINT * min(limit, 10**6 + 3) // (10**6 + 3)
+        assert found[:2].tolist() == [10**6 * heavy + FIXED_POINT * min(limit, 2), 3 * heavy]
+    assert LocalEngine().activity(log, "items", 4, bytes(16)).sensitive_values.tolist() == [0, 1, 0, 1]
+    assert LocalEngine().rows(log, "items", 10**6, bytes(16)).sums.tolist() == [2, 10**6]

@@ -14,7 +14,7 @@ import pytest
 
 from headcount.guarantee import Guarantee
 from headcount.noise_law import DiscreteLaplace
-from headcount.releases import Release
+from headcount.releases import Interval, Release
 
 LAW = DiscreteLaplace(Fraction(200, 9))
 REACH = float(LAW.half_width(0.95))
@@ -60,14 +60,54 @@ def make(
     return Release(**{**given, **changes})
 
 
+def make_ranking(
+    k: int = 3, contexts: Sequence[str] | None = None, *, counts: bool = False, evil: str = "", **changes: Any
+) -> Release:
+    """Build a release that holds a direct ranking and nothing else."""
+    across = [None] if contexts is None else list(contexts)
+    columns: dict[str, Any] = {
+        "rank": list(range(1, k + 1)) * len(across),
+        "item": [f"v{n}{evil}" for n in range(k)] * len(across),
+        "label": pa.array([f"Venue v{n}{evil}" for n in range(k)] * len(across), pa.string()),
+    }
+    if contexts is not None:
+        columns["context"] = [context for context in across for _ in range(k)]
+    if counts:
+        columns = _counted(columns, [5000.0 / (n + 1) for n in range(k)] * len(across))
+    given: dict[str, Any] = {
+        "method": "top-k",
+        "guarantee": Guarantee(epsilon=Decimal("1"), assumes=("the catalogue of items is public",)),
+        "noise": {"ranking": LAW} if counts else {},
+        "tables": {"ranking": pa.table(columns)},
+        "contexts": None if contexts is None else tuple(contexts),
+        "context_name": None if contexts is None else "weekday",
+        "interval": Interval(covers="true"),
+        "counts": "users",
+        "bounded": "everything each person did",
+        "steps": ("Every person counted once per item.", "The best were chosen one by one."),
+        "catalogue": "sha256:abc",
+        "created": "2031-02-03T04:05:06+00:00",
+    }
+    return Release(**{**given, **changes})
+
+
 def _with_interval(columns: dict[str, Any], counts: list[float]) -> pa.Table:
+    return pa.table(_counted(columns, counts))
+
+
+def _counted(columns: dict[str, Any], counts: list[float]) -> dict[str, Any]:
     low, high = [count - REACH for count in counts], [count + REACH for count in counts]
-    return pa.table({**columns, "count": counts, "low": low, "high": high})
+    return {**columns, "count": counts, "low": low, "high": high}
 
 
 @pytest.fixture
 def release() -> Callable[..., Release]:
     return make
+
+
+@pytest.fixture
+def ranking() -> Callable[..., Release]:
+    return make_ranking
 
 
 @pytest.fixture(scope="session")

@@ -128,3 +128,19 @@ def test_no_window_is_too_narrow(release: Make, visit: Callable[..., Visit], wid
     seen = visit(given, viewport={"width": width, "height": 800})
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     assert seen.complaints == []
+
+
+def test_a_ranking_is_read_without_scripts_and_in_any_window(
+    ranking: Make, browser: Browser, tmp_path: Path
+) -> None:
+    path = write_release_page(ranking(5, DAYS, counts=True, evil="x" * 300), tmp_path / "ranking.html")
+    for width in (360, 1200):
+        context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=False)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        assert page.locator("table").count() == 3
+        assert "Best for Wednesday" in page.locator("main").inner_text()
+        box = page.locator("main").bounding_box()
+        assert box is not None
+        assert box["width"] <= width
+        context.close()

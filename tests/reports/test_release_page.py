@@ -233,3 +233,85 @@ def test_long_labels_and_large_catalogues_stay_small(release: Make, tmp_path: Pa
     path = write_release_page(given, tmp_path / "report.html")
     assert path.stat().st_size < 1_500_000
     assert "item 19999" not in path.read_text(encoding="utf-8")
+
+
+# Direct rankings
+
+
+def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
+    given = ranking(10)
+    page = read(given)
+    for said in (
+        "The 10 best items",
+        "Ranked by how many people have an item. The choice was made with random noise",
+        "Their counts are not released",
+        "PROVEN",
+        "at most 73.2% sure of it after reading this ranking",
+        "Adding or removing one person",
+        "Rank Item 1 Venue v0 v0 2 Venue v1 v1",
+        "How this ranking was made",
+        "Ranked by how many people have an item",
+        "sha256:abc",
+    ):
+        assert said in page.text, said
+    for unsaid in ("Count of", "Low", "High", "within the noise", "No counts", "largest counts", "interval"):
+        assert unsaid not in page.text, unsaid
+    assert page.charts == []
+    assert page.tags.count("table") == 1
+    assert page.tags.count("script") == 1  # the themes: nothing to run
+    places = [page.text.rindex(sentence) for sentence in given.sentences()]
+    assert places == sorted(places)
+
+
+def test_the_counts_of_a_ranking_are_shown_with_their_intervals(ranking: Make) -> None:
+    page = read(ranking(3, counts=True))
+    assert "Rank Item Count Low High 1 Venue v0 v0 5,000 4,933 5,067" in page.text
+    assert "Count of people; low and high enclose it with 95% probability" in page.text
+    assert "Noise in ranking" in page.text
+    assert "after reading these numbers" in page.text
+    assert "are not released" not in page.text
+    faint = read(ranking(200, counts=True))
+    assert "within the noise" in faint.text
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_every_context_has_a_table_in_public_order(ranking: Make, counts: bool) -> None:
+    page = read(ranking(2, ["Tuesday", "Monday"], counts=counts))
+    assert "The 2 best items of each weekday" in page.text
+    assert "The rankings" in page.text
+    assert page.tags.count("table") == 2
+    assert page.text.index("Best for Tuesday") < page.text.index("Best for Monday")
+    assert page.charts == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"k": 1}, "The best item"),
+        ({"k": 1, "contexts": ["Monday"]}, "The best item of each weekday"),
+        ({"contexts": DAYS, "context_name": None}, "of each context"),
+        ({"k": 5_000}, "Shown are the first 100 of 5,000 places."),
+        ({"contexts": [f"c{n}" for n in range(100)]}, "Shown are the first 32 of 100 contexts."),
+        ({"interval": Interval(covers="bounded"), "counts": True}, "of everything each person did"),
+        ({"simulated": True}, "SIMULATED"),
+    ],
+)
+def test_every_shape_of_ranking_has_a_page(ranking: Make, given: dict[str, Any], said: str) -> None:
+    html = release_page(ranking(**given))
+    assert said in Reader(html).text
+    assert len(html) < 100_000
+
+
+def test_names_cannot_break_out_of_a_ranking(ranking: Make) -> None:
+    page = read(ranking(3, [EVIL, "Monday"], counts=True, evil=EVIL, context_name=EVIL, steps=(EVIL,)))
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert "{{ 7 * 7 }}" in page.text
+
+
+def test_a_ranking_beside_counts_is_shown_beside_them(release: Make, ranking: Make) -> None:
+    counts = release()
+    page = read(release(tables={**counts.tables, **ranking(2).tables}))
+    assert "The 2 best items, the best first" in page.text
+    assert "The 20 most counted items" in page.text
+    assert "Records per item" in page.text

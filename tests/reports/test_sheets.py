@@ -184,3 +184,27 @@ def test_whole_numbers_that_are_all_missing(release: Make, tmp_path: Path) -> No
     made = release()
     book = book_of(release(tables={**made.tables, "activity": activity}), tmp_path)
     assert list(book["activity"].iter_rows(min_row=2, values_only=True)) == [(1, None, 3, 1, 5)]
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_ranking_is_a_sheet_and_a_file(ranking: Make, tmp_path: Path, counts: bool) -> None:
+    made = ranking(3, DAYS, counts=counts)
+    book = book_of(made, tmp_path)
+    assert book.sheetnames == ["ranking", "about"]
+    rows = list(book["ranking"].iter_rows(values_only=True))
+    assert list(rows[0]) == made.ranking.column_names
+    assert [row[:4] for row in rows[1:]] == [tuple(row.values())[:4] for row in made.ranking.to_pylist()]
+    assert {cell.data_type for cell in book["ranking"]["A"][1:]} == {"n"}
+    files = write_sheets(made, tmp_path, "csv")
+    assert [path.name for path in files] == ["ranking.csv", "about.txt"]
+    with files[0].open(encoding="utf-8", newline="") as file:
+        assert [row["context"] for row in csv.DictReader(file)] == ["Friday"] * 3 + ["Saturday"] * 3
+
+
+def test_names_in_a_ranking_become_no_formula(ranking: Make, tmp_path: Path) -> None:
+    given = ranking(len(NASTY))
+    table = pa.table({"rank": given.ranking["rank"], "item": NASTY, "label": NASTY})
+    book = book_of(ranking(tables={"ranking": table}), tmp_path)
+    for row, text in zip(book["ranking"].iter_rows(min_row=2, min_col=2, max_col=3), NASTY, strict=True):
+        for cell in row:
+            assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)

@@ -43,7 +43,7 @@ def neighbours(*, contexts: bool = False) -> tuple[EventLog, EventLog]:
     return logs[0], logs[1]
 
 
-class WithinLimit:
+class WithinLimit(ReferenceEngine):
     """Counts once what the secret cannot change: nobody has more records than the limit."""
 
     def __init__(self) -> None:

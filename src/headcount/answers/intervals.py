@@ -84,7 +84,7 @@ def _tail_bound(terms: Sequence[Term], level: float) -> float:
     rates = reach * np.linspace(0.001, 0.999, 999)
     growth = np.full(rates.size, math.log(2 / (1 - level)))
     for term in terms:
-        alpha, turn = term.law.alpha, rates * abs(term.weight)
+        alpha, turn = term.law.alpha, rates * abs(term.weight) * float(term.law.step)
         moment = np.log1p(-alpha * np.exp(turn)) + np.log1p(-alpha * np.exp(-turn))
         growth += term.copies * (2 * math.log1p(-alpha) - moment)
     return float(np.min(growth / rates))

@@ -32,6 +32,24 @@ def top(table: pa.Table, k: int) -> list[dict[str, Any]]:
     return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
 
+def ranked(table: pa.Table, known: Sequence[str] | None, k: int, context: str | None) -> list[dict[str, Any]]:
+    """Return the ``k`` best rows of a table that is a ranking, or several under each other, one per context.
+
+    >>> ranked(pa.table({"rank": [1, 2], "item": ["tea", "rye"]}), None, 1, None)
+    [{'rank': 1, 'item': 'tea'}]
+    """
+    if k < 1:
+        raise UsageError("k must be a whole number of at least 1", given=k)
+    if known is None and context is not None:
+        raise UsageError("this ranking is not per context", given=context, remedy="leave --context out")
+    if known is not None and context is None:
+        raise UsageError("this ranking is per context", remedy=f"name one with --context, such as {known[0]!r}")
+    if context is not None:
+        table = in_context(table, known or (), context)
+    rows: list[dict[str, Any]] = table.slice(0, k).to_pylist()
+    return rows
+
+
 def in_context(edges: pa.Table, known: Sequence[str], context: str) -> pa.Table:
     """Return the edges of one context, found by its exact name or, if that is unique, ignoring case."""
     close = [name for name in known if name.casefold() == context.casefold()]

@@ -31,19 +31,28 @@ def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]
     known = {key: each for key, each in known.items() if key not in _NOT_HERE}
     flags: dict[str, Any] = {}
     for section, entries in _sections(path).items():
-        if section not in ("events", "release") or not isinstance(entries, Mapping):
-            raise DataError(f"{path} has {section!r}", remedy="flags stand under [events] or [release]")
+        if section not in ("events", "release", "rank") or not isinstance(entries, Mapping):
+            raise DataError(f"{path} has {section!r}", remedy="flags stand under [events], [release] or [rank]")
+        if section not in ("events", _own_section(known)):
+            continue  # a command that releases nothing may share a file with one that does
         for key, value in entries.items():
             name = "option" if key == "options" else key.replace("-", "_")
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "see headcount release --help"
+                hint = f"did you mean {near[0]!r}?" if near else "see --help"
                 raise DataError(f"{path} sets {key!r}, which is not a flag", remedy=hint)
             option = known[name]
             if option.name in flags:
                 raise DataError(f"{path} sets {key!r} twice", remedy="keep one of them")
             flags[str(option.name)] = _as_flag(path, key, value, option)
     return flags
+
+
+def _own_section(known: Mapping[str, object]) -> str | None:
+    """Return the section of a command, by the flags that it alone has."""
+    if "per_context" in known:
+        return "rank"
+    return "release" if "epsilon" in known else None
 
 
 def _key(option: click.Option) -> str:

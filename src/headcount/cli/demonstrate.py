@@ -80,11 +80,12 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     from headcount.curator import Curator, refuse_ledger
     from headcount.engines.local import LocalEngine
     from headcount.events.synthetic import checkins
+    from headcount.request import ReleaseRequest
 
     refuse_ledger()
     city = checkins(folder)
     log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
-    request = request_of(epsilon="1", method="hpa", limit=10)
+    request = request_of(ReleaseRequest, epsilon="1", method="hpa", limit=10)
     return city, log, Curator(engine=LocalEngine(progress=bar)).run(request, log)
 
 

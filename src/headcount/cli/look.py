@@ -10,6 +10,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.pack import release_command
 
 _USERS = (
     "user", "user_id", "userid", "uid", "customer", "customer_id", "visitor", "member", "person", "who", "account",
@@ -36,12 +37,18 @@ def command(
 ) -> None:
     """Show columns, types, nulls and three rows of EVENTS, and a `release` command to copy.
 
-    This is raw data, for the curator's eyes only.
+    Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
     """
     from headcount.events.formats import TextOptions
+    from headcount.events.log import the_store
     from headcount.events.readers import open_source
 
-    source = open_source(list(events), TextOptions(delimiter, encoding, not no_header))
+    how = TextOptions(delimiter, encoding, not no_header)
+    store = the_store(events)
+    if store is not None:
+        _show_store(store, how.given, as_json=as_json)
+        return
+    source = open_source(list(events), how)
     with terminal.Bar(quiet=quiet) as bar:
         seen = _survey(source, bar)
     written = {"--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding}
@@ -59,6 +66,38 @@ def command(
     terminal.print_table(columns, rows)
     click.echo(f"\nTo release from it, list the items that may be released in {_CATALOGUE}, correct and run:\n")
     click.echo(_folded(parts))
+
+
+def _show_store(path: Any, given: str | None, *, as_json: bool) -> None:
+    """Say what is in a packed store, and how it was read."""
+    from headcount.events.formats import plain_type
+    from headcount.events.log import packed_log, refuse_packed
+    from headcount.events.store import open_store
+
+    refuse_packed(path, [given] if given else [])
+    source = open_store(path)
+    log = packed_log(source)
+    parts = release_command(source.name, [])
+    columns = [{"name": each.name, "type": plain_type(each.type)} for each in source.schema]
+    if as_json:
+        seen = {"source": source.name, "packed": True, "rows": source.records, "users": source.users.size}
+        asked = {"events": source.events, "items": len(log.catalogue.ids), "columns": columns}
+        terminal.print_json({**seen, **asked, "command": terminal.command_line(parts)})
+        return
+    held = f"{some(source.records, 'record')} of {some(source.users.size, 'user')}"
+    click.echo(f"{source.name}: a packed store, {held}. Raw data, for the curator's eyes only.\n")
+    rows = [["items", f"{len(log.catalogue.ids):,} in the catalogue"]]
+    rows += [[name.replace("_", "-"), _in_words(value)] for name, value in source.events.items()]
+    terminal.print_table([("packed with", "left"), ("", "left")], rows)
+    click.echo("\nTo release from it, correct and run:\n")
+    click.echo(_folded(parts))
+
+
+def _in_words(value: Any) -> str:
+    """Write what was asked for as its flag writes it."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}={','.join(values)}" for name, values in value.items())
+    return "; ".join(value) if isinstance(value, list) else str(value)
 
 
 def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:

@@ -25,7 +25,9 @@ from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",
     "inspect": "Look at an event file: columns, types, nulls.",
+    "pack": "Write an event log as a store that releases read quickly.",
     "release": "Release private counts from an event log.",
+    "rank": "Release a private ranking from an event log.",
     "top": "Show the largest counts of a release.",
     "recommend": "Show the best items for one context.",
     "explain": "Say in plain sentences what a release did and promises.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from headcount.cli.config import use_config
 from headcount.errors import UsageError
@@ -30,10 +32,23 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def _needed(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse raw files without the option, in Click's own words; a packed store goes without."""
+    from headcount.events.log import the_store
+
+    if value is None and not context.resilient_parsing and the_store(context.params.get("events")) is None:
+        raise click.MissingParameter(ctx=context, param=option)
+    return value
+
+
 event_options = _grouped(
     click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
-    click.option("--user", required=True, metavar="COL", help="Column that says who."),
-    click.option("--item", required=True, metavar="COL", help="Column that says what."),
+    click.option(
+        "--user", callback=_needed, metavar="COL", help="Column that says who.  [required, but for a store]"
+    ),
+    click.option(
+        "--item", callback=_needed, metavar="COL", help="Column that says what.  [required, but for a store]"
+    ),
     click.option(
         "--items",
         type=click.UNPROCESSED,
@@ -88,7 +103,7 @@ event_options = _grouped(
         is_eager=True,
         expose_value=False,
         callback=use_config,
-        help="Take flags from a .toml file ([events], [release]) or a release.json; flags given here win.",
+        help="Take flags from a .toml file ([events], [release], [rank]) or a release.json; flags given here win.",
     ),
 )
 
@@ -107,9 +122,12 @@ spend_options = _grouped(
 
 def event_log(flags: Mapping[str, Any]) -> Any:
     """Make the log that the event flags describe."""
-    from headcount.events.log import read_events
+    from headcount.events.log import read_events, the_store
 
-    if not flags["items"]:
+    store = the_store(flags["events"])
+    if store is not None:
+        flags = _without_what_is_packed(flags, store)
+    elif not flags["items"]:
         raise UsageError(
             "no catalogue is given; the items that may be released must be public",
             remedy="list them with --items FILE (one id a line, or a CSV or Parquet column)",
@@ -126,10 +144,50 @@ def event_log(flags: Mapping[str, Any]) -> Any:
     )
 
 
+def _without_what_is_packed(flags: Mapping[str, Any], store: Any) -> Mapping[str, Any]:
+    """Leave out what a configuration file says as the store does; what it says otherwise is refused later."""
+    from headcount.events.catalogue import read_catalogue
+    from headcount.events.log import has, says_the_same
+    from headcount.events.store import open_store
+
+    source, context = open_store(store), click.get_current_context()
+    words = (
+        "user", "item", "items", "context", "contexts", "where", "since", "until", "time", "times", "time_format",
+        "timezone",
+    )  # fmt: skip
+    listed = {
+        name: _contexts(flags[name]) if name == "contexts" else flags[name]
+        for name in words
+        if has(flags[name]) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    }
+    same: dict[str, Any] = {}
+    if (
+        "items" in listed
+        and read_catalogue(listed.pop("items")).digest == source.description["catalogue"]["digest"]
+    ):
+        same["items"] = None
+    if listed and says_the_same(source, listed):
+        same |= {name: () if name in ("contexts", "where") else None for name in listed}
+    return {**flags, **same}
+
+
 def _contexts(given: Sequence[Any]) -> Any:
     if given and all(isinstance(each, tuple) for each in given):  # a table in a configuration file
         return dict(given)
     return (given[0] if len(given) == 1 else list(given)) if given else None
+
+
+def is_whole(text: str) -> bool:
+    """Say whether a text is a whole number."""
+    return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
+
+
+def whole_number(text: str, name: str) -> int:
+    """Read a whole number of at least 1."""
+    if not is_whole(text) or int(text) < 1:
+        flag = f"-{name}" if len(name) == 1 else f"--{name}"
+        raise UsageError(f"{name} must be a whole number of at least 1", given=text, remedy=f"try {flag} 10")
+    return int(text)
 
 
 def pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
-_NOUNS = {"items": "item count", "edges": "item-by-context count"}
+_NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place"}
 
 
 @click.command(
@@ -47,10 +46,11 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count"}
 def command(**flags: Any) -> None:
     """Release item counts and item-by-context counts under user-level differential privacy.
 
-    EVENTS are Parquet, CSV, JSON lines or Arrow files, globs, folders, URIs, or - for standard input.
+    EVENTS are Parquet, CSV, JSON lines or Arrow files, globs, folders, URIs, - for standard input, or a packed
+    store.
     """
     begin = time.monotonic()
-    target = _target(flags)
+    target = target_of(flags, needed=True)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         request = _request(flags)
         from headcount.curator import Curator, refuse_ledger
@@ -65,10 +65,10 @@ def command(**flags: Any) -> None:
             bar("writing the release", 0, None)
             release.save(target, force=flags["force"])
     if target is None or flags["dry_run"]:
-        _show_plan(Curator().plan(request, log), as_json=flags["as_json"])
+        show_plan(Curator().plan(request, log), as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        _note_what_was_met(engine)
+        note_what_was_met(engine)
         terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
     if flags["as_json"]:
         terminal.print_json(
@@ -84,12 +84,12 @@ def command(**flags: Any) -> None:
     _show_release(release, target, quiet=flags["quiet"])
 
 
-def _target(flags: dict[str, Any]) -> Path | None:
+def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
     """Return where to write, refused before any work if nothing may be written there."""
     from headcount.releases import refuse_existing
 
     if not flags["out"]:
-        if not flags["dry_run"]:
+        if needed and not flags["dry_run"]:
             raise UsageError("no folder is given for the release", remedy="add --out DIR, or --dry-run")
         return None
     target = Path(flags["out"])
@@ -100,7 +100,8 @@ def _target(flags: dict[str, Any]) -> Path | None:
     return target
 
 
-def _request(flags: dict[str, Any]) -> Any:
+def refuse_delta(flags: dict[str, Any]) -> None:
+    """Refuse a δ that nothing could use, after a look at ε."""
     from headcount.budget import amount, probability
 
     amount(flags["epsilon"])
@@ -109,30 +110,31 @@ def _request(flags: dict[str, Any]) -> Any:
         raise UsageError(
             "--delta is of no use here: the methods of this version are pure ε", remedy="leave it out"
         )
+
+
+def _request(flags: dict[str, Any]) -> Any:
+    refuse_delta(flags)
     if flags["noise"] == "gaussian":
         raise UsageError("gaussian noise is not available in this version", remedy="use --noise laplace")
     limit = flags["limit"]
-    if limit is not None and (not _is_whole(limit) or int(limit) < 1):
-        raise UsageError("limit must be a whole number of at least 1", given=limit, remedy="try --limit 10")
     given = options.pairs(flags["options"], "--option") or {}
     from headcount.api import request_of
+    from headcount.request import ReleaseRequest
 
     return request_of(
+        ReleaseRequest,
         epsilon=flags["epsilon"],
         method=flags["method"],
-        limit=None if limit is None else int(limit),
+        limit=None if limit is None else options.whole_number(limit, "limit"),
         what=flags["what"],
         shares=options.pairs(flags["shares"], "--shares"),
-        options={name: int(value) if _is_whole(value) else value for name, value in given.items()},
+        options={name: int(value) if options.is_whole(value) else value for name, value in given.items()},
         research=flags["research"],
     )
 
 
-def _is_whole(text: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
-
-
-def _show_plan(plan: Any, *, as_json: bool) -> None:
+def show_plan(plan: Any, *, as_json: bool) -> None:
+    """Show what a request would promise, cost and be worth."""
     data = plan.to_json()
     if as_json:
         terminal.print_json(data)
@@ -147,16 +149,21 @@ def _show_plan(plan: Any, *, as_json: bool) -> None:
     cells = " and ".join(some(number, _NOUNS[table]) for table, number in plan.cells.items())
     terminal.say(cells, bullet="Cells    ", indent="         ")
     start = "Error    "
-    for table, law in data["noise"].items():
-        terminal.say(
-            f"each {_NOUNS[table]}: standard deviation {law['deviation']:,.1f}, and 95% lie within "
-            f"±{law['half_width_95']:,} of what people were allowed to add",
-            bullet=start,
-            indent="         ",
-        )
+    for table in plan.cells:
+        terminal.say(_expected_error(table, data["noise"].get(table)), bullet=start, indent="         ")
         start = "         "
-    if not data["noise"]:
-        terminal.say("not known before the data is read", bullet=start, indent="         ")
+
+
+def _expected_error(table: str, law: dict[str, Any] | None) -> str:
+    if law is None and table == "ranking":
+        return "which items are chosen; no counts are released"
+    if law is None:
+        return f"each {_NOUNS[table]}: not known before the data is read"
+    reach = f"standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    if "on" in law:
+        return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
+    what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"
+    return f"{what}: {reach} of what people were allowed to add"
 
 
 def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
@@ -173,7 +180,7 @@ def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
         terminal.note_commands("\nNext:", best, ["headcount", "explain", folder], page)
 
 
-def _note_what_was_met(engine: Any) -> None:
+def note_what_was_met(engine: Any) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
     tally = engine.tally
     if tally is None:

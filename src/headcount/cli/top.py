@@ -61,7 +61,7 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
     release = load(folder)
     rows = release.top(k, context)
     if shape == "table":
-        _show_table(release, rows, asked=context)
+        show_table(release, rows, asked=context)
         return
     if not release.is_private:
         terminal.note("NOT PRIVATE: " + _why(release))
@@ -75,24 +75,32 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
         click.echo(text.getvalue(), nl=False)
 
 
-def _show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None) -> None:
-    """Lay answers out for a terminal; labels are shown where there are any."""
+def show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
+    """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
     labelled = any(row["label"] for row in rows)
     columns = [("", "right"), ("item", "left")]
     columns += [("label", "left")] if labelled else []
-    columns += [("count", "right"), ("low", "right"), ("high", "right")]
+    numbers = [each for each in ("count", "low", "high") if each in rows[0]]
+    columns += [(each, "right") for each in numbers]
     lines = []
     for row in rows:
         names = [row["item"], row["label"]] if labelled else [row["item"]]
-        lines.append([row["rank"], *names, *(whole(row[each]) for each in ("count", "low", "high"))])
+        lines.append([row["rank"], *names, *(whole(row[each]) for each in numbers)])
     if asked is not None:
         click.echo(f"Best for {terminal.printable(rows[0]['context'])}\n")
     terminal.print_table(columns, lines)
     click.echo()
+    if not last:
+        return
     if not release.is_private:
         terminal.say("NOT PRIVATE: " + _why(release))
+    if not numbers:
+        terminal.say(f"Directly ranked by the number of people, without counts. {release.guarantee.short()}.")
+        return
     level = f"{release.interval.level:.0%}"
-    terminal.say(f"Counts of {release.bounded}, with {level} intervals. {release.guarantee.short()}.")
+    counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
+    what = "people" if release.interval.covers == "true" else release.bounded
+    terminal.say(f"{counts} of {what}, with {level} intervals. {release.guarantee.short()}.")
 
 
 def _why(release: Any) -> str:

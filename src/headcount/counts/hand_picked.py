@@ -98,7 +98,8 @@ class HandPicked:
             f"{grants['scores'].epsilon.normalize():f}.",
             f"{were_kept(self.limit, log)}: those about the items that came out most popular.",
         ]
-        return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
+        bounded = at_most(self.limit, log)
+        return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
 
     def _shares(self, log: EventLog) -> dict[str, Decimal]:
         return shares_of(("scores", *tables_of(self.what, log)), DEFAULT_SHARES, self.shares)

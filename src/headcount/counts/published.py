@@ -30,7 +30,8 @@ from headcount.budget import Amount, Grant
 from headcount.counts.hand_picked import PUBLISHED_SHARES, HandPicked
 from headcount.counts.laplace import LaplacePerturbation
 from headcount.counts.tables import planned_laws
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, Table
+from headcount.engines.local import LocalEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
@@ -71,7 +72,7 @@ class LaplacePerturbationPublished:
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read M from the data, then run LPA with it."""
         guarantee = self.guarantee(grant)
-        most = int(records_per_user(log).max(initial=1))
+        most = largest_user(log, "edges", noise, engine or LocalEngine())
         method = LaplacePerturbation(limit=most, what=self.what, shares=self.shares)
         return replace(method.release(log, grant, noise, engine), method=self.name, guarantee=guarantee)
 
@@ -114,6 +115,15 @@ class HandPickedPublished:
 
     def _shares(self, log: EventLog) -> dict[str, Decimal]:
         return shares_of(("scores", *tables_of(self.what, log)), PUBLISHED_SHARES, self.shares)
+
+
+def largest_user(log: EventLog, table: Table, noise: NoiseSource, engine: Engine) -> int:
+    """Return the most records any user has in a table, unprotected: for the published variants alone."""
+    if log.counting == "records":
+        return int(records_per_user(log).max(initial=1))
+    columns = len(log.catalogue.ids) if table == "items" else log.cells
+    users = engine.activity(log, table, columns, noise.key()).sensitive_values
+    return int(np.flatnonzero(users).max(initial=0)) + 1
 
 
 def records_per_user(log: EventLog) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 from headcount.bounding import Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import assumptions, noised_tables, planned_laws, release_of, were_kept
+from headcount.counts.tables import assumptions, at_most, noised_tables, planned_laws, release_of, were_kept
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
@@ -81,7 +81,8 @@ class SimpleRandom:
         counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
-        return release_of(self, log, guarantee, noised, limit=self.limit, noise=noise, steps=steps)
+        bounded = at_most(self.limit, log)
+        return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
 
     def _shares(self, log: EventLog) -> dict[str, Decimal]:
         return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)

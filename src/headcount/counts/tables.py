@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,8 @@ from headcount.releases import Interval, Release
 
 Counts = NDArray[np.float64]
 
-INTERVAL = Interval(level=0.95, covers="bounded")
+LEVEL = 0.95
+NOUNS = {"items": "item count", "edges": "item-by-context count"}
 
 
 PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
@@ -80,6 +82,11 @@ def were_kept(limit: int, log: EventLog) -> str:
     return f"A{at_most(limit, log)[1:]} {'was' if limit == 1 else 'were'} kept"
 
 
+def kept_up_to(limit: int, log: EventLog) -> str:
+    """Say what was kept under a declared maximum."""
+    return f"{were_kept(limit, log)}: everything of people within that maximum, a random choice of the others'."
+
+
 @dataclass(frozen=True)
 class Noised:
     """Released tables, the laws of their noise, and sentences that say how they were made."""
@@ -87,6 +94,7 @@ class Noised:
     tables: Mapping[str, pa.Table]
     laws: Mapping[str, DiscreteLaplace]
     steps: tuple[str, ...]
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def release_of(
@@ -95,9 +103,10 @@ def release_of(
     guarantee: Guarantee,
     noised: Noised,
     *,
-    limit: int,
+    bounded: str,
     noise: NoiseSource,
     steps: Sequence[str],
+    covers: str = "bounded",
 ) -> Release:
     """Put a count release together."""
     return Release(
@@ -107,9 +116,10 @@ def release_of(
         tables=noised.tables,
         contexts=log.context.labels if log.context and "edges" in noised.tables else None,
         context_name=log.context.name if log.context and "edges" in noised.tables else None,
-        interval=INTERVAL,
+        interval=Interval(level=LEVEL, covers=covers),
         counts=log.counting,
-        bounded=at_most(limit, log),
+        bounded=bounded,
+        chosen=noised.chosen,
         steps=(*what_counted(log), *steps, *noised.steps),
         catalogue=log.catalogue.digest,
         simulated=not noise.is_private,
@@ -123,29 +133,28 @@ def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Gra
     }
     values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
     laws = {name: each.law for name, each in noisy.items()}
-    widths = {name: half_width([Term(1.0, law)], INTERVAL.level) for name, law in laws.items()}
+    widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in laws.items()}
     steps = [_noise_step(name, laws[name], grants[name]) for name in noisy]
     if len(noisy) == 2 and log.counting == "records":
         weights = Weights.of(
             items_variance=laws["items"].variance, edges_variance=laws["edges"].variance, contexts=log.width
         )
         values["items"], values["edges"] = reconcile(values["items"], values["edges"], weights)
-        widths["items"], widths["edges"] = consistent_half_widths(
-            laws["items"], laws["edges"], weights, INTERVAL.level
-        )
+        widths["items"], widths["edges"] = consistent_half_widths(laws["items"], laws["edges"], weights, LEVEL)
         steps.append(
             "Both noisy tables were reconciled by weighted least squares, so that the edges of an item sum to "
             "its count; this uses released numbers alone and costs nothing."
         )
-    tables = {}
-    if "items" in values:
-        tables["items"] = items_table(log, values["items"], widths["items"])
-    if "edges" in values:
-        tables["edges"] = edges_table(log, values["edges"], widths["edges"])
+    tables = {name: table_of(log, name, values[name], widths[name]) for name in values}
     return Noised(tables, laws, tuple(steps))
 
 
-def items_table(log: EventLog, counts: Counts, width: float) -> pa.Table:
+def table_of(log: EventLog, name: str, counts: Counts, width: float | Counts) -> pa.Table:
+    """Make one table of counts, from low to high that ``width`` around each; zeros and all."""
+    return items_table(log, counts, width) if name == "items" else edges_table(log, counts, width)
+
+
+def items_table(log: EventLog, counts: Counts, width: float | Counts) -> pa.Table:
     """Make the table of item counts, the whole catalogue in its order."""
     return pa.table(
         {
@@ -158,7 +167,7 @@ def items_table(log: EventLog, counts: Counts, width: float) -> pa.Table:
     )
 
 
-def edges_table(log: EventLog, counts: Counts, width: float) -> pa.Table:
+def edges_table(log: EventLog, counts: Counts, width: float | Counts) -> pa.Table:
     """Make the table of item-by-context counts; the unknown context is null."""
     labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
     rows = len(log.catalogue.ids)
@@ -184,8 +193,21 @@ def _ids(log: EventLog) -> pa.Array:
 
 
 def _noise_step(name: str, law: DiscreteLaplace, grant: Grant) -> str:
-    what = "item count" if name == "items" else "item-by-context count"
     return (
-        f"Every {what}, zeros included, got discrete Laplace noise of scale {float(law.scale):.4g} "
-        f"(standard deviation {law.variance**0.5:.4g}), paid with ε = {grant.epsilon.normalize():f}."
+        f"Every {NOUNS[name]}, zeros included, got discrete Laplace noise of {scale_in_words(law)}, "
+        f"paid with {paid(grant)}."
     )
+
+
+def scale_in_words(law: DiscreteLaplace) -> str:
+    """Say how much noise there is.
+
+    >>> scale_in_words(DiscreteLaplace.from_json({"scale": "20"}))
+    'scale 20 (standard deviation 28.28)'
+    """
+    return f"scale {float(law.scale):.4g} (standard deviation {law.variance**0.5:.4g})"
+
+
+def paid(grant: Grant) -> str:
+    """Say what a grant amounts to."""
+    return f"ε = {grant.epsilon.normalize():f}"

@@ -69,6 +69,19 @@ def record_draws(keys: Draws, cells: NDArray[np.int64], numbers: NDArray[np.int6
     return np.where(numbers == 0, first, later)
 
 
+def admitted(keys: Draws, admission: int) -> NDArray[np.bool_]:
+    """Say which users are taken into account at all, ``admission`` of 2^64 by lot.
+
+    The lot comes from a stream apart from those of records and contexts.
+
+    >>> bool(admitted(np.array([7], dtype=np.uint64), 1 << 64)), bool(admitted(np.array([7], dtype=np.uint64), 0))
+    (True, False)
+    """
+    if admission == 1 << 64:
+        return np.ones(keys.size, dtype=np.bool_)
+    return np.asarray(mix(mix(keys)) < np.uint64(admission), dtype=np.bool_)
+
+
 def priorities(draws: Draws, ranks: NDArray[np.int64] | None, bits: int) -> Draws:
     """Put the rank of each record into the top ``bits`` and the draw below: smaller is kept first."""
     if ranks is None or bits == 0:

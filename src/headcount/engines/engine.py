@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
-from headcount.bounding import Bound, BoundedCounts
+from headcount.bounding import Bound, Bounded, BoundedCounts, Rows
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, the rows done and the rows in all (None: unknown)."""
+
+
+Table = Literal["items", "edges"]
+"""Which columns a user's records fall into: items, or items in contexts."""
 
 
 class Engine(Protocol):
@@ -17,6 +21,23 @@ class Engine(Protocol):
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         """Keep what the bound allows of each user's records and count it per item, and per item and context."""
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        """Count the users who have 1, 2, … records in a table, the last place for ``most`` or more.
+
+        Where users are counted, a user's records are the different items, or pairs of item and context.
+        """
+
+    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+        """Collect the columns of all users' records, at most ``most`` random ones of each, by their number."""
+
+
+def columns_of(log: EventLog, table: Table, most: int) -> int:
+    """Return how many columns a table has; where users are counted, nobody has more records than that."""
+    columns = len(log.catalogue.ids) if table == "items" else log.cells
+    if log.counting == "users" and most < columns:
+        raise ValueError(f"different {table} are not cut down: most must be at least {columns}, not {most}")
+    return columns
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

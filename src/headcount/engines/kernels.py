@@ -2,7 +2,7 @@
 
 Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, so that a block's
 records are one slice of every batch; :func:`keep_blocks` then takes block after block, small enough for the
-processor's cache, groups it by user and goes through the users one by one.
+processor's cache, groups it by user and goes through the users one by one. A packed store is grouped already.
 
 A record is packed into one integer, the user's place within its block shifted by ``cell_bits``, and its cell; the
 integer is held as its low 16 bits and the 8, 16 or 32 bits above them.
@@ -22,9 +22,11 @@ Integers = NDArray[np.int64]
 Draws = NDArray[np.uint64]
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
+Scratch = tuple[Integers, Integers, Draws, Codes, Word]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MOST_BITS = 1 << 21  # bits for cells that fit the processor's cache
+_BLOCK = 1 << 17  # records taken from a packed store at a time
 _NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -69,7 +71,7 @@ def deal(
 
 
 @compiled
-def _group(
+def group(
     low: Low, high: High, weights: Codes, bases: Integers, starts: NDArray[np.int32], block: Word,
     cell_bits: Word, users: Word,
 ) -> tuple[Integers, Codes, Integers]:  # fmt: skip
@@ -97,7 +99,36 @@ def _group(
 
 
 @compiled
-def _keep_one_context(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, key: Word) -> Word:
+def unpack(
+    packed_starts: Integers, packed_cells: High, times: Codes, first: Word, last: Word
+) -> tuple[Word, Integers, Codes, Integers]:  # fmt: skip
+    """Copy the next users of a packed store, about a block of them; return who is next, and as ``group`` does."""
+    until = first + 1
+    while until < last and packed_starts[until + 1] - packed_starts[first] <= _BLOCK:
+        until += 1
+    begin, end = packed_starts[first], packed_starts[until]
+    starts = packed_starts[first : until + 1] - begin
+    cells = packed_cells[begin:end].astype(np.int32)
+    return until, starts, cells, times[begin:end].astype(np.int64)
+
+
+@compiled
+def bits_for(cells: Word) -> Draws:
+    """Return a bit for each cell, all zero; none where they are too many."""
+    return np.zeros(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0, dtype=np.uint64)
+
+
+@compiled
+def new_scratch() -> Scratch:
+    """Return scratch space: a hash table of cells and their numbers, a heap with its cells, a count of runs."""
+    return (
+        np.zeros(1 << 10, dtype=np.int64), np.empty(1 << 10, dtype=np.int64), np.empty(0, dtype=np.uint64),
+        np.empty(0, dtype=np.int32), np.int64(0),
+    )  # fmt: skip
+
+
+@compiled
+def keep_one_context(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, key: Word) -> Word:
     """Move the records of the user's one context to the front; return where they end.
 
     The most frequent known context wins, ties by the user's own draws; see ``draws.chosen_contexts``.
@@ -158,7 +189,7 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 
 
 @inlined
-def _mask_for(entries: Word) -> Word:
+def mask_for(entries: Word) -> Word:
     """Return the mask of a hash table that so many entries fill at most by half."""
     mask: Word = np.int64(15)
     while mask < 2 * entries:
@@ -167,7 +198,7 @@ def _mask_for(entries: Word) -> Word:
 
 
 @inlined
-def _find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
+def find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
     """Return the slot of a cell in the hash table of this run, its own or a free one.
 
     Slots are marked with the number of the run, so that the table need not be cleared between users.
@@ -195,7 +226,7 @@ def _keep(
     """
     size: Word = np.int64(0)
     worst = bar  # the largest priority that may still enter
-    mask = _mask_for(end - begin)
+    mask = mask_for(end - begin)
     shift = uint64(64 - bits)
     weighted = weights.size > 0 and not distinct
     for at in range(begin, end):
@@ -211,7 +242,7 @@ def _keep(
         if met.size > 0 and met[cell >> 6] & bit == 0:
             met[cell >> 6] |= bit
         else:
-            slot = _find(cell, run, mask, seen)
+            slot = find(cell, run, mask, seen)
             if seen[slot] == np.int64(run) << 32 | cell:
                 number = numbers[slot]
             else:
@@ -255,110 +286,114 @@ def _longest_and_largest(starts: Integers, weights: Integers) -> tuple[Word, Wor
     return longest, largest
 
 
+@inlined
+def _is_admitted(key: Word, admission: Word, everyone: Word) -> Word:
+    return everyone or _mix(_mix(key)) < admission
+
+
+@compiled
+def keep_users(
+    starts: Integers, cells: Codes, weights: Integers, keys: Draws, limit: Word, admission: Word, everyone: Word,
+    ranks: Integers, bits: Word, width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
+    met: Draws, scratch: Scratch,
+) -> Scratch:  # fmt: skip
+    """Keep what the bound allows of every user's records, which are grouped, and count it.
+
+    Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
+    are left alone otherwise. Returns the scratch space, which may have grown.
+    """
+    seen, numbers, heap, held, run = scratch
+    longest, largest = _longest_and_largest(starts, weights)
+    if seen.size < 4 * longest:  # the power of two from twice the rows on must fit in
+        seen = np.zeros(8 * longest, dtype=np.int64)
+        numbers = np.empty(seen.size, dtype=np.int64)
+    if heap.size < min(limit, largest):
+        heap = np.empty(min(limit, 2 * largest), dtype=np.uint64)
+        held = np.empty(heap.size, dtype=np.int32)
+    for user in range(keys.size):
+        begin, end = starts[user], starts[user + 1]
+        if begin == end or not _is_admitted(keys[user], admission, everyone):
+            continue
+        if one_context:
+            end = keep_one_context(cells, weights, begin, end, width, keys[user])
+        total = np.sum(weights[begin:end]) if weights.size > 0 else end - begin
+        if total <= limit and not distinct:
+            for at in range(begin, end):
+                edges[cells[at]] += weights[at] if weights.size > 0 else 1
+            continue
+        size, run = sample(
+            cells, weights, begin, end, total, distinct, keys[user], limit, run, ranks, bits, width, heap, held,
+            met, seen, numbers,
+        )  # fmt: skip
+        for at in range(size):
+            edges[held[at]] += 1
+        if distinct:
+            run += 1
+            for at in range(size):
+                item = np.int64(held[at]) // width
+                slot = find(item, run, mask_for(size), seen)
+                if seen[slot] != np.int64(run) << 32 | item:
+                    seen[slot] = np.int64(run) << 32 | item
+                    items[item] += 1
+    return seen, numbers, heap, held, run
+
+
+@compiled
+def sample(
+    cells: Codes, weights: Integers, begin: Word, end: Word, total: Word, distinct: Word, key: Word, limit: Word,
+    run: Word, ranks: Integers, bits: Word, width: Word, heap: Draws, held: Codes, met: Draws, seen: Integers,
+    numbers: Integers,
+) -> tuple[Word, Word]:  # fmt: skip
+    """Keep at most ``limit`` of one user's records in ``held``; return how many, and the last run."""
+    room = min(limit, total)
+    bar = _likely_bar(limit, total, bits)
+    size = np.int64(0)
+    while size < room:
+        run += 1
+        size = _keep(
+            cells, weights, begin, end, distinct, key, bar, run, ranks, bits, width, heap[:room], held, met, seen,
+            numbers,
+        )  # fmt: skip
+        if bar == _NO_BAR:
+            break
+        bar = _NO_BAR  # the bar was too low
+    return size, run
+
+
 @compiled
 def keep_blocks(
     low: Low, high: High, packed_weights: Codes, bases: Integers, batch_starts: NDArray[np.int32], first: Word,
-    last: Word, first_block: Word, block_bits: Word, cell_bits: Word, keys: Draws, limit: Word, ranks: Integers,
-    bits: Word, width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
+    last: Word, first_block: Word, block_bits: Word, cell_bits: Word, keys: Draws, limit: Word, admission: Word,
+    everyone: Word, ranks: Integers, bits: Word, width: Word, distinct: Word, one_context: Word, edges: Integers,
+    items: Integers,
 ) -> None:  # fmt: skip
-    """Keep what the bound allows of every user of the held blocks from ``first`` to before ``last``, and count it.
-
-    Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
-    are left alone otherwise.
-    """
-    use_bits = packed_weights.size == 0 and edges.size <= _MOST_BITS
-    met = np.zeros(edges.size // 64 + 1 if use_bits else 0, dtype=np.uint64)
-    seen = np.zeros(1 << 10, dtype=np.int64)
-    numbers = np.empty(seen.size, dtype=np.int64)
-    heap = np.empty(0, dtype=np.uint64)
-    held = np.empty(0, dtype=np.int32)
-    run: Word = np.int64(0)
+    """Group the held blocks from ``first`` to before ``last`` by user, one after the other, and keep and count."""
+    met = bits_for(edges.size if packed_weights.size == 0 else np.int64(0))
+    scratch = new_scratch()
     for block in range(first, last):
         mine = keys[first_block + block :: 1 << block_bits]
-        starts, cells, weights = _group(
+        starts, cells, weights = group(
             low, high, packed_weights, bases, batch_starts, block, cell_bits, mine.size
         )  # fmt: skip
-        longest, largest = _longest_and_largest(starts, weights)
-        if seen.size < 4 * longest:  # the power of two from twice the rows on must fit in
-            seen = np.zeros(8 * longest, dtype=np.int64)
-            numbers = np.empty(seen.size, dtype=np.int64)
-        if heap.size < min(limit, largest):
-            heap = np.empty(min(limit, 2 * largest), dtype=np.uint64)
-            held = np.empty(heap.size, dtype=np.int32)
-        for user in range(mine.size):
-            begin, end = starts[user], starts[user + 1]
-            if one_context:
-                end = _keep_one_context(cells, weights, begin, end, width, mine[user])
-            total = np.sum(weights[begin:end]) if weights.size > 0 else end - begin
-            if total <= limit and not distinct:
-                for at in range(begin, end):
-                    edges[cells[at]] += weights[at] if weights.size > 0 else 1
-                continue
-            room = min(limit, total)
-            bar = _likely_bar(limit, total, bits)
-            size = np.int64(0)
-            while size < room:
-                run += 1
-                size = _keep(
-                    cells, weights, begin, end, distinct, mine[user], bar, run, ranks, bits, width, heap[:room],
-                    held, met, seen, numbers,
-                )  # fmt: skip
-                if bar == _NO_BAR:
-                    break
-                bar = _NO_BAR  # the bar was too low
-            for at in range(size):
-                edges[held[at]] += 1
-            if distinct:
-                run += 1
-                for at in range(size):
-                    item = np.int64(held[at]) // width
-                    slot = _find(item, run, _mask_for(size), seen)
-                    if seen[slot] != np.int64(run) << 32 | item:
-                        seen[slot] = np.int64(run) << 32 | item
-                        items[item] += 1
-
-
-@inlined
-def _rotate(x: Word, by: Word) -> Word:
-    return (x << uint64(by)) | (x >> uint64(64 - by))
-
-
-@inlined
-def _sip(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
-    a += b
-    b = _rotate(b, 13) ^ a
-    a = _rotate(a, 32)
-    c += d
-    d = _rotate(d, 16) ^ c
-    a += d
-    d = _rotate(d, 21) ^ a
-    c += b
-    b = _rotate(b, 17) ^ c
-    c = _rotate(c, 32)
-    return a, b, c, d
+        scratch = keep_users(
+            starts, cells, weights, mine, limit, admission, everyone, ranks, bits, width, distinct, one_context,
+            edges, items, met, scratch,
+        )  # fmt: skip
 
 
 @compiled
-def _siphash(k0: Word, k1: Word, data: NDArray[np.uint8], begin: Word, end: Word) -> Word:
-    a, b = k0 ^ uint64(0x736F6D6570736575), k1 ^ uint64(0x646F72616E646F6D)
-    c, d = k0 ^ uint64(0x6C7967656E657261), k1 ^ uint64(0x7465646279746573)
-    length = end - begin
-    for block in range(length // 8 + 1):
-        word = uint64(length & 0xFF) << uint64(56) if block == length // 8 else uint64(0)
-        for at in range(8 * block, min(8 * block + 8, length)):
-            word |= uint64(data[begin + at]) << uint64(8 * (at - 8 * block))
-        d ^= word
-        a, b, c, d = _sip(a, b, c, d)
-        a, b, c, d = _sip(a, b, c, d)
-        a ^= word
-    c ^= uint64(0xFF)
-    for _ in range(4):
-        a, b, c, d = _sip(a, b, c, d)
-    return a ^ b ^ c ^ d
-
-
-@compiled
-def keys_of_texts(k0: Word, k1: Word, data: NDArray[np.uint8], ends: Integers, out: Draws) -> None:
-    """Write the key of every text; whole numbers come as texts of 8 bytes."""
-    for at in range(ends.size):
-        out[at] = _siphash(k0, k1, data, ends[at - 1] if at > 0 else 0, ends[at])
+def keep_packed(
+    packed_starts: Integers, packed_cells: High, times: Codes, first: Word, last: Word, keys: Draws, limit: Word,
+    admission: Word, everyone: Word, ranks: Integers, bits: Word, width: Word, distinct: Word, one_context: Word,
+    edges: Integers, items: Integers,
+) -> None:  # fmt: skip
+    """Keep and count for the users of a packed store from ``first`` to before ``last``."""
+    met = bits_for(edges.size)  # equal records are one entry there, so that the first of a cell is the only one
+    scratch = new_scratch()
+    while first < last:
+        until, starts, cells, weights = unpack(packed_starts, packed_cells, times, first, last)
+        scratch = keep_users(
+            starts, cells, weights, keys[first:until], limit, admission, everyone, ranks, bits, width, distinct,
+            one_context, edges, items, met, scratch,
+        )  # fmt: skip
+        first = until

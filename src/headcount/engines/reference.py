@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bound, BoundedCounts, certify
+from headcount.bounding import (
+    Bound,
+    Bounded,
+    BoundedCounts,
+    Rows,
+    Sample,
+    certify,
+    certify_activity,
+    check_limit,
+)
 from headcount.engines import draws
+from headcount.engines.engine import Table, columns_of
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
@@ -23,25 +33,77 @@ class ReferenceEngine:
     """
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        """Keep, per user, the records of smallest priority, and count them."""
-        encoded = EncodedLog(log)
-        users, cells = _records(encoded)
-        keys = user_keys(encoded, secret)
-        if log.context_of == "user":
-            tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
-            np.add.at(tallies, (users, cells % log.width), 1)
-            chosen = draws.chosen_contexts(tallies, keys)
-            inside = cells % log.width == chosen[users]
-            users, cells = users[inside], cells[inside]
-        if log.counting == "users":
-            users, cells = np.unique(np.stack([users, cells]), axis=1)
-        users, cells = _kept(users, cells, keys, bound, log.width)
+        """Keep, per user, the records of smallest priority, or weigh them all, and count."""
+        users, cells, keys = _eligible(log, secret)
+        taken = draws.admitted(keys, bound.admission)[users]
+        users, cells = users[taken], cells[taken]
         shape = (len(log.catalogue.ids), log.width)
-        edges = np.bincount(cells, minlength=log.cells).reshape(shape).astype(np.int64)
+        if bound.unit == 1:
+            users, cells = _kept(users, cells, keys, bound, log.width)
+        edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells).reshape(shape)
+        return certify(
+            bound, log.counting, _weighed(*_columns(log, "items", users, cells), bound, shape[0]), edges
+        )
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        """Count the users by the number of their records."""
+        check_limit(most, "most")
+        users, cells, _ = _eligible(log, secret)
+        records = np.bincount(_columns(log, table, users, cells)[0])
+        places = np.minimum(records[records > 0], most)
+        return certify_activity(np.bincount(places, minlength=most + 1)[1:].astype(np.int64))
+
+    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+        """Sort the records by the number of records that their users have."""
+        users, cells, keys = _eligible(log, secret)
+        width = columns_of(log, table, most)
         if log.counting == "records":
-            return certify(bound, log.counting, edges.sum(axis=1), edges)
-        pairs = np.unique(np.stack([users, cells // log.width]), axis=1)
-        return certify(bound, log.counting, np.bincount(pairs[1], minlength=shape[0]).astype(np.int64), edges)
+            users, cells = _kept(users, cells, keys, Sample(most), log.width)
+        users, columns = _columns(log, table, users, cells)
+        records = np.bincount(users)[users]
+        order = np.argsort(records, kind="stable")
+        sums, starts = np.unique(records[order], return_index=True)
+        ends = np.append(starts, users.size)
+        return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=most)
+
+
+def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:
+    """Return the user and cell of every record that counts, and every user's key."""
+    encoded = EncodedLog(log)
+    users, cells = _records(encoded)
+    keys = user_keys(encoded, secret)
+    if log.context_of == "user":
+        tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
+        np.add.at(tallies, (users, cells % log.width), 1)
+        chosen = draws.chosen_contexts(tallies, keys)
+        inside = cells % log.width == chosen[users]
+        users, cells = users[inside], cells[inside]
+    if log.counting == "users":
+        users, cells = np.unique(np.stack([users, cells]), axis=1)
+    return users, cells, keys
+
+
+def _columns(log: EventLog, table: Table, users: Integers, cells: Integers) -> tuple[Integers, Integers]:
+    """Return the user and column of every record in a table; where users are counted, each pair once."""
+    if table == "edges":
+        return users, cells
+    columns = cells // log.width
+    if log.counting == "records":
+        return users, columns
+    users, columns = np.unique(np.stack([users, columns]), axis=1)
+    return users, columns
+
+
+def _weighed(users: Integers, columns: Integers, bound: Bound, width: int) -> Integers:
+    """Count each record with its user's weight, in the bound's units."""
+    records = np.bincount(users)
+    weights = np.full(records.size, bound.unit, dtype=np.int64)
+    if bound.unit > 1:
+        above = records > bound.limit
+        weights[above] = bound.unit * bound.limit // records[above]
+    totals = np.zeros(width, dtype=np.int64)
+    np.add.at(totals, columns, weights[users])
+    return totals
 
 
 def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:

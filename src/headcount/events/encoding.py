@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,11 @@ from headcount.errors import DataError
 from headcount.events import kernels
 from headcount.events.ahead import read_ahead
 from headcount.events.formats import value_type
-from headcount.events.ids import Codes, catalogue_codes, ids_for
+from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
+from headcount.events.store import PackedSource, Tally
+
+__all__ = ["CodedBatch", "EncodedLog", "Tally"]
 
 
 @dataclass(frozen=True)
@@ -32,31 +35,27 @@ class CodedBatch:
     times: NDArray[np.int64] | None
 
 
-@dataclass
-class Tally:
-    """What one pass met, for the curator's eyes: never in a release."""
-
-    rows: int = 0
-    outside_catalogue: int = 0
-    unknown_context: int = 0
-    nulls: dict[str, int] = field(default_factory=dict)
-
-
 class EncodedLog:
     """Reads an :class:`EventLog` in passes of coded batches."""
 
     def __init__(self, log: EventLog) -> None:
+        self.log = log
+        self.tally = Tally()
+        if isinstance(log.source, PackedSource):
+            self.users: Ids = log.source.users
+            return
         schema = log.source.schema
         kind = schema.field(log.roles.user).type
         known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
-        self.log = log
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
         self._items = catalogue_codes(log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item))
-        self.tally = Tally()
 
     def batches(self) -> Iterator[CodedBatch]:
         """Read the log once; nulls in user or item are refused at the end unless the log drops them."""
         log = self.log
+        if isinstance(log.source, PackedSource):
+            yield from self._packed(log.source)
+            return
         self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
         for raw in read_ahead(iter(log.source.batches(log.columns))):
             self.tally.rows += raw.num_rows
@@ -72,6 +71,14 @@ class EncodedLog:
                 yield coded
         if not log.drop_nulls:
             self._refuse_nulls()
+
+    def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
+        """Read a store; what was met when it was packed is known in the end."""
+        self.tally = Tally()
+        for users, cells, times in source.entries():
+            self.tally.rows += users.size
+            yield CodedBatch(users, cells, times)
+        self.tally = source.tally
 
     def _fulfilling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for condition in self.log.conditions:

@@ -6,6 +6,7 @@ before any row is read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,9 +19,15 @@ from headcount.events.conditions import Condition, TimeWindow, read_condition
 from headcount.events.contexts import Context, read_context
 from headcount.events.formats import TextOptions, is_text, plain_type, value_type
 from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.times import TimeFormat
 
 MOST_CELLS = 200_000_000
+_WANTED = {
+    "--user": "the column that says who",
+    "--item": "the column that says what",
+    "--items": "the public catalogue",
+}
 
 
 @dataclass(frozen=True)
@@ -142,9 +149,9 @@ class EventLog:
 def read_events(
     events: Any,
     *,
-    user: str,
-    item: str,
-    items: Any,
+    user: str | None = None,
+    item: str | None = None,
+    items: Any = None,
     context: Any = None,
     contexts: Any = None,
     context_of: Literal["record", "user"] = "record",
@@ -161,9 +168,10 @@ def read_events(
     header: bool = True,
     drop_nulls: bool = False,
 ) -> EventLog:
-    """Describe an event log: a path, several paths, or any Arrow-compatible object.
+    """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
-    Reads column names and types, no rows. See the command line's flags of the same names.
+    Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
+    how it was read: only ``count`` and ``context_of`` are chosen anew.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
@@ -172,6 +180,124 @@ def read_events(
     """
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
+    text = TextOptions(delimiter, encoding, header)
+    words = {
+        "user": user, "item": item, "context": context, "contexts": contexts, "where": where, "since": since,
+        "until": until, "time": time, "times": times, "time_format": time_format, "timezone": timezone,
+    }  # fmt: skip
+    store = the_store(events)
+    if store is not None:
+        given = [f"--{name.replace('_', '-')}" for name, value in (words | {"items": items}).items() if has(value)]
+        refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
+        return packed_log(open_store(store), count=count, context_of=context_of)
+    for name, value in (("--user", user), ("--item", item), ("--items", items)):
+        if value is None:
+            raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
+    roles, read, conditions = _understood(**words)
+    source = open_source(events, text)
+    if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
+        unknown = pa.schema([(name, pa.null()) for name in _columns(roles, read, conditions)])
+        source = TableSource(unknown.empty_table(), source.name)
+    return EventLog(
+        source=source,
+        roles=roles,
+        catalogue=read_catalogue(items),
+        context=read,
+        conditions=conditions,
+        counting=count,
+        context_of=context_of,
+        drop_nulls=drop_nulls,
+    )
+
+
+def the_store(events: Any) -> str | os.PathLike[str] | None:
+    """Return the path of a packed store, if that is what is given, alone."""
+    if isinstance(events, list | tuple) and len(events) == 1:
+        events = events[0]
+    return events if is_store(events) else None
+
+
+def has(value: Any) -> bool:
+    """Tell whether a flag that is empty by default was given."""
+    return value is not None and not (isinstance(value, list | tuple) and not value)
+
+
+def refuse_packed(store: str | os.PathLike[str], given: Sequence[str]) -> None:
+    """Refuse flags that say how to read raw files, for a store that says so by itself."""
+    if given:
+        raise UsageError(
+            f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
+            remedy="leave it out, or pack the log again with it",
+        )
+
+
+def packed_log(
+    source: PackedSource,
+    *,
+    count: Literal["records", "users"] = "records",
+    context_of: Literal["record", "user"] = "record",
+) -> EventLog:
+    """Describe the log that a store was packed from, in the same words."""
+    ids, labels = read_stored_catalogue(source)
+    try:
+        roles, context, conditions = _reread(source.events)
+    except (KeyError, TypeError, UsageError) as error:
+        raise damaged(source.folder, f"it does not say how it was read ({error})") from error
+    log = EventLog(
+        source=source,
+        roles=roles,
+        catalogue=Catalogue(ids, labels),
+        context=context,
+        conditions=conditions,
+        counting=count,
+        context_of=context_of,
+    )
+    stored = source.description
+    if (log.catalogue.digest, log.cells) != (stored["catalogue"]["digest"], stored["cells"]):
+        raise damaged(source.folder, "its catalogue or contexts are not those it was packed with")
+    return log
+
+
+def stored_words(log: EventLog) -> dict[str, Any]:
+    """Return what a store says of its log: all that was asked of it, but for what each release chooses anew."""
+    words = {name: value for name, value in log.describe().items() if name not in ("count", "context_of")}
+    if _reread(words) != (log.roles, log.context, log.conditions):
+        raise UsageError(
+            f"the log of {log.source.name} cannot be described in words, so it cannot be packed",
+            remedy="make it with headcount.read_events",
+        )
+    return words
+
+
+def says_the_same(source: PackedSource, words: dict[str, Any]) -> bool:
+    """Tell whether a store was packed with these words, as far as they go."""
+    try:
+        return _understood(**(source.events | words)) == _reread(source.events)
+    except UsageError:
+        return False
+
+
+def _reread(words: dict[str, Any]) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
+    """Understand the words of a description; columns listed with their values may have any names."""
+    listed = words.get("contexts")
+    return _understood(**(words if listed is None else words | {"context": list(listed)}))
+
+
+def _understood(
+    *,
+    user: str,
+    item: str,
+    context: Any = None,
+    contexts: Any = None,
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    times: str | None = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
+    """Read roles, context and conditions from what was asked for."""
     clock = TimeFormat(time_format, timezone)
     conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
     conditions += _window(time, since, until, clock)
@@ -182,21 +308,7 @@ def read_events(
                 f"{flag} is given, but no time is read",
                 remedy="leave it out, or use --context weekday:COL, --since or --until",
             )
-    roles = Roles(user, item, times)
-    source = open_source(events, TextOptions(delimiter, encoding, header))
-    if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
-        unknown = pa.schema([(name, pa.null()) for name in _columns(roles, read, conditions)])
-        source = TableSource(unknown.empty_table(), source.name)
-    return EventLog(
-        source=source,
-        roles=roles,
-        catalogue=read_catalogue(items),
-        context=read,
-        conditions=tuple(conditions),
-        counting=count,
-        context_of=context_of,
-        drop_nulls=drop_nulls,
-    )
+    return Roles(user, item, times), read, tuple(conditions)
 
 
 def _window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:

@@ -34,6 +34,7 @@ from headcount.events.formats import (
     reading,
 )
 from headcount.events.spool import Spool, spool_input, spool_stream
+from headcount.events.store import DESCRIPTION, is_store
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -301,6 +302,9 @@ def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
         if info.type != pafs.FileType.Directory:
             return [path]
         listing = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
+    for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
+        if is_store(store):
+            raise UsageError(f"{store} is a packed store", remedy="give it alone, by its own name")
     files = sorted(
         each.path
         for each in listing

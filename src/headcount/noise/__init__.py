@@ -1,6 +1,8 @@
 """The only place where protective noise is drawn."""
 
-from headcount.noise.laplace import add, scale_for
+from headcount.noise.choice import choose
+from headcount.noise.laplace import add, can_draw, scale_for
+from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 
-__all__ = ["NoiseSource", "OperatingSystemNoise", "SeededNoise", "add", "scale_for"]
+__all__ = ["NoiseSource", "OperatingSystemNoise", "SeededNoise", "add", "can_draw", "choose", "peel", "scale_for"]

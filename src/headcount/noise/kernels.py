@@ -1,12 +1,15 @@
-"""The bulk sampler: exact discrete Laplace noise in integer arithmetic, millions of draws a second.
+"""The samplers: exact discrete Laplace noise, and exact exponential choices, in integer arithmetic.
 
-The algorithm is the discrete Laplace sampler of Canonne, Kamath and Steinke: every decision is a Bernoulli
-trial with a rational probability, made exactly from uniform random words by rejection. No floating-point
-number is involved.
+The algorithm for noise is the discrete Laplace sampler of Canonne, Kamath and Steinke, millions of draws a second:
+every decision is a Bernoulli trial with a rational probability, made exactly from uniform random words by
+rejection. No floating-point number is involved. A choice tries candidates, uniformly drawn, until their own trial
+with probability exp(-behind / scale) accepts one; the best is always accepted, so N candidates take N tries or
+fewer on average.
 
 A draw reads as many words as it needs. When the buffer ends within a draw, that draw is abandoned and its
 words are handed back, to be read again in front of fresh ones: the values are a fixed function of the stream
-of words, whatever the size of the buffers, so cutting the stream into buffers cannot bias them.
+of words, whatever the size of the buffers, so cutting the stream into buffers cannot bias them. The same goes for
+each try of a choice.
 
 Reference
     C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, algorithm 2.
@@ -97,3 +100,66 @@ def discrete_laplace(
         filled += 1
         settled = cursor
     return filled, settled
+
+
+@inlined
+def _stays(behind: Word, numerator: Word, denominator: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
+    """Return 1 with probability exp(-behind · denominator / numerator), else 0; or -1 if the words ran out."""
+    rest = np.int64(behind) * denominator
+    kept: Word = np.int64(1)
+    while kept == 1 and rest >= numerator:  # soon over: far behind, one of these trials fails
+        kept, cursor = _happens(np.int64(1), np.int64(1), words, cursor)
+        rest -= numerator
+    if kept == 1:
+        kept, cursor = _happens(rest, numerator, words, cursor)
+    return kept, cursor
+
+
+@compiled
+def exponential_choice(
+    behind: NDArray[np.int32], numerator: Word, denominator: Word, words: Words
+) -> tuple[Word, Word]:
+    """Return an index, or -1 if the words ran out, and how many words were used up.
+
+    Its probability is proportional to exp(-behind · denominator / numerator), where both are below 2^31; there
+    are fewer than 2^32 candidates.
+    """
+    settled: Word = np.int64(0)  # words before this one belong to finished tries
+    while True:
+        index, cursor = _below(np.int64(behind.size), words, settled)
+        if index < 0:
+            return np.int64(-1), settled
+        kept, cursor = _stays(behind[index], numerator, denominator, words, cursor)
+        if kept < 0:
+            return np.int64(-1), settled
+        settled = cursor
+        if kept == 1:
+            return index, settled
+
+
+@compiled
+def permute_and_flip(
+    behind: NDArray[np.int32], best: Word, numerator: Word, denominator: Word, order: NDArray[np.int64],
+    taken: Word, at: Word, words: Words,
+) -> tuple[Word, Word, Word]:  # fmt: skip
+    """Go on through the candidates in random order until one stays; return it or -1, where to go on, words used.
+
+    ``order`` holds all candidates; those before ``taken`` are out, those before ``at`` have failed in this round.
+    A candidate stays with probability exp(-(behind - best) · denominator / numerator), where ``best`` is how far
+    behind the best one left is: that one always stays.
+    """
+    settled: Word = np.int64(0)
+    while True:
+        ahead, cursor = _below(np.int64(order.size - at), words, settled)
+        if ahead < 0:
+            return np.int64(-1), at, settled
+        index = order[at + ahead]
+        kept, cursor = _stays(behind[index] - best, numerator, denominator, words, cursor)
+        if kept < 0:
+            return np.int64(-1), at, settled
+        settled = cursor
+        order[at], order[at + ahead] = order[at + ahead], order[at]
+        if kept == 1:
+            order[taken], order[at] = order[at], order[taken]
+            return index, at, settled
+        at += 1

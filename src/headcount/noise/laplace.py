@@ -6,13 +6,18 @@ OpenDP's own privacy map confirms that the scale pays for the sensitivity before
 
 Why it is private
     Counts that move by at most Δ in L1, plus independent noise with P(x) ∝ exp(-|x| ε / Δ), are ε-differentially
-    private.
+    private. Where each user was taken into account with probability β only, by a lot that nobody knows, the loss
+    with noise that pays for ε' is ln(1 + β (e^ε' - 1)): noise for that larger ε' is enough.
+
+Reference
+    N. Li, W. Qardaji, D. Su. On Sampling, Anonymization, and Differential Privacy. ASIACCS 2012, theorem 1.
 """
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -30,21 +35,53 @@ _SHORT = 2_000  # below this OpenDP is quick enough
 _CHUNK = 1 << 16  # draws per buffer of words
 _WORDS_PER_DRAW = 8  # about what one draw uses
 _THREADS = 2
+_PRECISION = 60  # digits; the result is rounded down to 9 decimals
 
 
-def add(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
-    """Spend the grant on discrete Laplace noise for every value, zeros included."""
+def add(bounded: Bounded, grant: Grant, source: NoiseSource, *, at_least: int = 0) -> Noisy:
+    """Spend the grant on discrete Laplace noise for every value, zeros included.
+
+    The scale is what the sensitivity needs, or what a sensitivity of ``at_least`` would need if that is more.
+    """
     if type(bounded) is not Bounded:
         raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
-    law = DiscreteLaplace(scale_for(bounded.sensitivity.l1, grant.exact))
-    confirm(law.scale, bounded.sensitivity.l1, grant.exact)
+    within = epsilon_within(grant.exact, bounded.admission)
+    scale = scale_for(bounded.sensitivity.l1, within)
+    if at_least > 0:
+        scale = max(scale, scale_for(at_least, grant.exact))
+    confirm(scale, bounded.sensitivity.l1, within)
     grant.spend()
     exact = bounded.sensitive_values
     if exact.size < _SHORT and isinstance(source, OperatingSystemNoise):
-        values = _opendp_release(exact, law.scale)
+        values = _opendp_release(exact, scale)
     else:
-        values = exact + draw(law, exact.size, source).reshape(exact.shape)
-    return Noisy(values, law)
+        values = exact + draw(DiscreteLaplace(scale), exact.size, source).reshape(exact.shape)
+    return Noisy(values, DiscreteLaplace(scale / bounded.unit, Fraction(1, bounded.unit)))
+
+
+def epsilon_within(epsilon: Fraction, admission: Fraction) -> Fraction:
+    """Return the ε' that the users taken into account may lose, where each is with probability ``admission``.
+
+    ε' = ln(1 + (e^ε - 1) / β), rounded down; nobody taken loses nothing, whatever the noise.
+
+    >>> epsilon_within(Fraction(1), Fraction(1))
+    Fraction(1, 1)
+    >>> 2.87 < epsilon_within(Fraction(1), Fraction(1, 10)) < 2.91
+    True
+    """
+    if admission == 1:
+        return epsilon
+    if admission == 0:
+        return Fraction(_MOST)
+    with localcontext() as context:
+        context.prec = _PRECISION
+        grows = _decimal(epsilon).exp() - 1
+        within = (1 + grows / _decimal(admission)).ln()
+        return max(epsilon, Fraction(within.quantize(Decimal(10) ** -9, rounding=ROUND_DOWN)))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def scale_for(l1: int, epsilon: Fraction) -> Fraction:
@@ -58,13 +95,22 @@ def scale_for(l1: int, epsilon: Fraction) -> Fraction:
     scale = Fraction(l1) / epsilon
     if scale.numerator <= _MOST and scale.denominator <= _MOST:
         return scale
-    if scale > _MOST:
+    if not can_draw(l1, epsilon):
         raise UsageError(
             f"noise of scale {float(scale):.3g} is more than can be drawn",
             remedy="raise epsilon, or lower the limit",
         )
     denominator = 1 << max(0, 30 - math.floor(scale).bit_length())
     return Fraction(math.ceil(scale * denominator), denominator)
+
+
+def can_draw(l1: int, epsilon: Fraction) -> bool:
+    """Say whether noise that pays for ``l1`` at ``epsilon`` fits the integer sampler.
+
+    >>> can_draw(10, Fraction(1)), can_draw(10**12, Fraction(1))
+    (True, False)
+    """
+    return Fraction(l1) / epsilon <= _MOST
 
 
 def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
@@ -75,10 +121,11 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
 
 
 def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
-    """Draw ``size`` values from the law with the bulk sampler."""
+    """Draw ``size`` values from the law, in steps, with the bulk sampler."""
     from headcount.noise import kernels
 
-    numerator, denominator = law.scale.numerator, law.scale.denominator
+    scale = law.scale / law.step
+    numerator, denominator = scale.numerator, scale.denominator
     out = np.empty(size, dtype=np.int64)
 
     def fill(part: NDArray[np.int64]) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a release that fit on a page: its largest counts, with names a reader can tell apart.
+"""The parts of a release that fit on a page: its largest counts or its ranking, with names that can be told apart.
 
 Rows get ``shown`` (the label, else the item) and ``id`` (the item, where a label hides it) for tables, and
 ``name`` for charts.
@@ -19,6 +19,7 @@ from headcount.reports.plots import LONGEST_NAME, clip, unknown_beside
 RANKED = 20  # items in the ranking and its table
 GRID_ITEMS = 15  # items in the heat map
 BEST = 5  # items named for each context
+PLACES = 100  # of a direct ranking
 MOST_CONTEXTS = 32  # contexts shown; with more, those with the largest counts
 LONGEST = 160  # characters of an item or label in a table
 
@@ -39,6 +40,21 @@ def ranked(release: Release) -> list[Row]:
             row["context"] = clip(missing if row["context"] is None else row["context"], LONGEST)
             row["name"] = f"{clip(row['name'], LONGEST_NAME - 18)} · {clip(row['context'], 14)}"
     return rows
+
+
+def rankings(release: Release) -> list[tuple[str | None, list[Row]]]:
+    """Return the first places of a direct ranking, overall or of each context, in their public order."""
+    table = release.tables.get("ranking")
+    if table is None:
+        return []
+    known = dict(zip(table["item"].to_pylist(), table["label"].to_pylist(), strict=True))
+    if release.contexts is None:
+        return [(None, named(table.slice(0, PLACES).to_pylist(), known))]
+    found: list[tuple[str | None, list[Row]]] = []
+    for name in release.contexts[:MOST_CONTEXTS]:
+        places = table.filter(pc.equal(table["context"], name)).slice(0, PLACES)
+        found.append((clip(name, LONGEST), named(places.to_pylist(), known)))
+    return found
 
 
 def contexts(release: Release) -> list[str]:

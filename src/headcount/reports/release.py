@@ -1,6 +1,7 @@
 """The report of one release: what was counted, what is promised, the largest counts, and how they were made.
 
-Only the largest counts go into the page, so it stays small whatever the size of the catalogue.
+Only the largest counts go into the page, so it stays small whatever the size of the catalogue. A direct ranking
+has tables in their place, and no charts: there may be no counts to draw.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def release_page(release: Release) -> str:
         meaning=meaning(release),
         guarantee=release.guarantee.sentence(),
         top={"rows": ranked, "pairs": pairs},
+        rankings=excerpts.rankings(release),
+        ranking=_ranking_words(release),
         counted=counted,
+        smoothed=release.interval.covers == "smoothed",
         interval=f"low and high enclose it with {level:.0%} probability, each count on its own",
         across=_across(release),
         grid=excerpts.cross_table(grid, names),
@@ -79,7 +83,8 @@ def counted_words(release: Release) -> str:
     people = release.counts == "users"
     if release.interval.covers == "true":
         return "Count of people" if people else "Count of records"
-    return f"Count of people, of {_bound(release)}" if people else f"Count of {_bound(release)}"
+    count = "Smoothed count" if release.interval.covers == "smoothed" else "Count"
+    return f"{count} of people, of {_bound(release)}" if people else f"{count} of {_bound(release)}"
 
 
 def meaning(release: Release) -> str:
@@ -95,7 +100,7 @@ def meaning(release: Release) -> str:
     return (
         f"ε = {epsilon} limits what this page can tell about any one person: somebody who thought the odds "
         f"even that a given person is in the log can be at most {_surest(epsilon)} sure of it after "
-        f"reading these numbers{apart}."
+        f"reading {'these numbers' if _has_counts(release) else 'this ranking'}{apart}."
     )
 
 
@@ -110,7 +115,36 @@ def _surest(epsilon: Decimal) -> str:
     return "all but 100%" if percent >= 100 else f"{percent}%"
 
 
+def _has_counts(release: Release) -> bool:
+    """Say whether there are counts at all: a direct ranking may have none."""
+    return any("count" in table.column_names for table in release.tables.values()) or not release.tables
+
+
+def _places(release: Release) -> int:
+    """Return how many places each ranking has."""
+    return int(release.ranking.num_rows // len(release.contexts or (None,)))
+
+
+def _ranking_words(release: Release) -> dict[str, str]:
+    """Return what the tables of a direct ranking are called, and what they leave out."""
+    if "ranking" not in release.tables:
+        return {}
+    places, contexts, left_out = _places(release), len(release.contexts or ()), []
+    if places > excerpts.PLACES:
+        left_out.append(f"Shown are the first {excerpts.PLACES} of {places:,} places.")
+    if contexts > excerpts.MOST_CONTEXTS:
+        left_out.append(f"Shown are the first {excerpts.MOST_CONTEXTS} of {contexts:,} contexts.")
+    title = "The best item" if places == 1 else f"The {places:,} best items"
+    return {
+        "title": f"{title} of each {_across(release)}" if contexts else title,
+        "left_out": " ".join(left_out),
+        "counted": counted_words(release) if "count" in release.ranking.column_names else "",
+    }
+
+
 def _title(release: Release) -> str:
+    if not {"items", "edges"} & set(release.tables) and "ranking" in release.tables:
+        return _ranking_words(release)["title"]
     what = "People" if release.counts == "users" else "Records"
     if "edges" not in release.tables:
         return f"{what} per item"
@@ -119,6 +153,11 @@ def _title(release: Release) -> str:
 
 
 def _lede(release: Release) -> str:
+    if not {"items", "edges"} & set(release.tables) and "ranking" in release.tables:
+        of_what = "" if release.interval.covers == "true" else f", of {_bound(release)}"
+        noise = "noise that hides what any one person did" if release.is_private else "noise"
+        also = " Their counts carry noise as well." if _has_counts(release) else " Their counts are not released."
+        return f"Ranked by how many people have an item{of_what}. The choice was made with random {noise}.{also}"
     sizes = []
     if "items" in release.tables:
         sizes.append(some(release.items.num_rows, "item"))
@@ -128,7 +167,8 @@ def _lede(release: Release) -> str:
     over = f" over {' and '.join(sizes)}" if sizes else ""
     bound = "" if release.interval.covers == "true" else f", of {_bound(release)}"
     hides = " that hides what any one person did" if release.is_private else ""
-    return f"Counts of {kind}{over}{bound}. Each carries random noise{hides}."
+    counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
+    return f"{counts} of {kind}{over}{bound}. Each carries random noise{hides}."
 
 
 def _bound(release: Release) -> str:
@@ -180,6 +220,9 @@ def _curve_figure(release: Release, counted: str) -> Figure:
         f"{counted}. An item stands clear when its interval lies above zero; if all {total:,} were empty, "
         f"about {chance:,} would do so by chance. The scale is even inside the grey band, logarithmic beyond."
     )
+    if release.interval.covers == "smoothed":  # an interval above zero then says nothing of a single item
+        title = f"All {total:,} items"
+        note = f"{counted}. The light band is the noise alone: how far smoothing moved an item is not in it."
     return Figure.of("curve", plots.rank_size(items, title=title, counted=counted, level=level), note)
 
 
@@ -227,18 +270,24 @@ def _date(created: str) -> str:
 
 def _facts(release: Release) -> list[tuple[str, str]]:
     level = release.interval.level
+    counted = ("Counted", counted_words(release))
     facts = [
         ("Method", release.method),
         ("Created", _date(release.created)),
-        ("Counted", counted_words(release)),
+        counted if _has_counts(release) else ("Ranked by", "how many people have an item"),
     ]
     for name, law in release.noise.items():
         kind = str(law.to_json()["law"]).replace("-", " ")
         exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
         scale, reach = f"{float(law.scale):,.4g}", whole(law.half_width(level))
+        on = "" if law.on == "counts" else f" on {law.on}"
         facts.append(
-            (f"Noise in {name}", f"{kind}, scale {scale}{exact}; {level:.0%} of draws lie within ±{reach}")
+            (f"Noise in {name}", f"{kind}{on}, scale {scale}{exact}; {level:.0%} of draws lie within ±{reach}")
         )
+    for name, values in release.chosen.items():
+        chosen = ", ".join(f"{parameter} {value}" for parameter, value in values.items())
+        privately = " privately" if release.is_private else ""
+        facts.append((f"Chosen{privately} for {name}", chosen))
     facts.append(
         ("Promise", release.guarantee.short() + (" — simulated, not private" if release.simulated else ""))
     )

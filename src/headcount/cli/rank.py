@@ -1,0 +1,94 @@
+"""``headcount rank``: the best items of an event log, directly, without the counts behind them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.cli import options, terminal
+from headcount.cli.release import note_what_was_met, refuse_delta, show_plan, target_of
+from headcount.cli.top import show_table
+from headcount.errors import UsageError
+
+
+@click.command(
+    "rank",
+    short_help="Release a private ranking from an event log.",
+    epilog=options.example(
+        "headcount rank visits.parquet --user user --item venue \\",
+        "  --items venues.csv --epsilon 0.5 -k 10",
+    ),
+)
+@options.event_options
+@options.spend_options
+@click.option("-k", "k", required=True, metavar="K", help="How many items.")
+@click.option("--per-context", is_flag=True, help="One ranking for each context.")
+@click.option("--with-counts", is_flag=True, help="Spend half of ε on noisy counts of the chosen items.")
+@options.json_option
+@options.quiet_option
+def command(**flags: Any) -> None:
+    """Release the K items that most people have, under user-level differential privacy.
+
+    Every person counts once per item, so no limit is needed. The ranking is printed, and with --out kept as a
+    release. With --per-context and --context-of user each context's ranking gets all of ε.
+    """
+    begin = time.monotonic()
+    target = target_of(flags, needed=False)
+    with terminal.Bar(quiet=flags["quiet"]) as bar:
+        request = _request(flags)
+        from headcount.curator import Curator, refuse_ledger
+        from headcount.engines.local import LocalEngine
+
+        refuse_ledger()
+        log = options.event_log(flags)
+        if not flags["dry_run"]:
+            engine = LocalEngine(progress=bar)
+            release = Curator(engine=engine).run(request, log)
+            if target is not None:
+                bar("writing the release", 0, None)
+                release.save(target, force=flags["force"])
+    if flags["dry_run"]:
+        show_plan(Curator().plan(request, log), as_json=flags["as_json"])
+        return
+    if not flags["quiet"]:
+        note_what_was_met(engine)
+        terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
+    if flags["as_json"]:
+        found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
+        if target is not None:
+            found |= {"out": str(target), "ledger": None, "seconds": round(time.monotonic() - begin, 3)}
+        terminal.print_json(found)
+        return
+    contexts = release.contexts or (None,)
+    for context in contexts:
+        show_table(release, release.top(request.k, context), asked=context, last=context == contexts[-1])
+    if target is not None and not flags["quiet"]:
+        _say_where(release, target)
+
+
+def _say_where(release: Any, target: Path) -> None:
+    """Say where the release is, and what can be done with it."""
+    folder = str(target)
+    best = ["headcount", "top", folder, *(["--context", release.contexts[0]] if release.contexts else [])]
+    page = ["headcount", "report", folder, "--to", f"{target.name or 'ranking'}.html"]
+    words = f"\nKept in {terminal.printable(folder)}. Next:"
+    terminal.note_commands(words, best, ["headcount", "explain", folder], page)
+
+
+def _request(flags: dict[str, Any]) -> Any:
+    from headcount.api import request_of
+    from headcount.request import RankRequest
+
+    refuse_delta(flags)
+    if flags["options"]:
+        raise UsageError(
+            "rank takes no options of a method", given=", ".join(flags["options"]), remedy="leave them out"
+        )
+    if flags["research"]:
+        raise UsageError("rank has no method that is only claimed", remedy="leave --research out")
+    k = options.whole_number(flags["k"], "k")
+    fields = {name: flags[name] for name in ("epsilon", "per_context", "with_counts")}
+    return request_of(RankRequest, k=k, **fields)

@@ -1,0 +1,130 @@
+"""What methods share that release every table for itself, as one matrix of people by columns.
+
+Items and edges are then two releases beside each other, each with its own part of the grant and its own choices;
+they are not reconciled, since each is bounded and smoothed in its own way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from headcount.budget import Amount, Grant
+from headcount.counts.tables import NOUNS, Counts, Noised, assumptions, release_of, table_of
+from headcount.engines.engine import Engine, Table
+from headcount.engines.local import LocalEngine
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee, Standing
+from headcount.method import What, shares_of, tables_of
+from headcount.noise import NoiseSource
+from headcount.noise_law import DiscreteLaplace
+from headcount.releases import Release
+
+DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """One table as a method made it: counts, how far each may be off, the noise that was drawn, and its story.
+
+    ``bounded`` says in words what one person could add at most.
+    """
+
+    counts: Counts
+    half_width: float | Counts
+    law: DiscreteLaplace
+    bounded: str
+    steps: tuple[str, ...]
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EachTable(ABC):
+    """A method that releases each table for itself; what it does with one is in :meth:`make`."""
+
+    name: ClassVar[str]
+    family: ClassVar[str] = "counts"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+    covers: ClassVar[str] = "bounded"
+
+    what: What | None = None
+    shares: Mapping[str, Amount] | None = None
+
+    @abstractmethod
+    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+        """Spend a table's part of the grant on it."""
+
+    @property
+    @abstractmethod
+    def declared(self) -> str:
+        """What the caller chose, as the beginning of "… chosen without looking at the log"."""
+
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
+        """Return the noise that a table will get, where that is known without data; refuse what cannot be done."""
+        return None
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Pure ε for adding or removing a user."""
+        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.declared))
+
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+        """Return the noise of each table, where that is known without data."""
+        parts = Grant(grant.epsilon).split(self._shares(log))
+        laws = {name: self.planned(log, _table(name), part) for name, part in parts.items()}
+        return {name: law for name, law in laws.items() if law is not None}
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Release one table after the other."""
+        guarantee = self.guarantee(grant)
+        engine = engine or LocalEngine()
+        grants = grant.split(self._shares(log))
+        made = {name: self.make(log, _table(name), part, noise, engine) for name, part in grants.items()}
+        bounds = {name: each.bounded for name, each in made.items()}
+        return release_of(
+            self,
+            log,
+            guarantee,
+            Noised(
+                tables={name: table_of(log, name, each.counts, each.half_width) for name, each in made.items()},
+                laws={name: each.law for name, each in made.items()},
+                steps=tuple(_steps(made)),
+                chosen={name: each.chosen for name, each in made.items() if each.chosen},
+            ),
+            bounded=_joined(bounds),
+            noise=noise,
+            steps=(),
+            covers=self.covers,
+        )
+
+    def _shares(self, log: EventLog) -> dict[str, Decimal]:
+        return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)
+
+
+def _steps(made: Mapping[str, Made]) -> list[str]:
+    """Tell each table's story; say which table it is about where there are two."""
+    if len(made) == 1:
+        return [step for each in made.values() for step in each.steps]
+    return [
+        f"For the {NOUNS[name]}s: {step[0].lower()}{step[1:]}"
+        for name, each in made.items()
+        for step in each.steps
+    ]
+
+
+def _joined(bounds: Mapping[str, str]) -> str:
+    """Say what one person could add, once if it is the same for all tables.
+
+    >>> _joined({"items": "at most 3 records per person", "edges": "at most 3 records per person"})
+    'at most 3 records per person'
+    """
+    if len(set(bounds.values())) == 1:
+        return next(iter(bounds.values()))
+    return " and ".join(f"{bound} ({name})" for name, bound in bounds.items())
+
+
+def _table(name: str) -> Table:
+    return "items" if name == "items" else "edges"

@@ -1,0 +1,130 @@
+"""Ways through a log with every user's whole history at hand, in pieces that threads can share.
+
+A log is read, dealt to blocks of users and held in memory as far as that goes (:mod:`headcount.engines.holding`);
+a packed store is grouped by user already and only looked at. Either way a kernel gets a piece as its first
+arguments: the records, which users of them, and every user's key.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.engines import draws, key_kernels
+from headcount.engines.engine import Progress
+from headcount.engines.holding import HeldLog
+from headcount.events.encoding import Tally
+from headcount.events.store import PackedSource
+
+_STEPS = 16  # how often a thread reports its progress
+
+Kernel = Callable[..., None]
+Piece = tuple[Any, ...]
+
+
+class Walk(Protocol):
+    """A way through a log."""
+
+    @property
+    def tally(self) -> Tally:
+        """What the last pass met."""
+
+    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:
+        """Choose the kernel that takes this walk's pieces."""
+
+    def pieces(
+        self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
+    ) -> Iterator[list[Piece]]:
+        """Go through the log once, in pieces; those of one list, at most ``threads``, may be taken at once."""
+
+
+class HeldWalk:
+    """Through a log in memory, read again in as many passes as its memory asks for."""
+
+    def __init__(self, held: HeldLog) -> None:
+        self.held = held
+
+    @property
+    def tally(self) -> Tally:
+        """What the last pass met."""
+        return self.held.encoded.tally
+
+    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:  # noqa: ARG002
+        """The one for blocks."""
+        return blocks
+
+    def pieces(
+        self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
+    ) -> Iterator[list[Piece]]:
+        """Go through all blocks."""
+        held, first_block = self.held, 0
+        while first_block < held.all_blocks:
+            held.fill(first_block, progress, pool)
+            keys = user_keys(held.encoded.users.raw, secret)
+            borders = np.linspace(0, held.blocks, min(held.blocks, threads * _STEPS) + 1).astype(int).tolist()
+            for together in _batched(list(itertools.pairwise(borders)), threads):
+                yield [
+                    (
+                        held.low, held.high, held.weights, held.bases, held.starts, first, last, held.first_block,
+                        held.block_bits, held.cell_bits, keys,
+                    )
+                    for first, last in together
+                ]  # fmt: skip
+                progress("choosing records", first_block + together[-1][1], held.all_blocks)
+            first_block += held.blocks
+
+
+class PackedWalk:
+    """Through a packed store, in pieces of about as many records each."""
+
+    def __init__(self, source: PackedSource) -> None:
+        self.source = source
+
+    @property
+    def tally(self) -> Tally:
+        """What was met when the store was packed."""
+        return self.source.tally
+
+    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:  # noqa: ARG002
+        """The one for packed stores."""
+        return packed
+
+    def pieces(
+        self,
+        secret: bytes,
+        threads: int,
+        pool: ThreadPoolExecutor,  # noqa: ARG002
+        progress: Progress,
+    ) -> Iterator[list[Piece]]:
+        """Go through all users."""
+        self.source.refuse_if_changed()
+        starts, cells, times = self.source.starts, self.source.cells, self.source.times
+        keys = user_keys(self.source.users.raw, secret)
+        shares = np.linspace(0, starts[-1], threads * _STEPS + 1).astype(np.int64)
+        borders = np.unique(np.searchsorted(starts, shares)).tolist()
+        for together in _batched(list(itertools.pairwise(borders)), threads):
+            yield [(starts, cells, times, first, last, keys) for first, last in together]
+            progress("choosing records", int(starts[together[-1][1]]), int(starts[-1]))
+
+
+def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> draws.Draws:
+    """Return every user's key, from the raw ids."""
+    k0, k1 = np.frombuffer(secret, dtype="<u8").astype(np.uint64)
+    if isinstance(raw, tuple):
+        data, ends = raw
+    else:
+        data = raw.astype("<i8").view(np.uint8)
+        ends = np.arange(8, 8 * raw.size + 1, 8, dtype=np.int64)
+    keys = np.empty(ends.size, dtype=np.uint64)
+    key_kernels.keys_of_texts(k0, k1, data, ends, keys)
+    return keys
+
+
+def _batched(pairs: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+    for at in range(0, len(pairs), size):
+        yield pairs[at : at + size]

@@ -1,0 +1,1 @@
+"""Methods that release a ranking without the counts behind it."""

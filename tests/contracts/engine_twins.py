@@ -1,0 +1,367 @@
+"""Broken twins of the engines: one deliberate fault each, to show that the checks go red."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.bounding import EVERYONE, Bound, Bounded, BoundedCounts, Rows, certify, certify_activity
+from headcount.engines import draws, reference
+from headcount.engines.engine import Table, columns_of
+from headcount.engines.reference import ReferenceEngine
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+from headcount.events.readers import TableSource
+
+Integers = NDArray[np.int64]
+
+
+def _with_limit(bound: Bound, limit: int) -> Bound:
+    kind: Any = bound
+    changed: Bound = replace(kind, limit=limit)
+    return changed
+
+
+class LimitOffByOne(ReferenceEngine):
+    """Keeps one record too many, and declares the limit all the same."""
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        counts = super().count(log, _with_limit(bound, bound.limit + 1), secret)
+        return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+
+
+class OneRecordShort(ReferenceEngine):
+    """Keeps one record fewer than it may."""
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        counts = super().count(log, _with_limit(bound, max(1, bound.limit - 1)), secret)
+        return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
+
+
+class _Broken(ReferenceEngine):
+    """The reference engine once more, with its parts in reach of a fault. Sound by itself."""
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        encoded = EncodedLog(log)
+        users, cells = reference._records(encoded)
+        keys = self.keys(encoded, secret)
+        if log.context_of == "user":
+            tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
+            np.add.at(tallies, (users, cells % log.width), 1)
+            inside = cells % log.width == self.contexts(tallies, keys)[users]
+            users, cells = users[inside], cells[inside]
+        if log.counting == "users":
+            users, cells = np.unique(np.stack([users, cells]), axis=1)
+        if bound.admission < EVERYONE:
+            inside = self.lots(users, cells, keys, secret) < np.uint64(bound.admission)
+            users, cells = users[inside], cells[inside]
+        if bound.unit == 1:
+            users, cells = self.kept(users, cells, keys, bound, log.width, secret)
+        return self.counted(users, cells, log, bound)
+
+    sorted = True
+
+    def kept(
+        self, users: Integers, cells: Integers, keys: draws.Draws, bound: Bound, width: int, secret: bytes
+    ) -> tuple[Integers, Integers]:
+        order = np.lexsort((cells, users)) if self.sorted else np.arange(users.size)
+        users, cells = users[order], cells[order]
+        drawn = self.draws(users, cells, keys, secret)
+        ranks = None if bound.ranks is None else bound.ranks[cells // width]
+        priority = draws.priorities(drawn, ranks, draws.rank_bits(bound.ranks))
+        order = np.lexsort((cells, priority, users))
+        users, cells = users[order], cells[order]
+        inside = reference._number_within([users]) < bound.limit
+        return users[inside], cells[inside]
+
+    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+        return reference.user_keys(encoded, secret)
+
+    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+        return draws.chosen_contexts(tallies, keys)
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.mix(draws.mix(keys))[users]
+
+    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.record_draws(keys[users], cells, reference._number_within([users, cells]))
+
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+        shape = (len(log.catalogue.ids), log.width)
+        items, edges = np.zeros(shape[0], dtype=np.int64), np.zeros(log.cells, dtype=np.int64)
+        np.add.at(edges, cells, self.weights(np.bincount(users), bound)[users])
+        users, columns = reference._columns(log, "items", users, cells)
+        np.add.at(items, columns, self.weights(np.bincount(users), bound)[users])
+        return certify(bound, log.counting, items, edges.reshape(shape))
+
+    def weights(self, records: Integers, bound: Bound) -> Integers:
+        shares: Integers = bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1)
+        return shares
+
+
+class Sound(_Broken):
+    """Without a fault: the checks must pass, or the other twins prove nothing."""
+
+
+# What is drawn
+
+
+class DrawsByRow(_Broken):
+    """The draw of a record is that of its row: rows before it decide what it is worth."""
+
+    sorted = False
+
+    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        rows = np.arange(users.size, dtype=np.uint64)
+        return draws.mix(rows * np.uint64(draws.GOLDEN) + np.uint64(int.from_bytes(secret[:8], "little")))
+
+
+class DrawsByCode(_Broken):
+    """The user key hangs on the dense code: when a user leaves, everyone who came later gets another key."""
+
+    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+        codes = range(encoded.users.size)
+        return np.array([draws.user_key(secret, code) for code in codes], dtype=np.uint64)
+
+
+class DrawsSharedByAll(_Broken):
+    """All users draw the same: what one keeps tells what the others keep."""
+
+    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+        return np.full(encoded.users.size, draws.user_key(secret, "everyone"), dtype=np.uint64)
+
+
+class DrawsWithoutSecret(_Broken):
+    """The secret is not used: anybody can tell what is kept."""
+
+    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+        return reference.user_keys(encoded, bytes(16))
+
+
+class HashOfTheRecordAlone(_Broken):
+    """Equal records have equal draws: a user's frequent record and rare record are kept equally often."""
+
+    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.record_draws(keys[users], cells, np.zeros(users.size, dtype=np.int64))
+
+
+class TieBreakLooksAtOthers(_Broken):
+    """Prefers what is popular in the log itself, among a user's records."""
+
+    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        popular = np.bincount(cells, minlength=int(cells.max(initial=0)) + 1)[cells].astype(np.uint64)
+        own = super().draws(users, cells, keys, secret)
+        rarity: draws.Draws = np.uint64(2**16 - 1) - popular
+        return (rarity << np.uint64(48)) | (own >> np.uint64(16))
+
+
+class ContextDrawsShared(_Broken):
+    """Ties between contexts are broken by the very draws of the first item's records."""
+
+    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+        known = tallies[:, :-1]
+        columns = np.arange(known.shape[1], dtype=np.uint64)
+        tickets = draws.mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(draws.GOLDEN))
+        tied = known == known.max(axis=1, keepdims=True)
+        best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
+        chosen: NDArray[np.int32] = np.where(known.any(axis=1), best, known.shape[1]).astype(np.int32)
+        return chosen
+
+
+class ContextByMajority(_Broken):
+    """Everybody's one context is the most frequent one of the whole log."""
+
+    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+        best = int(tallies.sum(axis=0).argmax()) if tallies.size else 0
+        return np.full(len(tallies), best, dtype=np.int32)
+
+
+class LotFromTheRecords(_Broken):
+    """A user is taken by the very draw of the first item's records: who is taken tells what is kept."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.record_draws(keys[users], np.zeros_like(users), np.zeros_like(users))
+
+
+class LotFromTheContexts(_Broken):
+    """A user is taken by the very draw that breaks ties between contexts."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.mix(draws.mix(keys) + np.uint64(draws.GOLDEN))[users]
+
+
+class LotForEachRecord(_Broken):
+    """Takes records by lot, not users: nearly everyone is in."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.mix(draws.record_draws(keys[users], cells, np.zeros_like(users)))
+
+
+class LotSharedByAll(_Broken):
+    """One lot for all users: everyone is in, or nobody."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return np.full(users.size, draws.user_key(secret, "everyone"), dtype=np.uint64)
+
+
+class LotInTurns(_Broken):
+    """Takes every fourth user, from a random one on: as many as it should, and nobody is left to chance."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        places = users.astype(np.uint64) + np.uint64(draws.user_key(secret, "first") % 4)
+        return places << np.uint64(62) | np.uint64(1 << 61)
+
+
+class LotWithoutSecret(_Broken):
+    """Takes users by their place in the log: anybody can tell who is in."""
+
+    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        return draws.mix((users.astype(np.uint64) + np.uint64(1)) * np.uint64(draws.GOLDEN))
+
+
+# What is counted
+
+
+class DropsTheUnknownContext(_Broken):
+    """Does not count edges of the unknown context."""
+
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+        counts = super().counted(users, cells, log, bound)
+        edges = counts.edges.sensitive_values.copy()
+        if log.context is not None:
+            edges[:, -1] = 0
+        return certify(bound, log.counting, counts.items.sensitive_values.copy(), edges)
+
+
+class CountsUserOncePerTable(_Broken):
+    """Where users are counted, counts all kept pairs of an item instead of the user once."""
+
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+        counts = super().counted(users, cells, log, bound)
+        edges = counts.edges.sensitive_values.copy()
+        return certify(bound, log.counting, edges.sum(axis=1), edges)
+
+
+class ForgetsTheFirstBatch(_Broken):
+    """Numbers equal records within a batch only: batches decide which draw a record gets."""
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        batches = log.source.batches(log.columns)
+        self._sizes = [batch.num_rows for batch in batches]
+        return super().count(log, bound, secret)
+
+    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+        numbers = reference._number_within([users, cells]) % max([1, *self._sizes])
+        return draws.record_draws(keys[users], cells, numbers)
+
+
+class RoundsWeightsUp(_Broken):
+    """Rounds weights up: a user's records add up to a little more than the limit."""
+
+    def weights(self, records: Integers, bound: Bound) -> Integers:
+        return -(-bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1))
+
+
+class ForgetsTheActive(_Broken):
+    """Weighs nothing of users above the limit."""
+
+    def weights(self, records: Integers, bound: Bound) -> Integers:
+        return np.where(records > bound.limit, 0, bound.unit)
+
+
+class WeighsEveryoneAlike(_Broken):
+    """Weighs all records by the most active user: one who joins moves what others add."""
+
+    def weights(self, records: Integers, bound: Bound) -> Integers:
+        return super().weights(np.full_like(records, records.max(initial=0)), bound)
+
+
+class WeighsItemsAsPairs(_Broken):
+    """Where users are counted, weighs an item by the user's pairs of item and context."""
+
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+        edges = super().counted(users, cells, log, bound).edges.sensitive_values
+        weights, items = self.weights(np.bincount(users), bound), np.zeros(len(edges), dtype=np.int64)
+        users, columns = reference._columns(log, "items", users, cells)
+        np.add.at(items, columns, weights[users])
+        return certify(bound, log.counting, items, edges)
+
+
+class CountsUsersInEachBatch(ReferenceEngine):
+    """Counts a user's activity batch by batch: one with records in several is counted several times."""
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        users = np.zeros(most, dtype=np.int64)
+        for batch in log.source.batches(log.columns):
+            part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
+            users += super().activity(part, table, most, secret).sensitive_values
+        return certify_activity(users)
+
+
+class CountsTheIdle(ReferenceEngine):
+    """Counts users without a record that counts among those who have one."""
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        users, cells, keys = reference._eligible(log, secret)
+        records = np.bincount(reference._columns(log, table, users, cells)[0], minlength=keys.size)
+        return certify_activity(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
+
+
+class CountsUsersUpTo(ReferenceEngine):
+    """Counts a user in every place up to the number of their records."""
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        users = super().activity(log, table, most, secret).sensitive_values
+        return certify_activity(np.cumsum(users[::-1])[::-1].copy())
+
+
+class ForgetsTheMostActive(ReferenceEngine):
+    """Leaves out users with more records than the last place has."""
+
+    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+        users = super().activity(log, table, most + 1, secret).sensitive_values
+        return certify_activity(users[:most].copy())
+
+
+class RowsUncut(ReferenceEngine):
+    """Collects all rows of users above the limit."""
+
+    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+        rows = super().rows(log, table, 10**6, secret)
+        return Rows(rows.sums, rows.starts, rows.columns, width=rows.width, most=most)
+
+
+class RowsCutToTheFirst(ReferenceEngine):
+    """Cuts users above the limit to their first rows: the order of rows decides."""
+
+    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+        users, cells, _ = reference._eligible(log, secret)
+        width = columns_of(log, table, most)
+        users, columns = reference._columns(log, table, users, cells)
+        order = np.argsort(users, kind="stable")
+        inside = reference._number_within([users[order]]) < most
+        users, columns = users[order][inside], columns[order][inside]
+        records = np.bincount(users)[users]
+        order = np.argsort(records, kind="stable")
+        sums, starts = np.unique(records[order], return_index=True)
+        return Rows(sums, np.append(starts, users.size), columns[order].astype(np.int32), width=width, most=most)
+
+
+class RemembersAFailedRead(ReferenceEngine):
+    """Counts what was read before a log was refused, the second time."""
+
+    def __init__(self) -> None:
+        self._refused: set[int] = set()
+
+    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        if id(log) in self._refused:
+            log = replace(log, drop_nulls=True)
+        try:
+            return super().count(log, bound, secret)
+        except Exception:
+            self._refused.add(id(log))
+            raise
