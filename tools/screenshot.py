@@ -24,7 +24,8 @@ def take(page_file: Path, picture: Path, *, width: int, height: int, dark: bool,
         )
         page.route(lambda url: not url.startswith("file:"), lambda route: route.abort())
         page.goto(page_file.resolve().as_uri())
-        page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        if page.locator("[data-chart]").count():
+            page.wait_for_selector("html[data-charts=drawn]", state="attached")
         picture.parent.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=picture, full_page=full)
         browser.close()

@@ -54,9 +54,10 @@ def deal(
         block = (np.int64(users[row]) & mask) - first_block
         if cells[row] >= 0 and 0 <= block < blocks:
             ahead[block + 1] += 1
-    for block in range(blocks):
+    starts[0] = 0
+    for block in range(blocks):  # written one by one: assigning a slice takes seconds to compile
         ahead[block + 1] += ahead[block]
-    starts[:] = ahead
+        starts[block + 1] = ahead[block + 1]
     for row in range(users.size):
         user = np.int64(users[row])
         block = (user & mask) - first_block

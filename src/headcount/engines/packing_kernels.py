@@ -50,9 +50,10 @@ def _distribute(cells: Codes, weights: Integers, begin: Word, end: Word, bits: W
             if weights.size > 0:
                 others[ahead[digit]] = weights[at]
             ahead[digit] += 1
-        cells[begin:end] = spare
-        if weights.size > 0:
-            weights[begin:end] = others
+        for at in range(spare.size):  # one by one: assigning a slice takes seconds to compile
+            cells[begin + at] = spare[at]
+            if weights.size > 0:
+                weights[begin + at] = others[at]
 
 
 @compiled
