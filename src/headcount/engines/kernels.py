@@ -269,7 +269,7 @@ def _keep(
 @inlined
 def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
     """Return a priority that about ``limit`` records and some more stay below, to spare the heap the others."""
-    enough = limit + 4 * np.sqrt(limit) + 4
+    enough = limit + 3 * np.sqrt(limit) + 1
     if bits > 0 or enough >= total:
         return _NO_BAR
     return uint64(enough / total * 2.0**64)
