@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from headcount.bounding import check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import NOUNS, Counts, Noised, assumptions, release_of, table_of
 from headcount.engines.engine import Engine, Table
@@ -102,6 +103,23 @@ class EachTable(ABC):
 
     def _shares(self, log: EventLog) -> dict[str, Decimal]:
         return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpToMaximum(EachTable):
+    """A method that keeps everything of people within a declared maximum, ``limit`` (M), and smooths counts."""
+
+    covers: ClassVar[str] = "smoothed"
+
+    limit: int
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    @property
+    def declared(self) -> str:
+        """The maximum."""
+        return f"the maximum of {self.limit} was"
 
 
 def _steps(made: Mapping[str, Made]) -> list[str]:

@@ -36,14 +36,13 @@ from headcount.answers.intervals import Term, half_width
 from headcount.bounding import (
     Bounded,
     Sample,
-    check_limit,
     head,
     inverse_walsh_hadamard,
     tail_scores,
     walsh_hadamard,
 )
 from headcount.budget import Grant
-from headcount.counts.each_table import EachTable, Made
+from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.tables import LEVEL, at_most, kept_up_to, paid, scale_in_words
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
@@ -57,7 +56,7 @@ _PER_DOUBLING = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class FourierPerturbation(EachTable):
+class FourierPerturbation(UpToMaximum):
     """Release item and edge counts with FPA.
 
     >>> from headcount.noise import SeededNoise
@@ -69,17 +68,6 @@ class FourierPerturbation(EachTable):
     """
 
     name: ClassVar[str] = "fpa"
-    covers: ClassVar[str] = "smoothed"
-
-    limit: int
-
-    def __post_init__(self) -> None:
-        check_limit(self.limit)
-
-    @property
-    def declared(self) -> str:
-        """The maximum."""
-        return f"the maximum of {self.limit} was"
 
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose how many coefficients to keep, and release the counts that these describe."""

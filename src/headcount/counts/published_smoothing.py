@@ -32,7 +32,7 @@ import numpy as np
 from headcount.answers.intervals import Term, half_width
 from headcount.bounding import Bounded, Sample, fourier, head, inverse_fourier
 from headcount.budget import Grant
-from headcount.counts.each_table import EachTable, Made
+from headcount.counts.each_table import EachTable, Made, UpToMaximum
 from headcount.counts.fourier import COEFFICIENTS
 from headcount.counts.published import largest_user
 from headcount.counts.random_groups import RandomGroups
@@ -148,17 +148,10 @@ class FourierPerturbationPublished(_ReadsMaximum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _BestCoefficients(EachTable):
+class _BestCoefficients(UpToMaximum):
     """FPA that keeps as many Fourier coefficients as are best for the data."""
 
     name: ClassVar[str] = "fpa-published"
-
-    limit: int
-
-    @property
-    def declared(self) -> str:
-        """The maximum."""
-        return f"the maximum of {self.limit} was"
 
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Look for the best number of coefficients, and release the counts that these describe."""

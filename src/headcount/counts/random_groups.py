@@ -26,9 +26,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.bounding import Bounded, Sample, check_limit, group_sums
+from headcount.bounding import Bounded, Sample, group_sums
 from headcount.budget import Grant
-from headcount.counts.each_table import EachTable, Made
+from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, random_order
 from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to, paid, scale_in_words
 from headcount.engines.engine import Engine, Table
@@ -40,7 +40,7 @@ GROUP_SUMS = "group sums"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomGroups(EachTable):
+class RandomGroups(UpToMaximum):
     """Release item and edge counts with GS-R.
 
     >>> from headcount.noise import SeededNoise
@@ -50,17 +50,6 @@ class RandomGroups(EachTable):
     """
 
     name: ClassVar[str] = "gs-r"
-    covers: ClassVar[str] = "smoothed"
-
-    limit: int
-
-    def __post_init__(self) -> None:
-        check_limit(self.limit)
-
-    @property
-    def declared(self) -> str:
-        """The maximum."""
-        return f"the maximum of {self.limit} was"
 
     def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
         """Scale limit / ε on the sums of groups."""

@@ -33,9 +33,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from headcount.bounding import EVERYONE, Bound, Bounded, Noisy, Sample, SampleUsers, check_limit
+from headcount.bounding import EVERYONE, Bound, Bounded, Noisy, Sample, SampleUsers
 from headcount.budget import Grant
-from headcount.counts.each_table import EachTable, Made
+from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, order_by
 from headcount.counts.random_groups import GROUP_SUMS, smoothed
 from headcount.counts.tables import at_most, kept_up_to, paid, scale_in_words
@@ -57,7 +57,7 @@ _MARGIN = Decimal("1e-8")  # of the ε within the sample, above what is rounded 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledGroups(EachTable):
+class SampledGroups(UpToMaximum):
     """Release item and edge counts with GS-S.
 
     >>> from headcount.noise import SeededNoise
@@ -68,21 +68,14 @@ class SampledGroups(EachTable):
     """
 
     name: ClassVar[str] = "gs-s"
-    covers: ClassVar[str] = "smoothed"
     tunes: ClassVar[bool] = False
     why_so_large: ClassVar[str] = ""
 
-    limit: int
     sampling: Sampling = "column"
 
     def __post_init__(self) -> None:
-        check_limit(self.limit)
+        super().__post_init__()
         check_sampling(self.sampling)
-
-    @property
-    def declared(self) -> str:
-        """The maximum."""
-        return f"the maximum of {self.limit} was"
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user; drawing users by lot protects only if the lots are secret."""
