@@ -23,6 +23,9 @@ from headcount.releases import Release
 
 What = Literal["items", "edges", "both"]
 
+PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
+ONE_ID = "every person has one user id"
+
 
 class Method(Protocol):
     """The protocol that every family implements."""
@@ -86,6 +89,19 @@ def shares_of(
     if sum(shares.values()) != 1:
         raise UsageError("shares must sum to 1", given=str(sum(shares.values())), remedy=example)
     return shares
+
+
+def what_counted(log: EventLog) -> list[str]:
+    """Say which records counted at all, as far as the caller narrowed them down."""
+    said = [f"Only records with {condition} were counted." for condition in log.conditions]
+    if log.roles.times is not None:
+        said.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
+    if log.context_of == "user" and log.context is not None:
+        said.append(
+            f"Each person counted only in the {log.context.name} they have most often; their other records were "
+            "left out."
+        )
+    return said
 
 
 def section(method: type[Method], title: str) -> str:

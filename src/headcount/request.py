@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Literal
@@ -18,7 +19,7 @@ from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
 
 
-class Spending(BaseModel):
+class Spending(BaseModel, ABC):
     """What every charged request has: an exact ε, and a method that is built from the rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,13 +40,13 @@ class Spending(BaseModel):
         """Return a fresh grant of the amount asked for."""
         return Grant(self.epsilon)
 
+    @abstractmethod
     def build(self) -> Method:
         """Return the method asked for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many numbers each table will hold."""
-        raise NotImplementedError
 
     def guarantee(self) -> Guarantee:
         """Say what the release will promise; known without data."""

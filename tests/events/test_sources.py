@@ -118,7 +118,7 @@ def test_arrow_objects(kind: str, items: Count) -> None:
 
 
 def test_duckdb_relation(items: Count) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
     connection = duckdb.connect()
     connection.register("visits", TABLE)
     assert items(connection.sql("SELECT * FROM visits")) == COUNTS

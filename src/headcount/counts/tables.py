@@ -17,7 +17,7 @@ from headcount.bounding import BoundedCounts
 from headcount.budget import Grant
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
-from headcount.method import Method
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, what_counted
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Interval, Release
@@ -26,10 +26,6 @@ Counts = NDArray[np.float64]
 
 LEVEL = 0.95
 NOUNS = {"items": "item count", "edges": "item-by-context count"}
-
-
-PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
-ONE_ID = "every person has one user id"
 
 
 def assumptions(declared: str) -> tuple[str, ...]:
@@ -58,19 +54,6 @@ def planned_laws(shares: Mapping[str, Decimal], grant: Grant, limit: int) -> dic
         for table in ("items", "edges")
         if table in shares
     }
-
-
-def what_counted(log: EventLog) -> list[str]:
-    """Say which records counted at all, as far as the caller narrowed them down."""
-    said = [f"Only records with {condition} were counted." for condition in log.conditions]
-    if log.roles.times is not None:
-        said.append(f"Each row stood for as many records as its column {log.roles.times!r} says.")
-    if log.context_of == "user" and log.context is not None:
-        said.append(
-            f"Each person counted only in the {log.context.name} they have most often; their other records were "
-            "left out."
-        )
-    return said
 
 
 def were_kept(limit: int, log: EventLog) -> str:

@@ -37,7 +37,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import shares_of
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, shares_of, what_counted
 from headcount.noise import NoiseSource, add, peel, scale_for
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Interval, Release
@@ -46,10 +46,6 @@ LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
 
 _SHARES = {"ranking": "0.5", "counts": "0.5"}
-_ASSUMED = (
-    "the catalogue of items and the contexts are public, fixed without looking at the log",
-    "every person has one user id",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +73,7 @@ class DirectTopK:
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=_ASSUMED)
+        return Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
@@ -110,7 +106,7 @@ class DirectTopK:
             context_name=None if context is None else context.name,
             interval=Interval(level=LEVEL, covers="true" if log.context_of == "record" else "bounded"),
             counts="users",
-            bounded=_what_counted(log),
+            bounded=_extent(log),
             steps=self._story(log, made[0]),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
@@ -151,10 +147,8 @@ class DirectTopK:
 
     def _story(self, log: EventLog, first: _Ranked) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
-        told = [f"Only records with {condition} were counted." for condition in log.conditions]
-        if log.context_of == "user":
-            told.append(f"Of each person counted {_what_counted(log)}; their other records were left out.")
-        told += [
+        told = [
+            *what_counted(log),
             "Every person counted once per item, however often they had it.",
             f"{rounds} chosen one by one, by permute-and-flip with noise of scale k/ε a round.",
         ]
@@ -182,7 +176,7 @@ class _Ranked:
     law: DiscreteLaplace | None = None
 
 
-def _what_counted(log: EventLog) -> str:
+def _extent(log: EventLog) -> str:
     """Say how much of each person counted: all, but where they are in one context alone."""
     if log.context_of == "user" and log.context is not None:
         return f"what each person did in the {log.context.name} they have most often"
