@@ -247,7 +247,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a word": (("-k", "ten"), "at least 1"),
     "empty": (("-k", ""), "at least 1"),
     "absurd": (("-k", "9" * 20), "k must"),
-    "more than there are": (("-k", "4"), "k is more than the 3 items of the catalogue, not 4; ask for fewer"),
+    "more than there are": (
+        ("-k", "4"),
+        "k must be at most 3, the number of items in the catalogue, not 4; ask for fewer",
+    ),
     "options": (("-k", "1", "--option", "d=2"), "takes no options"),
     "research": (("-k", "1", "--research"), "leave --research out"),
     "delta": (("-k", "1", "--delta", "1e-6"), "--delta is of no use"),

@@ -119,6 +119,7 @@ def test_arrow_objects(kind: str, items: Count) -> None:
 
 def test_duckdb_relation(items: Count) -> None:
     import duckdb
+
     connection = duckdb.connect()
     connection.register("visits", TABLE)
     assert items(connection.sql("SELECT * FROM visits")) == COUNTS

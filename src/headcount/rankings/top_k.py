@@ -138,7 +138,7 @@ class DirectTopK:
     def _check(self, log: EventLog) -> None:
         if self.k > len(log.catalogue.ids):
             raise UsageError(
-                f"k is more than the {len(log.catalogue.ids):,} items of the catalogue",
+                f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",
                 given=self.k,
                 remedy="ask for fewer",
             )
