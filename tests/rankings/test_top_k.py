@@ -185,7 +185,7 @@ def test_k_is_a_whole_number(k: Any) -> None:
 
 def test_what_cannot_be_done_costs_nothing() -> None:
     for method, log, words in (
-        (DirectTopK(k=7), town(), "more than the 6 items"),
+        (DirectTopK(k=7), town(), "at most 6, the number of items"),
         (DirectTopK(k=2, per_context=True), town(contexts=False), "needs a context"),
     ):
         grant = Grant(EPSILON)
