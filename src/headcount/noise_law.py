@@ -43,6 +43,10 @@ class DiscreteLaplace:
         """Return the law of the noise divided by a whole number."""
         return DiscreteLaplace(self.scale / by, self.step / by)
 
+    def scaled(self, by: Fraction) -> DiscreteLaplace:
+        """Return the law of the noise multiplied by a number."""
+        return DiscreteLaplace(self.scale * by, self.step * by, self.on)
+
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
         below = np.floor(np.asarray(x, dtype=np.float64) / float(self.step))
@@ -50,11 +54,24 @@ class DiscreteLaplace:
         tail = np.exp(-steps * float(self.step / self.scale)) / (1 + self.alpha)
         return np.where(below >= 0, 1 - tail, tail)
 
+    def log_ratio(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ln P(x) - ln P(0), for multiples x of the step."""
+        return np.asarray(-np.abs(x) / float(self.scale))
+
     def half_width(self, level: float) -> float:
         """Return the smallest multiple w of the step with P(abs(X) <= w) >= level."""
         # in steps, P(|X| > w) = 2 α^(w+1) / (1 + α)
         w = math.log((1 - level) * (1 + self.alpha) / 2) * -float(self.scale / self.step) - 1
         return max(0, math.ceil(w - 1e-9)) * float(self.step)
+
+    def in_words(self) -> str:
+        """Say what kind of noise it is, and how much.
+
+        >>> DiscreteLaplace(Fraction(20)).in_words()
+        'discrete Laplace noise of scale 20 (standard deviation 28.28)'
+        """
+        deviation = self.variance**0.5
+        return f"discrete Laplace noise of scale {float(self.scale):.4g} (standard deviation {deviation:.4g})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the law as plain data."""

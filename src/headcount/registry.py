@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
+from headcount.counts.adaptive import Adaptive
 from headcount.counts.dpsense import SensitivityControl
 from headcount.counts.dpsense_scaled import ScaledSensitivityControl
 from headcount.counts.fourier import FourierPerturbation
@@ -31,6 +32,7 @@ from headcount.method import Method, section
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
     for method in (
+        Adaptive,
         LaplacePerturbation,
         SimpleRandom,
         HandPicked,

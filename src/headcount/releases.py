@@ -41,6 +41,13 @@ class Interval:
     covers: str = "bounded"
     """``bounded``: the count of what each person was allowed to add; ``smoothed``: that count as the method
     smoothed it, so that what smoothing takes away is not in the interval; ``true``: the count of everything."""
+    average: bool = False
+    """Whether that many intervals hold on average over the table, and not each one by itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the interval as plain data."""
+        data: dict[str, Any] = {"level": self.level, "covers": self.covers}
+        return data | {"average": True} if self.average else data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +109,8 @@ class Release:
     def sentences(self) -> tuple[str, ...]:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
-        counted = [
-            f"Each count comes with an interval, low to high, that encloses {self.covered} with probability "
-            f"{level}."
-        ]
+        sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
+        counted = [f"Each count comes with an interval, low to high, that encloses {self.covered} {sure}."]
         closing = [*(counted if self.noise else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
@@ -169,7 +174,7 @@ class Release:
             "request": dict(self.request),
             "guarantee": self.guarantee.to_json(),
             "noise": {name: law.to_json() for name, law in self.noise.items()},
-            "interval": {"level": self.interval.level, "covers": self.interval.covers},
+            "interval": self.interval.to_json(),
             "counts": self.counts,
             "bounded": self.bounded,
             "chosen": {table: dict(values) for table, values in self.chosen.items()},

@@ -17,12 +17,25 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Integers, Noisy, Sensitivity
+from headcount.bounding.bounded import (
+    EVERYONE,
+    SEAL,
+    Bounded,
+    BoundedCounts,
+    Integers,
+    Noisy,
+    Sensitivity,
+    root_above,
+)
 from headcount.errors import UsageError
 
 Counting = Literal["records", "users"]
+Norm = Literal["l1", "l2"]
 FIXED_POINT = 1 << 16
 """How many units make one record where records are weighted: a weight w counts as floor(w · 2^16) of them."""
+
+LARGEST_FACTOR = 1 << 15
+"""How far records may lean: limit · factor · 2^16 stays below 2^62."""
 
 
 class Bound(Protocol):
@@ -44,6 +57,18 @@ class Bound(Protocol):
     def ranks(self) -> NDArray[np.int64] | None:
         """The rank of each item, best first and ties equal, or None where all records are alike."""
 
+    @property
+    def norm(self) -> Norm:
+        """What is limited: a user's sum ("l1"), or the sum of squares ("l2")."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether users within the limit and users above it are counted in two tables, one after the other."""
+
+    @property
+    def leaning(self) -> Leaning | None:
+        """How much more a record about one item weighs than about another, or None where all weigh alike."""
+
 
 @dataclass(frozen=True)
 class _Limited:
@@ -64,6 +89,21 @@ class _Limited:
     def unit(self) -> int:
         """Records are kept whole."""
         return 1
+
+    @property
+    def norm(self) -> Norm:
+        """A user's sum is limited."""
+        return "l1"
+
+    @property
+    def apart(self) -> bool:
+        """All users are counted in one table."""
+        return False
+
+    @property
+    def leaning(self) -> Leaning | None:
+        """None: records lean to no item."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -97,16 +137,45 @@ class SampleUsers(_Limited):
 
 
 @dataclass(frozen=True)
+class Leaning:
+    """How much more a record about one item weighs than about another: public whole numbers, one an item."""
+
+    factors: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.factors.min(initial=1) < 1 or self.factors.max(initial=1) > LARGEST_FACTOR:
+            raise ValueError(f"factors must lie between 1 and {LARGEST_FACTOR}")
+
+
+@dataclass(frozen=True)
 class Scale(_Limited):
-    """All records of each user, weighted alike so that a user adds at most ``limit`` in all.
+    """All records of each user, weighted so that a user adds at most ``limit`` in all.
 
     A user with n records counts each with weight min(1, limit / n), cut down to whole multiples of 2^-16. Where
     users are counted, n is the number of different items for the item counts, and of different pairs for the
-    edges.
+    edges. With ``norm`` "l2", the weight is min(1, √(limit / n)) and the sum of squares is at most ``limit``: for
+    users that are counted once a cell, alone.
+
+    With ``apart``, users with at most ``limit`` records are counted in one table and the others in a second one.
+    A user is in one of them, so both together move no further than one.
+
+    With ``leaning``, a user above the limit fills it up like a set of tubs: each record gets min(1, c · factor of
+    its item), with the one c at which all together weigh the limit.
 
     >>> sensitivity(Scale(3), "users")
     Sensitivity(l1=196608, l2_squared=12884901888, linf=65536)
+    >>> sensitivity(Scale(3, norm="l2"), "users", 12)
+    Sensitivity(l1=393216, l2_squared=12884901888, linf=65536)
     """
+
+    norm: Norm = "l1"
+    apart: bool = False
+    leaning: Leaning | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.norm == "l2" and self.leaning is not None:
+            raise ValueError("records cannot lean where the sum of squares is limited")
 
     @property
     def unit(self) -> int:
@@ -139,12 +208,19 @@ def check_limit(limit: int, name: str = "limit") -> None:
         raise UsageError(f"{name} must be a whole number of at least 1", given=limit, remedy=f"try {name} 10")
 
 
-def sensitivity(bound: Bound, counting: Counting) -> Sensitivity:
+def sensitivity(bound: Bound, counting: Counting, columns: int | None = None) -> Sensitivity:
     """Return how far one user's kept records can move the counts, in the bound's units.
 
-    All kept records may hit one cell when records are counted; a user counts once a cell when users are.
+    All kept records may hit one cell when records are counted; a user counts once a cell when users are. Where the
+    sum of squares is limited, k cells move by at most √(k · limit) in L1, so the number of columns matters.
     """
     limit = bound.limit
+    if bound.norm == "l2":
+        if counting != "users" or columns is None:
+            raise UsageError(
+                "a limited sum of squares needs every person to count once a cell", remedy="add --count users"
+            )
+        return Sensitivity(l1=root_above(limit * columns), l2_squared=limit, linf=1).times(bound.unit)
     if counting == "users":
         return Sensitivity(l1=limit, l2_squared=limit, linf=1).times(bound.unit)
     return Sensitivity(l1=limit, l2_squared=limit**2, linf=limit).times(bound.unit)
@@ -152,9 +228,9 @@ def sensitivity(bound: Bound, counting: Counting) -> Sensitivity:
 
 def certify(bound: Bound, counting: Counting, items: Integers, edges: Integers) -> BoundedCounts:
     """Turn an engine's counts under a bound into bounded values that noise accepts."""
-    reach = sensitivity(bound, counting)
 
     def sealed(values: Integers) -> Bounded:
+        reach = sensitivity(bound, counting, values.size // 2 if bound.apart else values.size)
         admission = Fraction(bound.admission, EVERYONE)
         return Bounded(values, reach, SEAL, unit=bound.unit, admission=admission)
 

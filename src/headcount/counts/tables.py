@@ -90,6 +90,7 @@ def release_of(
     noise: NoiseSource,
     steps: Sequence[str],
     covers: str = "bounded",
+    average: bool = False,
 ) -> Release:
     """Put a count release together."""
     return Release(
@@ -99,7 +100,7 @@ def release_of(
         tables=noised.tables,
         contexts=log.context.labels if log.context and "edges" in noised.tables else None,
         context_name=log.context.name if log.context and "edges" in noised.tables else None,
-        interval=Interval(level=LEVEL, covers=covers),
+        interval=Interval(level=LEVEL, covers=covers, average=average),
         counts=log.counting,
         bounded=bounded,
         chosen=noised.chosen,
@@ -134,40 +135,21 @@ def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Gra
 
 def table_of(log: EventLog, name: str, counts: Counts, width: float | Counts) -> pa.Table:
     """Make one table of counts, from low to high that ``width`` around each; zeros and all."""
-    return items_table(log, counts, width) if name == "items" else edges_table(log, counts, width)
+    return interval_table(log, name, counts, counts - width, counts + width)
 
 
-def items_table(log: EventLog, counts: Counts, width: float | Counts) -> pa.Table:
-    """Make the table of item counts, the whole catalogue in its order."""
-    return pa.table(
-        {
-            "item": _ids(log),
-            "label": pa.array(log.catalogue.labels, pa.string()),
-            "count": counts,
-            "low": counts - width,
-            "high": counts + width,
-        }
-    )
-
-
-def edges_table(log: EventLog, counts: Counts, width: float | Counts) -> pa.Table:
-    """Make the table of item-by-context counts; the unknown context is null."""
+def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: Counts) -> pa.Table:
+    """Make one table of counts with intervals, the whole catalogue in its order; the unknown context is null."""
+    columns = {"count": counts.ravel(), "low": low.ravel(), "high": high.ravel()}
+    if name == "items":
+        return pa.table({"item": _ids(log), "label": pa.array(log.catalogue.labels, pa.string()), **columns})
     labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
     rows = len(log.catalogue.ids)
-    flat = counts.ravel()
     places = np.repeat(np.arange(rows), len(labels))
     contexts = pa.DictionaryArray.from_arrays(
         pa.array(np.tile(np.arange(len(labels), dtype=np.int32), rows)), pa.array(labels, pa.string())
     )
-    return pa.table(
-        {
-            "item": _ids(log).take(pa.array(places)),
-            "context": contexts.cast(pa.string()),
-            "count": flat,
-            "low": flat - width,
-            "high": flat + width,
-        }
-    )
+    return pa.table({"item": _ids(log).take(pa.array(places)), "context": contexts.cast(pa.string()), **columns})
 
 
 def _ids(log: EventLog) -> pa.Array:

@@ -57,9 +57,11 @@ class LocalEngine:
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         """Keep what the bound allows of each user's records, or weigh them all, and count."""
-        threads = self.threads if log.cells <= _MANY_CELLS else 1
-        edges = np.zeros((threads, log.cells), dtype=np.int64)
-        items = np.zeros((threads, len(log.catalogue.ids)), dtype=np.int64)
+        groups = (2,) if bound.apart else ()
+        size = 2 if bound.apart else 1
+        threads = self.threads if size * log.cells <= _MANY_CELLS else 1
+        edges = np.zeros((threads, size * log.cells), dtype=np.int64)
+        items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
         modes = (log.width, log.counting == "users", log.context_of == "user")
         pair: tuple[Kernel, Kernel] = kernels.keep_blocks, kernels.keep_packed
         if bound.unit == 1:
@@ -68,12 +70,12 @@ class LocalEngine:
             asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
         else:
             pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
-            asked = (bound.limit, bound.unit, 0)
+            factors = _NOTHING if bound.leaning is None else bound.leaning.factors
+            asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
         self._each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
-        whole = edges.sum(axis=0).reshape(-1, log.width)
-        return certify(
-            bound, log.counting, whole.sum(axis=1) if log.counting == "records" else items.sum(axis=0), whole
-        )
+        whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
+        counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
+        return certify(bound, log.counting, counted, whole)
 
     def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
         """Count the users by the number of their records."""
@@ -81,7 +83,7 @@ class LocalEngine:
         threads = self.threads if most <= _MANY_CELLS else 1
         users = np.zeros((threads, most), dtype=np.int64)
         modes = (log.width, log.counting == "users", log.context_of == "user")
-        asked = (1, 1, _width(log, table), *modes)
+        asked = (1, 1, _width(log, table), False, False, _NOTHING, *modes)
         pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
         self._each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
         return certify_activity(users.sum(axis=0))

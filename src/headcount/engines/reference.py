@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,10 +42,10 @@ class ReferenceEngine:
         shape = (len(log.catalogue.ids), log.width)
         if bound.unit == 1:
             users, cells = _kept(users, cells, keys, bound, log.width)
-        edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells).reshape(shape)
-        return certify(
-            bound, log.counting, _weighed(*_columns(log, "items", users, cells), bound, shape[0]), edges
-        )
+        items = _weighed(*_columns(log, "items", users, cells), bound, shape[0], 1)
+        edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells, log.width)
+        groups = (2,) if bound.apart else ()
+        return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
 
     def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
         """Count the users by the number of their records."""
@@ -94,16 +96,42 @@ def _columns(log: EventLog, table: Table, users: Integers, cells: Integers) -> t
     return users, columns
 
 
-def _weighed(users: Integers, columns: Integers, bound: Bound, width: int) -> Integers:
-    """Count each record with its user's weight, in the bound's units."""
+def _weighed(users: Integers, columns: Integers, bound: Bound, size: int, width: int) -> Integers:
+    """Count each record with its weight, in the bound's units; an item has ``width`` columns."""
     records = np.bincount(users)
-    weights = np.full(records.size, bound.unit, dtype=np.int64)
+    above = records > bound.limit
+    weights = np.full(users.size, bound.unit, dtype=np.int64)
     if bound.unit > 1:
-        above = records > bound.limit
-        weights[above] = bound.unit * bound.limit // records[above]
-    totals = np.zeros(width, dtype=np.int64)
-    np.add.at(totals, columns, weights[users])
+        factors = None if bound.leaning is None else bound.leaning.factors[columns // width]
+        for user in np.flatnonzero(above):
+            mine = users == user
+            alike = np.ones(records[user], dtype=np.int64)
+            weights[mine] = shares_of_limit(alike if factors is None else factors[mine], bound)
+    groups = above[users] if bound.apart else np.zeros(users.size, dtype=np.int64)
+    totals = np.zeros((2 if bound.apart else 1) * size, dtype=np.int64)
+    np.add.at(totals, groups * size + columns, weights)
     return totals
+
+
+def shares_of_limit(factors: Integers, bound: Bound) -> Integers:
+    """Return what each record of a user above the limit weighs, in units, given its factor.
+
+    Records whose share would be more than 1 weigh 1; the others share the rest of the limit by their factors.
+
+    >>> from headcount.bounding import Scale
+    >>> (shares_of_limit(np.array([8, 1, 1, 1, 1]), Scale(3)) / 2**16).tolist()
+    [1.0, 0.5, 0.5, 0.5, 0.5]
+    """
+    if bound.norm == "l2":
+        squared = bound.unit**2 * bound.limit // factors.size
+        return np.full(factors.size, math.isqrt(squared), dtype=np.int64)
+    full = np.zeros(factors.size, dtype=bool)
+    while True:
+        left, others = bound.limit - np.count_nonzero(full), factors[~full].sum()
+        more = ~full & (left * factors > others)
+        if not more.any():
+            return np.where(full, bound.unit, bound.unit * left * factors // others)
+        full |= more
 
 
 def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:

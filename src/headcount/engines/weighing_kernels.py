@@ -5,10 +5,12 @@ They take users grouped as :mod:`headcount.engines.kernels` groups them, block b
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled
+from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels import (
     Codes,
     Draws,
@@ -52,15 +54,71 @@ def _longest(starts: Integers) -> Word:
     return longest
 
 
+@inlined
+def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
+    """Return what each of ``size`` records weighs where all weigh alike."""
+    if size <= limit:
+        return unit
+    if not squares:
+        return unit * limit // size
+    squared = unit * unit * limit // size
+    root = np.int64(math.sqrt(squared))
+    while root * root > squared:
+        root -= 1
+    while (root + 1) * (root + 1) <= squared:
+        root += 1
+    return root
+
+
+@compiled
+def _fill(limit: Word, shares: Integers, times: Integers, size: Word) -> tuple[Word, Word]:
+    """Find the records that weigh 1, and set their ``shares`` to 0; return what is left of the limit, and to whom.
+
+    ``shares`` are the factors of ``size`` records, each as often as ``times`` says.
+    """
+    left, others = np.int64(limit), np.int64(0)
+    for at in range(size):
+        others += shares[at] * times[at]
+    while True:
+        full, freed = np.int64(0), np.int64(0)
+        for at in range(size):
+            if left * shares[at] > others:
+                full += times[at]
+                freed += shares[at] * times[at]
+                shares[at] = 0
+        if full == 0:
+            return left, others
+        left -= full
+        others -= freed
+
+
+@compiled
+def _lean(
+    table: Integers, columns: Codes, size: Word, times: Integers, limit: Word, unit: Word, width: Word,
+    factors: Integers,
+) -> None:  # fmt: skip
+    """Count ``size`` records of a user above the limit, each with the weight that the factor of its item gives."""
+    shares = np.empty(size, dtype=np.int64)
+    for at in range(size):
+        shares[at] = factors[columns[at] // width]
+    left, others = _fill(limit, shares, times, size)
+    for at in range(size):
+        weight = unit if shares[at] == 0 else unit * left * shares[at] // others
+        table[columns[at]] += weight * times[at]
+
+
 @compiled
 def weigh_users(
     starts: Integers, cells: Codes, weights: Integers, keys: Draws, limit: Word, unit: Word, measured: Word,
-    width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers, scratch: Scratch,
+    squares: Word, apart: Word, factors: Integers, width: Word, distinct: Word, one_context: Word,
+    edges: Integers, items: Integers, scratch: Scratch,
 ) -> Scratch:  # fmt: skip
     """Weigh every user's records so that they add up to at most ``limit`` units, and count them.
 
     If ``measured`` is the width of a table's columns in cells (1 for edges) instead of 0, the users are counted by
     the number of their records in that table: into ``edges``, whose last place is for that many or more.
+    With ``squares`` it is the sum of squares that is limited; with ``apart`` users above the limit are counted in
+    the second half of the tables; ``factors`` say how their records lean, if there are any.
     """
     seen, numbers, heap, held, run = scratch
     longest = _longest(starts)
@@ -68,6 +126,10 @@ def weigh_users(
         seen = np.zeros(8 * longest, dtype=np.int64)
     if held.size < longest:
         held = np.empty(2 * longest, dtype=np.int32)
+    once = np.ones(longest if factors.size > 0 else np.int64(1), dtype=np.int64)
+    edges_above, items_above = edges, items
+    if apart:
+        edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
     for user in range(keys.size):
         begin, end = starts[user], starts[user + 1]
         if one_context and begin < end:
@@ -79,9 +141,14 @@ def weigh_users(
             if measured > 0:
                 edges[min(total, edges.size) - 1] += 1
                 continue
-            weight = unit if total <= limit else unit * limit // total
+            table = edges if total <= limit else edges_above
+            if factors.size > 0 and total > limit:
+                times = weights[begin:end] if weights.size > 0 else once
+                _lean(table, cells[begin:end], end - begin, times, limit, unit, width, factors)
+                continue
+            weight = _weight(total, limit, unit, squares)
             for at in range(begin, end):
-                edges[cells[at]] += weight * weights[at] if weights.size > 0 else weight
+                table[cells[at]] += weight * weights[at] if weights.size > 0 else weight
             continue
         for each in (np.int64(1), np.int64(width)):
             if measured > 0 and measured != each:
@@ -91,13 +158,19 @@ def weigh_users(
             if measured > 0:
                 edges[min(size, edges.size) - 1] += 1
                 break
-            weight = unit if size <= limit else unit * limit // size
-            table = edges if each == 1 and width > 1 else items
-            for at in range(size):
-                table[held[at]] += weight
-            if width == 1:  # one column a cell: both tables are the same
+            table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
+            if each > 1 or width == 1:
+                table, beside = beside, table
+            # one column a cell: both tables are the same
+            for second in range(2 if width == 1 else 1):
+                into = beside if second else table
+                if factors.size > 0 and size > limit:
+                    _lean(into, held, size, once, limit, unit, width // each, factors)
+                    continue
+                weight = _weight(size, limit, unit, squares)
                 for at in range(size):
-                    edges[held[at]] += weight
+                    into[held[at]] += weight
+            if width == 1:
                 break
     return seen, numbers, heap, held, run
 
@@ -106,7 +179,8 @@ def weigh_users(
 def weigh_blocks(
     low: Low, high: High, packed_weights: Codes, bases: Integers, batch_starts: NDArray[np.int32], first: Word,
     last: Word, first_block: Word, block_bits: Word, cell_bits: Word, keys: Draws, limit: Word, unit: Word,
-    measured: Word, width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
+    measured: Word, squares: Word, apart: Word, factors: Integers, width: Word, distinct: Word, one_context: Word,
+    edges: Integers, items: Integers,
 ) -> None:  # fmt: skip
     """Group the held blocks from ``first`` to before ``last`` by user, one after the other, and weigh."""
     scratch = new_scratch()
@@ -116,23 +190,24 @@ def weigh_blocks(
             low, high, packed_weights, bases, batch_starts, block, cell_bits, mine.size
         )  # fmt: skip
         scratch = weigh_users(
-            starts, cells, weights, mine, limit, unit, measured, width, distinct, one_context, edges, items,
-            scratch,
+            starts, cells, weights, mine, limit, unit, measured, squares, apart, factors, width, distinct,
+            one_context, edges, items, scratch,
         )  # fmt: skip
 
 
 @compiled
 def weigh_packed(
     packed_starts: Integers, packed_cells: High, times: Codes, first: Word, last: Word, keys: Draws, limit: Word,
-    unit: Word, measured: Word, width: Word, distinct: Word, one_context: Word, edges: Integers, items: Integers,
+    unit: Word, measured: Word, squares: Word, apart: Word, factors: Integers, width: Word, distinct: Word,
+    one_context: Word, edges: Integers, items: Integers,
 ) -> None:  # fmt: skip
     """Weigh for the users of a packed store from ``first`` to before ``last``."""
     scratch = new_scratch()
     while first < last:
         until, starts, cells, weights = unpack(packed_starts, packed_cells, times, first, last)
         scratch = weigh_users(
-            starts, cells, weights, keys[first:until], limit, unit, measured, width, distinct, one_context, edges,
-            items, scratch,
+            starts, cells, weights, keys[first:until], limit, unit, measured, squares, apart, factors, width,
+            distinct, one_context, edges, items, scratch,
         )  # fmt: skip
         first = until
 

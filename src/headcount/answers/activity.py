@@ -1,0 +1,194 @@
+"""How active people are: a released histogram of users by their number of records, and what follows from it.
+
+The bins are public and the same for every log: 1, 2, 3-4, 5-8, … records, the last one open. A user is in one bin.
+From the noisy numbers come estimates of how many people have how many records; nothing else about the log is used.
+
+Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count only up
+to the end of the run of bins that stands out most; what stands out alone, far from the others, is taken for noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LAST_EDGE = 1 << 20
+UPPER_ENDS = np.array([1 << k for k in range(21)], dtype=np.int64)
+"""The most records in each closed bin; one open bin follows."""
+
+BINS = UPPER_ENDS.size + 1
+
+_STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 times
+_WITHIN_BINS = 0.03
+_POINTS = 8  # at most so many different numbers of records stand for a bin
+
+# what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before
+# (which still makes more records), but no more than such noise hides
+_HIDDEN_SHARE = 0.8
+_HIDDEN_SCALES = 1.5
+
+
+def bin_of(records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bin that each number of records falls into.
+
+    >>> bin_of(np.array([1, 2, 3, 4, 5, 8, 9, 1 << 20, (1 << 20) + 1])).tolist()
+    [0, 1, 2, 2, 3, 3, 4, 20, 21]
+    """
+    return np.asarray(np.searchsorted(UPPER_ENDS, records), dtype=np.int64)
+
+
+def lower_ends() -> NDArray[np.int64]:
+    """Return the fewest records in each bin.
+
+    >>> lower_ends()[:5].tolist()
+    [1, 2, 3, 5, 9]
+    """
+    return np.concatenate([[1], UPPER_ENDS + 1])
+
+
+@dataclass(frozen=True)
+class Activity:
+    """So many ``users`` have so many ``records``: estimates, for representative numbers of records.
+
+    ``scale`` is that of the noise in each bin.
+
+    >>> activity = Activity(np.array([1.0, 4.0]), np.array([10.0, 5.0]))
+    >>> activity.total_records, activity.above(2).total_records
+    (30.0, 20.0)
+    """
+
+    records: Floats
+    users: Floats
+    scale: float = 0.0
+
+    @property
+    def total_users(self) -> float:
+        """How many people there are."""
+        return float(self.users.sum())
+
+    @property
+    def total_records(self) -> float:
+        """How many records they have."""
+        return float((self.users * self.records).sum())
+
+    @property
+    def unevenness(self) -> float:
+        """The variance of the logarithm of the number of records."""
+        if self.total_users == 0:
+            return 0.0
+        logs = np.log(self.records)
+        mean = (self.users * logs).sum() / self.total_users
+        return float((self.users * (logs - mean) ** 2).sum() / self.total_users)
+
+    def above(self, limit: int) -> Activity:
+        """Return those who have more than ``limit`` records."""
+        inside = self.records > limit
+        return Activity(self.records[inside], self.users[inside], self.scale)
+
+    def within(self, limit: int) -> Activity:
+        """Return those who have at most ``limit`` records."""
+        inside = self.records <= limit
+        return Activity(self.records[inside], self.users[inside], self.scale)
+
+    def sum_of(self, each: Floats) -> tuple[float, float]:
+        """Return the sum over all users of what a user of each activity has, and its standard deviation.
+
+        The deviation is that of the noise in the bins, and a little for where in their bins users are.
+
+        >>> Activity(np.array([1.0, 2.0]), np.array([10.0, 5.0]), scale=1.0).sum_of(np.array([1.0, 2.0]))[0]
+        20.0
+        """
+        total = float((self.users * each).sum())
+        places = bin_of(np.ceil(self.records).astype(np.int64))
+        sizes = np.bincount(places, minlength=BINS)
+        means = np.bincount(places, weights=each, minlength=BINS) / np.maximum(sizes, 1)
+        return total, float(self.scale * np.sqrt(2 * (means**2).sum()) + _WITHIN_BINS * total)
+
+
+def estimate(noisy: Floats, scale: float, most: int | None = None) -> Activity:
+    """Estimate the activity from noisy numbers of users per bin, with Laplace noise of that scale.
+
+    Nobody has more than ``most`` records, where that is known in advance. Within a bin, users are taken to be
+    spread evenly over the logarithm of their number of records.
+
+    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 12 + [30.0, 0.0])
+    >>> activity = estimate(noisy, 2.0)
+    >>> round(activity.total_users), activity.records.max()
+    (141, np.float64(8.0))
+    """
+    return _spread(tidied(noisy, scale, most), scale, most)
+
+
+def at_most(noisy: Floats, scale: float, most: int | None = None) -> Activity:
+    """Return as much activity as there may be: :func:`estimate`, and heavier users whom the noise may hide.
+
+    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
+    >>> round(at_most(noisy, 2.0, most=40).total_users)
+    150
+    """
+    users = tidied(noisy, scale, most)
+    seen = np.flatnonzero(users)
+    for place in range(int(seen[-1]) + 1 if seen.size else 0, _possible(most)):
+        before = users[place - 1] if place > 0 else np.inf
+        users[place] = min(_HIDDEN_SHARE * before, max(noisy[place], 0.0) + _HIDDEN_SCALES * scale)
+    return _spread(users, scale, most)
+
+
+def _spread(users: Floats, scale: float, most: int | None) -> Activity:
+    """Spread the users of each bin over it."""
+    records, shares = [np.empty(0)], [np.empty(0)]
+    for lower, upper, number in zip(lower_ends(), [*UPPER_ENDS, 2 * LAST_EDGE], users, strict=True):
+        if number > 0:
+            points = _points(int(lower), int(upper) if most is None else min(int(upper), most))
+            records.append(points)
+            shares.append(number / points / (1 / points).sum())
+    return Activity(np.concatenate(records), np.concatenate(shares), scale)
+
+
+def tidied(noisy: Floats, scale: float, most: int | None = None) -> Floats:
+    """Return numbers of users that are nowhere negative, and zero beyond the run of bins that stands out."""
+    size = _possible(most)
+    end = _end_of_best_run(noisy[:size] - _STANDS_OUT * scale)
+    tidy = np.zeros(BINS)
+    tidy[:end] = _nowhere_negative(noisy[:end])
+    return tidy
+
+
+def _possible(most: int | None) -> int:
+    """Return how many bins can hold anybody."""
+    return BINS if most is None else int(np.count_nonzero(lower_ends() <= most))
+
+
+def _end_of_best_run(gains: Floats) -> int:
+    """Return where the run of neighbours with the largest sum ends.
+
+    >>> _end_of_best_run(np.array([5.0, -1.0, 3.0, -4.0, 2.0, -7.0, 6.0]))
+    3
+    """
+    sums = np.concatenate([[0.0], np.cumsum(gains)])
+    return int(np.argmax((sums - np.minimum.accumulate(sums))[1:])) + 1
+
+
+def _nowhere_negative(values: Floats) -> Floats:
+    """Return the nearest non-negative numbers with the same sum: cutting alone would raise it.
+
+    >>> _nowhere_negative(np.array([5.0, -1.0, 3.0])).tolist()
+    [4.5, 0.0, 2.5]
+    """
+    total = max(values.sum(), 0.0)
+    falling = np.sort(values)[::-1]
+    shifts = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    inside = np.flatnonzero(falling > shifts)
+    return np.asarray(np.maximum(values - shifts[inside[-1] if inside.size else 0], 0.0))
+
+
+def _points(lower: int, upper: int) -> Floats:
+    """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many."""
+    if upper - lower < _POINTS:
+        return np.arange(lower, upper + 1, dtype=np.float64)
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)
