@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from headcount.answers.consistency import Weights
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
 from headcount.noise_law import DiscreteLaplace
+from tests.cases import scale_of
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 
 
 def brute_force(terms: list[Term], width: float) -> float:
     """P(|weighted sum| <= width), by going through all combinations of draws that matter."""
-    draws = [(term.weight, *_probabilities(term.law.scale)) for term in terms for _ in range(term.copies)]
+    draws = [(term.weight, *_probabilities(scale_of(term.law))) for term in terms for _ in range(term.copies)]
     total = {0.0: 1.0}
     for weight, places, weights in draws:
         sums: dict[float, float] = {}

@@ -136,7 +136,7 @@ def test_simulated_is_loudly_not_private(release: Make) -> None:
 def test_delta_is_not_forgotten(release: Make) -> None:
     given = release(guarantee=Guarantee(epsilon=Decimal("0.5"), delta=Decimal("1e-6")))
     assert "62.3%" in meaning(given)
-    assert "δ = 0.000001" in meaning(given)
+    assert "δ = 1e-6" in meaning(given)
 
 
 def test_names_cannot_break_out(release: Make) -> None:
