@@ -6,18 +6,28 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_serializer,
+    field_validator,
+    model_validator,
+)  # fmt: skip
 
 from headcount.budget import Grant, amount, probability
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
+from headcount.guarantee import Guarantee, Standing, in_short
 from headcount.method import Method, tables_of
 from headcount.noise_law import NoiseKind
 from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
+
+Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
 
 
 class Spending(BaseModel, ABC):
@@ -27,7 +37,7 @@ class Spending(BaseModel, ABC):
     command: ClassVar[str]
 
     epsilon: Decimal
-    delta: Decimal | None = None
+    delta: Delta | None = None
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -42,10 +52,6 @@ class Spending(BaseModel, ABC):
     @field_serializer("epsilon")
     def _plain(self, value: Decimal) -> str:
         return f"{value:f}"
-
-    @field_serializer("delta")
-    def _short(self, value: Decimal | None) -> str | None:
-        return None if value is None else str(value).lower()
 
     @model_validator(mode="after")
     def _delta_is_used(self) -> Self:
