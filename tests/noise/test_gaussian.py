@@ -20,10 +20,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Bounded, Sample, SampleUsers, Scale, certify
+from headcount.bounding import Bounded, Sample, SampleUsers, Scale, certify, count_scores
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import OperatingSystemNoise, SeededNoise, add_gaussian, gaussian, gaussian_kernels, sigma_for
+from headcount.noise import (
+    OperatingSystemNoise,
+    SeededNoise,
+    add,
+    add_gaussian,
+    choose,
+    gaussian,
+    gaussian_kernels,
+    peel,
+    sigma_for,
+)
 from headcount.noise.gaussian import confirm, draw, pieces, rho_for
 from headcount.noise_law import DiscreteGaussian
 from tests.laws import LEVEL, binomial, fits_gaussian, gaussian_epsilon
@@ -298,3 +308,14 @@ def test_nothing_is_drawn_unless_opendp_confirms(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(HeadcountError, match="does not pay"):
         add_gaussian(counts([1]), grant, SeededNoise(1))
     assert not grant.is_spent
+
+
+def test_what_uses_no_delta_refuses_it() -> None:
+    scores: list[Any] = [lambda grant: add(counts([1, 2]), grant, SeededNoise(1))]
+    scores.append(lambda grant: choose(count_scores(counts([1, 2])), grant, SeededNoise(1)))
+    scores.append(lambda grant: peel(count_scores(counts([1, 2], bound=Sample)), 1, grant, SeededNoise(1)))
+    for spend in scores:
+        grant = Grant("1", "1e-6")
+        with pytest.raises(GrantError, match="uses no δ, but this grant has δ = 0.000001"):
+            spend(grant)
+        assert grant.spend().delta == Decimal("1e-6")  # a refusal costs nothing

@@ -146,7 +146,8 @@ def _expected_error(table: str, law: dict[str, Any] | None) -> str:
         return "which items are chosen; no counts are released"
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
-    reach = f"standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""
+    reach = f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
     if "on" in law:
         return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
     what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"

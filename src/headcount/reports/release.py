@@ -270,7 +270,7 @@ def _date(created: str) -> str:
 def _kind(law: Law, on: str) -> str:
     """Name a law and its spread, exactly where that is short."""
     if isinstance(law, DiscreteGaussian):
-        return f"discrete gaussian{on}, standard deviation {law.variance**0.5:,.4g}"
+        return f"discrete Gaussian noise{on} of standard deviation {law.variance**0.5:,.4g}"
     exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
     return f"discrete laplace{on}, scale {float(law.scale):,.4g}{exact}"
 
