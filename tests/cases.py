@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +16,16 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
 from headcount.events.readers import Source, TableSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteLaplace, Law
 
 LAW = DiscreteLaplace.from_json({"scale": "1"})
+
+
+def scale_of(law: Law) -> Fraction:
+    """Return the scale of a law that must be Laplace's."""
+    assert isinstance(law, DiscreteLaplace)
+    return law.scale
+
 
 USERS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "text": (pa.string(), ("ann", "", "Zoë", "ann ", "u" * 300)),

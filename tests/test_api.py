@@ -11,6 +11,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
+from headcount.noise_law import DiscreteGaussian
 
 TABLE = pa.table(
     {
@@ -65,7 +66,15 @@ def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
         ({"method": "nope"}, UnknownNameError, "'nope'"),
         ({"limit": None}, UsageError, "needs --limit"),
         ({"limt": 3}, UsageError, "did you mean limit"),
-        ({"delta": 1e-6}, UsageError, "cannot use delta"),
+        ({"delta": 1e-6}, UsageError, "--delta needs --noise gaussian"),
+        ({"noise": "gaussian"}, UsageError, "needs --delta"),
+        ({"noise": "gaussian", "delta": 2}, UsageError, "strictly between 0 and 1"),
+        ({"noise": "uniform", "delta": 1e-6}, UsageError, "noise: input should be 'laplace' or 'gaussian'"),
+        (
+            {"noise": "gaussian", "delta": 1e-6, "method": "gs-r"},
+            UsageError,
+            "method gs-r has no gaussian noise; leave --noise and --delta out, or use lpa, sra, hpa",
+        ),
         ({"what": "all"}, UsageError, "what"),
         ({"shares": {"items": 0.5, "edges": 0.1}}, UsageError, "sum to 1"),
         ({"ledger": "sqlite:///x"}, UsageError, "keeps no ledger"),
@@ -77,6 +86,19 @@ def test_errors_are_ours(log: hc.EventLog, change: dict[str, Any], kind: type[Ex
         hc.release(log, **{"epsilon": "1", "method": "sra", "limit": 2, **change})
     assert type(caught.value) is kind
     assert isinstance(caught.value, CallerError)
+
+
+def test_gaussian_noise_and_its_delta(log: hc.EventLog, tmp_path: Path) -> None:
+    for method in ("sra", "lpa", "hpa"):
+        release = hc.release(log, epsilon=1, delta=1e-6, method=method, limit=2, noise="gaussian", what="items")
+        assert release.guarantee.delta == Decimal("1e-6")
+        assert isinstance(release.noise["items"], DiscreteGaussian)
+        assert "discrete Gaussian noise of standard deviation" in release.explain()
+        assert "δ = 1e-6 ((ε, δ)-differential privacy)" in release.explain()
+        assert release.request["release"]["delta"] == "1e-6"
+        assert hc.load(release.save(tmp_path / method)).noise == release.noise
+    with pytest.raises(UsageError, match="a ranking is pure ε"):
+        hc.rank(log, k=1, epsilon=1, delta=1e-6)
 
 
 def test_a_log_is_needed() -> None:
@@ -112,5 +134,5 @@ def test_the_same_words_as_the_command_line(tmp_path: Path) -> None:
 
     flags = {each.name for each in command.params}
     functions = {*inspect.signature(hc.read_events).parameters, *inspect.signature(hc.release).parameters}
-    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config", "delta", "noise"}
+    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config"}
     assert flags - renamed == functions - {"header", "options", "log", "ledger"}

@@ -150,10 +150,53 @@ def test_a_group_may_split_its_own_amount() -> None:
     assert whole.is_spent
 
 
-def test_a_grant_with_delta_is_not_handed_to_several_groups() -> None:
-    grant = Grant("1", "1e-6")
-    with pytest.raises(GrantError, match="δ"):
-        grant.for_disjoint_people(2)
+def test_groups_that_share_nobody_get_the_whole_delta_each() -> None:
+    whole = Grant("1", "1e-6")
+    parts = whole.for_disjoint_people(2)
+    assert [part.spend() for part in parts] == [Cost(Decimal(1), Decimal("1e-6"))] * 2
+    assert whole.is_spent
+
+
+@given(
+    shares(),
+    st.one_of(
+        st.decimals(min_value=Decimal("1e-12"), max_value=Decimal("0.9"), places=40).filter(bool),
+        st.integers(1, 90).map(lambda n: Decimal(7).scaleb(-n)),
+    ),
+    st.data(),
+)
+def test_parts_of_delta_sum_to_the_whole_exactly(
+    given_shares: dict[str, Decimal], delta: Decimal, data: Any
+) -> None:
+    some = data.draw(st.lists(st.sampled_from(list(given_shares)), min_size=1, unique=True))
+    third = Decimal("0.33333333333333") if len(some) > 2 else Decimal("0.4")
+    third = third if len(some) < 4 else Decimal("0.1")
+    own = dict.fromkeys(some[:-1], third)
+    own[some[-1]] = 1 - sum(own.values(), Decimal(0))
+    whole = Grant(1, delta)
+    parts = whole.split(given_shares, delta=own)
+    assert sum(Fraction(part.delta) for part in parts.values()) == Fraction(delta)
+    assert {name for name, part in parts.items() if part.delta} == set(some)
+    for name in some:
+        assert abs(Fraction(parts[name].delta) - Fraction(delta) * Fraction(own[name])) <= Fraction(delta) / 10**15
+
+
+@pytest.mark.parametrize(
+    ("delta", "own", "words"),
+    [
+        ("1e-6", None, "no shares of δ are given"),
+        ("1e-6", {}, "no shares of δ are given"),
+        (None, {"a": "1"}, "no δ that could be shared"),
+        ("1e-6", {"a": "0.5"}, "shares of δ must be positive and sum to 1"),
+        ("1e-6", {"a": "1.5", "b": "-0.5"}, "shares of δ must be positive and sum to 1"),
+        ("1e-6", {"c": "1"}, "must name stages that run: a, b"),
+    ],
+)
+def test_wrong_shares_of_delta_are_refused(delta: str | None, own: dict[str, str] | None, words: str) -> None:
+    grant = Grant(1, delta)
+    given_shares = None if own is None else {name: Decimal(share) for name, share in own.items()}
+    with pytest.raises(GrantError, match=words):
+        grant.split({"a": Decimal("0.5"), "b": Decimal("0.5")}, delta=given_shares)
     assert grant.spend().epsilon == 1  # a refusal costs nothing
 
 

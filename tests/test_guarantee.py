@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.guarantee import UNIT, Guarantee, Standing
+from headcount.guarantee import UNIT, Guarantee, Standing, in_short
 
 amounts = st.decimals(min_value=Decimal("1e-9"), max_value=Decimal(10**6), places=9).filter(bool)
 
@@ -39,7 +39,7 @@ def test_every_guarantee_says_its_amount_and_its_standing(guarantee: Guarantee) 
         assert "not private" in guarantee.sentence()
         assert "differential privacy" not in guarantee.sentence()
     elif guarantee.delta:
-        assert f"δ = {guarantee.delta}" in guarantee.sentence()
+        assert f"δ = {in_short(guarantee.delta)}" in guarantee.sentence()
         assert "pure" not in guarantee.sentence()
     else:
         assert "pure" in guarantee.sentence()

@@ -14,6 +14,7 @@ from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.noise_law import NoiseKind
 from headcount.releases import Release
 from headcount.request import RankRequest, ReleaseRequest, Spending
 
@@ -28,6 +29,8 @@ def release(
     limit: int | None = None,
     what: Literal["items", "edges", "both"] | None = None,
     shares: Mapping[str, Amount] | None = None,
+    noise: NoiseKind = "laplace",
+    delta: Amount | None = None,
     research: bool = False,
     ledger: None = None,
     **options: Any,
@@ -37,6 +40,8 @@ def release(
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> release(log, epsilon="1", method="sra", limit=1).items.column_names
     ['item', 'label', 'count', 'low', 'high']
+    >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
+    'ε = 1, δ = 1e-6, proven, per person'
     """
     _check_log(log)
     _refuse_ledger(ledger)
@@ -47,6 +52,8 @@ def release(
         limit=limit,
         what=what,
         shares=shares,
+        noise=noise,
+        delta=delta,
         options=options,
         research=research,
     )
@@ -60,6 +67,7 @@ def rank(
     epsilon: Amount,
     per_context: bool = False,
     with_counts: bool = False,
+    delta: Amount | None = None,
     ledger: None = None,
 ) -> Release:
     """Release the ``k`` items that most people have, directly, under user-level differential privacy.
@@ -71,7 +79,7 @@ def rank(
     _check_log(log)
     _refuse_ledger(ledger)
     fields = {"per_context": per_context, "with_counts": with_counts}
-    request = request_of(RankRequest, epsilon=epsilon, k=k, **fields)
+    request = request_of(RankRequest, epsilon=epsilon, delta=delta, k=k, **fields)
     return Curator(engine=LocalEngine()).run(request, log)
 
 

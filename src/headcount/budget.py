@@ -82,20 +82,28 @@ class Grant:
         self._take()
         return Cost(self.epsilon, self.delta)
 
-    def split(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-        """Split the grant by positive shares that sum to 1; the parts sum to the whole exactly."""
-        if not shares or any(share <= 0 for share in shares.values()) or sum(shares.values()) != 1:
-            raise GrantError("shares must be positive and sum to 1", given=dict(shares))
-        if self.delta:
-            raise GrantError("a grant with δ cannot be split by shares of ε alone")
-        names = list(shares)
-        with localcontext() as context:
-            context.prec = 60 + len(self.epsilon.as_tuple().digits)  # enough to be exact
-            amounts = [
-                (self.epsilon * shares[name]).quantize(Decimal(10) ** -_DIGITS).normalize() for name in names[:-1]
-            ]
-            amounts.append((self.epsilon - sum(amounts)).normalize())
-        parts = {name: Grant(part) for name, part in zip(names, amounts, strict=True)}
+    def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Grant]:
+        """Split the grant by positive shares that sum to 1; the parts sum to the whole exactly.
+
+        ``delta`` gives the shares of δ, which some of the stages may go without. A grant with δ needs them.
+
+        >>> half = {"scores": Decimal("0.5"), "items": Decimal("0.5")}
+        >>> Grant("1", "1e-6").split(half, delta={"items": Decimal(1)})["items"]
+        Grant(epsilon=0.5, delta=0.000001, spent=False)
+        """
+        _check_shares(shares, "shares")
+        if self.delta and not delta:
+            raise GrantError(f"this grant has δ = {self.delta}, and no shares of δ are given")
+        if delta and not self.delta:
+            raise GrantError("this grant has no δ that could be shared", given=dict(delta))
+        if delta:
+            _check_shares(delta, "shares of δ")
+            if not delta.keys() <= shares.keys():
+                raise GrantError(f"shares of δ must name stages that run: {', '.join(shares)}", given=dict(delta))
+        epsilons = _divided(self.epsilon, shares, _DIGITS)
+        # δ may be tiny: its digits are counted from the first one that is not zero
+        deltas = _divided(self.delta, delta or {}, _DIGITS - self.delta.adjusted())
+        parts = {name: Grant(epsilons[name], deltas.get(name)) for name in shares}
         self._take()
         self._parts = tuple(parts.values())
         return parts
@@ -104,18 +112,27 @@ class Grant:
         """Return the whole amount once for each of several groups that no user is in two of.
 
         One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
-        of a single one. Whoever calls this must hold values that were bounded so: as with ``--context-of user``.
+        of a single one, in ε as in δ. Whoever calls this must hold values that were bounded so: as with
+        ``--context-of user``.
 
         >>> parts = Grant("1").for_disjoint_people(2)
         >>> parts[0].epsilon, parts[1].epsilon
         (Decimal('1'), Decimal('1'))
         """
-        if self.delta:
-            raise GrantError("a grant with δ cannot be handed to several groups")
-        parts = [Grant(self.epsilon) for _ in range(groups)]
+        parts = [Grant(self.epsilon, self.delta or None) for _ in range(groups)]
         self._take()
         self._parts = tuple(parts)
         return parts
+
+    def check_pure(self, what: str) -> None:
+        """Refuse a grant with δ for something that uses none: δ must neither be wasted nor be spent unseen.
+
+        >>> Grant("1", "1e-6").check_pure("discrete Laplace noise")
+        Traceback (most recent call last):
+        headcount.errors.GrantError: discrete Laplace noise uses no δ, but this grant has δ = 0.000001
+        """
+        if self.delta:
+            raise GrantError(f"{what} uses no δ, but this grant has δ = {self.delta}")
 
     @property
     def is_spent(self) -> bool:
@@ -145,3 +162,20 @@ class Grant:
 
     def __reduce__(self) -> str:
         raise GrantError("a grant cannot be copied or sent to another process")
+
+
+def _check_shares(shares: Mapping[str, Decimal], name: str) -> None:
+    if not shares or any(share <= 0 for share in shares.values()) or sum(shares.values()) != 1:
+        raise GrantError(f"{name} must be positive and sum to 1", given=dict(shares))
+
+
+def _divided(whole: Decimal, shares: Mapping[str, Decimal], places: int) -> dict[str, Decimal]:
+    """Return each share of an amount, cut after so many decimals; the last one gets what is left."""
+    if not shares:
+        return {}
+    *names, last = shares
+    with localcontext() as context:
+        context.prec = 60 + places + len(whole.as_tuple().digits)  # enough to be exact
+        parts = {name: (whole * shares[name]).quantize(Decimal(10) ** -places).normalize() for name in names}
+        parts[last] = (whole - sum(parts.values())).normalize()
+    return parts

@@ -13,7 +13,7 @@ from headcount.errors import GrantError, RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, OperatingSystemNoise
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 from headcount.releases import Release
 from headcount.request import Spending
 
@@ -24,7 +24,7 @@ class Plan:
 
     guarantee: Guarantee
     cells: Mapping[str, int]
-    noise: Mapping[str, DiscreteLaplace]
+    noise: Mapping[str, Law]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data; a half-width holds before items and edges are reconciled."""

@@ -18,6 +18,15 @@ class Standing(StrEnum):
     CLAIMED = "claimed"
 
 
+def in_short(delta: Decimal) -> str:
+    """Write a δ so that its size can be seen.
+
+    >>> in_short(Decimal("0.0000005")), in_short(Decimal("0.010"))
+    ('5e-7', '0.01')
+    """
+    return f"{delta.normalize():{'f' if delta >= Decimal('0.001') else 'e'}}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """The promise: for whom, how strong, how well founded, and what it takes for granted.
@@ -46,7 +55,7 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
         extra = ""
         if self.delta:
             kind = "(ε, δ)-differential privacy"
-            extra = f", except with probability δ = {self.delta}"
+            extra = f", except with probability δ = {in_short(self.delta)}"
         return (
             "Adding or removing one person, with everything they ever did, changes the probability of any "
             f"output by a factor of at most {factor}{extra} ({kind})."
@@ -54,10 +63,14 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
 
     def short(self) -> str:
         """Say the promise in a few words, for a table cell or a badge."""
-        amounts = f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
         if self.standing is Standing.CLAIMED:
-            return f"{amounts} claimed, not established"
-        return f"{amounts}, proven, per person"
+            return f"{self.amounts} claimed, not established"
+        return f"{self.amounts}, proven, per person"
+
+    @property
+    def amounts(self) -> str:
+        """What it costs."""
+        return f"ε = {self.epsilon}" + (f", δ = {in_short(self.delta)}" if self.delta else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as plain data."""

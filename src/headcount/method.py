@@ -18,7 +18,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise import NoiseSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 from headcount.releases import Release
 
 What = Literal["items", "edges", "both"]
@@ -41,7 +41,7 @@ class Method(Protocol):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Spend the grant on a release of the log."""
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
 
 

@@ -56,7 +56,7 @@ def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
     """Make a method from its name and parameters; what it cannot use is an error, never ignored.
 
     >>> build("sra", {"limit": 10})
-    SimpleRandom(limit=10, what=None, shares=None)
+    SimpleRandom(limit=10, what=None, shares=None, noise='laplace')
     >>> build("sra", {})
     Traceback (most recent call last):
     headcount.errors.UsageError: method sra needs --limit; for example --limit 10
@@ -67,6 +67,12 @@ def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
         raise UnknownNameError.among("method", name, METHODS)
     fields = {field.name: field for field in dataclasses.fields(cast("Any", METHODS[name]))}
     for parameter in parameters:
+        if parameter == "noise" and parameter not in fields:
+            able = [other for other, kind in METHODS.items() if "noise" in _parameters(kind)]
+            raise UsageError(
+                f"method {name} has no {parameters[parameter]} noise",
+                remedy=f"leave --noise and --delta out, or use {', '.join(able)}",
+            )
         if parameter not in fields:
             near = difflib.get_close_matches(parameter, fields, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
@@ -98,7 +104,7 @@ def describe() -> list[dict[str, Any]]:
 def _parameters(method: type[Method]) -> list[str]:
     """Return the names of a method's parameters, its own before those that all methods have."""
     names = [field.name for field in dataclasses.fields(cast("Any", method))]
-    return sorted(names, key=lambda name: name in ("what", "shares"))
+    return sorted(names, key=lambda name: name in ("what", "shares", "noise"))
 
 
 def summary(name: str) -> str:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from headcount.answers import top as answers
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law, law_from_json
 
 FORMAT = "headcount-release"
 VERSION = 1
@@ -61,7 +61,7 @@ class Release:
 
     method: str
     guarantee: Guarantee
-    noise: Mapping[str, DiscreteLaplace]
+    noise: Mapping[str, Law]
     tables: Mapping[str, pa.Table]
     contexts: tuple[str, ...] | None = None
     context_name: str | None = None
@@ -215,7 +215,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
         return Release(
             method=data["method"],
             guarantee=Guarantee.from_json(data["guarantee"]),
-            noise={name: DiscreteLaplace.from_json(law) for name, law in data["noise"].items()},
+            noise={name: law_from_json(law) for name, law in data["noise"].items()},
             tables=tables,
             contexts=None if data["contexts"] is None else tuple(data["contexts"]),
             context_name=data["context_name"],

@@ -6,39 +6,66 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_serializer,
+    field_validator,
+    model_validator,
+)  # fmt: skip
 
-from headcount.budget import Grant, amount
+from headcount.budget import Grant, amount, probability
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
+from headcount.guarantee import Guarantee, Standing, in_short
 from headcount.method import Method, tables_of
+from headcount.noise_law import NoiseKind
 from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
 
+Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
+
 
 class Spending(BaseModel, ABC):
-    """What every charged request has: an exact ε, and a method that is built from the rest."""
+    """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str]
 
     epsilon: Decimal
+    delta: Delta | None = None
 
     @field_validator("epsilon", mode="before")
     @classmethod
     def _exact(cls, value: Any) -> Decimal:
         return Decimal(f"{amount(value):f}")  # 1e3 is echoed as 1000
 
+    @field_validator("delta", mode="before")
+    @classmethod
+    def _exact_delta(cls, value: Any) -> Decimal | None:
+        return None if value is None else probability(value).normalize()
+
     @field_serializer("epsilon")
     def _plain(self, value: Decimal) -> str:
         return f"{value:f}"
 
+    @model_validator(mode="after")
+    def _delta_is_used(self) -> Self:
+        check_delta(self.delta, self.noise_kind)
+        return self
+
+    @property
+    def noise_kind(self) -> NoiseKind | None:
+        """Which noise is asked for, or None where there is no choice."""
+        return None
+
     def grant(self) -> Grant:
-        """Return a fresh grant of the amount asked for."""
-        return Grant(self.epsilon)
+        """Return a fresh grant of the amounts asked for."""
+        return Grant(self.epsilon, self.delta)
 
     @abstractmethod
     def build(self) -> Method:
@@ -95,6 +122,7 @@ class ReleaseRequest(Spending):
     limit: int | None = None
     what: Literal["items", "edges", "both"] | None = None
     shares: Mapping[str, Decimal] | None = None
+    noise: NoiseKind = "laplace"
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
 
@@ -124,6 +152,11 @@ class ReleaseRequest(Spending):
                 )
         return value
 
+    @property
+    def noise_kind(self) -> NoiseKind | None:
+        """Which noise is asked for."""
+        return self.noise
+
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
         width = {"items": 1, "edges": log.width}
@@ -135,6 +168,8 @@ class ReleaseRequest(Spending):
         for name in ("limit", "what", "shares"):
             if getattr(self, name) is not None:
                 parameters[name] = getattr(self, name)
+        if self.noise != "laplace":
+            parameters["noise"] = self.noise
         method = build(self.method, parameters)
         if method.standing is Standing.CLAIMED and not self.research:
             raise UsageError(
@@ -142,6 +177,21 @@ class ReleaseRequest(Spending):
                 remedy=f"use {str(self.method).removesuffix('-published')}, or add --research",
             )
         return method
+
+
+def check_delta(delta: Decimal | None, noise: NoiseKind | None) -> None:
+    """Refuse a δ that nothing would use, and Gaussian noise without one; ``noise`` is None where it has no choice.
+
+    >>> check_delta(Decimal("1e-6"), "laplace")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --delta needs --noise gaussian; leave it out, or add that
+    """
+    if noise == "gaussian" and delta is None:
+        raise UsageError("--noise gaussian needs --delta", remedy="for example --delta 1e-6")
+    if delta is not None and noise is None:
+        raise UsageError("--delta is of no use here: a ranking is pure ε", remedy="leave it out")
+    if delta is not None and noise != "gaussian":
+        raise UsageError("--delta needs --noise gaussian", remedy="leave it out, or add that")
 
 
 def whole_number(value: Any, name: str) -> int:

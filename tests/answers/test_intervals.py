@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 from headcount.answers.consistency import Weights
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise import SeededNoise
+from headcount.noise.gaussian import draw
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
+from tests.cases import scale_of
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 
 
 def brute_force(terms: list[Term], width: float) -> float:
     """P(|weighted sum| <= width), by going through all combinations of draws that matter."""
-    draws = [(term.weight, *_probabilities(term.law.scale)) for term in terms for _ in range(term.copies)]
+    draws = [(term.weight, *_probabilities(scale_of(term.law))) for term in terms for _ in range(term.copies)]
     total = {0.0: 1.0}
     for weight, places, weights in draws:
         sums: dict[float, float] = {}
@@ -129,3 +132,33 @@ def test_thousands_of_contexts_get_a_quick_bound_that_continues_the_exact_widths
     for item, edge in (widths[5_000], widths[200_000]):
         assert widths[3_000][0] * 0.99 < item < widths[3_000][0] * 1.25
         assert widths[3_000][1] * 0.99 < edge < widths[3_000][1] * 1.25
+
+
+@pytest.mark.parametrize(
+    ("items", "edges", "contexts"),
+    [("10", "10", 3), ("9", "30", 8), ("100", "25/2", 2), ("1/2", "1/2", 5), ("1", "1", 25), ("4", "4", 1)],
+)
+def test_reconciled_gaussian_counts_are_covered(items: str, edges: str, contexts: int) -> None:
+    """As above: with many steps per sigma by the normal law, with few by convolution."""
+    laws = DiscreteGaussian(Fraction(items)), DiscreteGaussian(Fraction(edges))
+    weights = Weights.of(items_variance=laws[0].variance, edges_variance=laws[1].variance, contexts=contexts)
+    item_width, edge_width = consistent_half_widths(*laws, weights, 0.95)
+    y0 = draw(laws[0], 40_000, SeededNoise(1))
+    y = draw(laws[1], 40_000 * contexts, SeededNoise(2)).reshape(40_000, contexts)
+    best = weights.item * y0 + weights.edges * y.sum(axis=1)
+    first = y[:, 0] + (best - y.sum(axis=1)) / contexts
+    for off, width in ((best, item_width), (first, edge_width)):
+        covered = float((np.abs(off) <= width).mean())
+        assert covered > 0.95 - 0.0065
+        assert covered < 0.95 + 0.012 or width <= np.quantile(np.abs(off), 0.95) + 1
+        assert (np.abs(off) <= 0.8 * width - 0.2).mean() < 0.95 - 0.0065, "a narrower interval would be seen"
+
+
+def test_thousands_of_gaussian_contexts_are_bounded() -> None:
+    """A sum of 5,000 coarse draws, beside which the normal law says 1.96 deviations."""
+    law = DiscreteGaussian(Fraction(2))
+    width = half_width([Term(1.0, law), Term(0.01, law, copies=5_000)], 0.95)
+    deviation = math.sqrt(law.variance * (1 + 0.5))
+    assert 1.96 * deviation < width < 4 * deviation
+    mixed = half_width([Term(1.0, DiscreteLaplace(Fraction(2))), Term(0.5, DiscreteGaussian(Fraction(50)))], 0.95)
+    assert 0.95 * 1.96 * math.sqrt(8 + 625) < mixed < 1.1 * 1.96 * math.sqrt(8 + 625)

@@ -162,7 +162,12 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
     "delta one": (_nothing, (*RELEASE, "--delta", "1"), ("delta", "'1'", "between 0 and 1")),
     "delta text": (_nothing, (*RELEASE, "--delta", "x"), ("delta", "'x'")),
     "delta that nothing uses": (_nothing, (*RELEASE, "--delta", "1e-6"), ("--delta", "leave it out")),
-    "gaussian": (_nothing, (*RELEASE, "--noise", "gaussian"), ("gaussian", "--noise laplace")),
+    "gaussian without delta": (_nothing, (*RELEASE, "--noise", "gaussian"), ("gaussian", "--delta 1e-6")),
+    "gaussian where there is none": (
+        _nothing,
+        (*RELEASE, "--method", "fpa", "--noise", "gaussian", "--delta", "1e-6"),
+        ("method fpa has no gaussian noise", "lpa, sra, hpa"),
+    ),
     "no method": (
         _nothing,
         ("release", "visits.csv", *FLAGS, "--epsilon", "1", "--out", "out"),

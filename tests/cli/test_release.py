@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.events.readers import FileSource
+from headcount.releases import load
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
 
 PROMISE = {"unit", "standing", "epsilon", "delta", "assumes", "reason"}
@@ -210,6 +211,25 @@ def test_a_dry_run_reads_no_event(run: Run, work: Path, monkeypatch: pytest.Monk
     assert plan.data["noise"]["items"]["scale"] == "4"
     assert plan.data["noise"]["items"]["half_width_95"] == 12
     assert not list(work.glob("out*"))
+
+
+def test_gaussian_noise_from_plan_to_release(run: Run, work: Path) -> None:
+    flags = (*RELEASE, "--noise", "gaussian", "--delta", "0.000001")
+    told = run(*flags, "--dry-run")
+    assert told.code == 0
+    for word in ("δ = 1e-6", "Price    ε = 1, δ = 1e-6", "discrete Gaussian noise of standard deviation"):
+        assert word in told.out
+    plan = run(*flags, "--dry-run", "--json").data
+    assert plan["price"] == {"epsilon": "1", "delta": "0.000001"}
+    assert plan["noise"]["items"]["law"] == "discrete-gaussian"
+    done = run(*flags, "--out", "bell")
+    assert done.code == 0
+    assert "ε = 1, δ = 1e-6 was spent" in done.err
+    release = load("bell")
+    assert release.noise["items"].to_json()["sigma"] == plan["noise"]["items"]["sigma"]
+    again = run(*RELEASE[:2], *FLAGS, "--config", "bell", "--out", "again", "--json")
+    assert again.code == 0
+    assert again.data["guarantee"]["delta"] == "0.000001"
 
 
 def _must_not_read(*_: Any) -> Any:

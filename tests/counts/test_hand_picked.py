@@ -14,7 +14,7 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
-from tests.cases import LAW
+from tests.cases import LAW, scale_of
 from tests.contracts.method_checks import recorded_spending, town
 
 
@@ -48,7 +48,7 @@ def test_the_scores_cost_their_share() -> None:
             HandPicked(limit=3, d=2, shares=dict(shares)).release(town(), Grant("1"), SeededNoise(1), engine)
         bound = engine.asked[1][0]
         assert isinstance(bound, Pick)
-        assert bound.scores.law.scale == scale
+        assert scale_of(bound.scores.law) == scale
         assert [str(each.epsilon) for each in spent] == list(shares.values())
 
 

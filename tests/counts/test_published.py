@@ -10,7 +10,7 @@ from headcount.counts.published import HandPickedPublished, LaplacePerturbationP
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
 from headcount.noise import SeededNoise
-from tests.cases import Case, cases
+from tests.cases import Case, cases, scale_of
 from tests.contracts.engine_checks import batches_of
 from tests.contracts.method_checks import town
 
@@ -30,10 +30,11 @@ def test_records_per_user_counts_what_is_in_the_catalogue(case: Case) -> None:
 def test_the_scale_of_lpa_as_published_gives_the_most_active_user_away() -> None:
     rows = [("ann", "tea")] * 9 + [("bob", "tea")]
     scales = [
-        LaplacePerturbationPublished()
-        .release(EventLog.of(given_rows, items=["tea"]), Grant("1"), SeededNoise(1))
-        .noise["items"]
-        .scale
+        scale_of(
+            LaplacePerturbationPublished()
+            .release(EventLog.of(given_rows, items=["tea"]), Grant("1"), SeededNoise(1))
+            .noise["items"]
+        )
         for given_rows in (rows, rows[9:])
     ]
     assert scales == [9, 1]

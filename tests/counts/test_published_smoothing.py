@@ -25,6 +25,7 @@ from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release
+from tests.cases import scale_of
 from tests.counts.worlds import columns_of, counts_of, log_of, town, truth
 
 GROUPS: list[tuple[Method, Any]] = [
@@ -81,7 +82,7 @@ def test_with_what_was_read_declared_the_output_is_the_same(method: Method, prov
 def test_the_noise_gives_the_most_active_user_away(method: Method) -> None:
     """The scale is in the release. It is the same in every run, and never what it is without Ann: no finite ε."""
     with_ann, without = (
-        {released(method, log, seed).noise["items"].scale for seed in range(20)} for log in neighbours()
+        {scale_of(released(method, log, seed).noise["items"]) for seed in range(20)} for log in neighbours()
     )
     assert not with_ann & without
     assert len(without) == 1
@@ -107,7 +108,9 @@ def test_the_counts_alone_give_the_most_active_user_away(method: Method) -> None
 def test_a_declared_maximum_gives_nobody_away() -> None:
     """The proven methods have the same noise with Ann and without her."""
     for method in (RandomGroups(limit=3), SampledGroups(limit=3), TunedGroups(limit=3)):
-        scales = {released(method, log, seed).noise["items"].scale for log in neighbours() for seed in range(5)}
+        scales = {
+            scale_of(released(method, log, seed).noise["items"]) for log in neighbours() for seed in range(5)
+        }
         assert len(scales) == 1
 
 
@@ -189,5 +192,5 @@ def test_fpa_pays_as_published() -> None:
         release = released(FourierPerturbationPublished(), log, 1, "2")
         wanted = release.chosen["items"]["coefficients"] ** 0.5 * reach / 2
         law = release.noise["items"]
-        assert wanted <= law.scale <= wanted * 1.0001
+        assert wanted <= scale_of(law) <= wanted * 1.0001
         assert (law.step, law.on) == (Fraction(1, 1 << 16), "coefficients")

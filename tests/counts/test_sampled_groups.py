@@ -21,6 +21,7 @@ from headcount.counts.sampled_groups import SampledGroups, Sampling, admission
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.noise import SeededNoise
+from tests.cases import scale_of
 from tests.counts.worlds import (
     Floats,
     Watching,
@@ -108,9 +109,9 @@ def test_noise_of_sample_and_sums(limit: int, epsilon: str) -> None:
             release = method.release(town(30, 12, 5), Grant(epsilon), SeededNoise(1), engine)
         assert [bound for bound, _ in engine.asked] == [bounds[sampling], Sample(limit)]
         assert engine.asked[0][1] != engine.asked[1][1]
-        assert sampled[0].result.law.scale == (limit if sampling == "none" else 1) / half
+        assert scale_of(sampled[0].result.law) == (limit if sampling == "none" else 1) / half
         law = release.noise["items"]
-        assert (law.scale, law.step, law.on) == (limit / half, Fraction(1), "group sums")
+        assert (scale_of(law), law.step, law.on) == (limit / half, Fraction(1), "group sums")
 
 
 def powers_of_e(x: Fraction, digits: int = 60) -> tuple[Fraction, Fraction]:

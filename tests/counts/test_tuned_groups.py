@@ -20,6 +20,7 @@ from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines.reference import ReferenceEngine
 from headcount.noise import SeededNoise
+from tests.cases import scale_of
 from tests.counts.worlds import (
     Floats,
     by_chance,
@@ -54,7 +55,7 @@ def test_counts_are_noisy_averages_of_groups_of_the_best_size(sampling: Any, tab
     assert given.tolist() == values
     assert factor == (1 if sampling == "none" else 5)
     assert scale == 20  # 2M/ε for half of ε = 1, as the sums will get
-    assert found.release.noise[table].scale == 20
+    assert scale_of(found.release.noise[table]) == 20
     best = int(np.argmin(size_errors(noisy.values.ravel(), factor, scale, key))) + 1
     assert found.groups.size == tuned[at].result == best
     assert found.release.chosen[table] == {"group size": best}
@@ -64,8 +65,8 @@ def test_counts_are_noisy_averages_of_groups_of_the_best_size(sampling: Any, tab
 def test_both_halves_are_paid_as_in_gs_s() -> None:
     with watched("counts.sampled_groups.add") as sampled:
         release = TunedGroups(limit=5, what="items").release(town(60, 23, 7), Grant("0.4"), SeededNoise(1))
-    assert sampled[0].result.law.scale == 5
-    assert release.noise["items"].scale == 25
+    assert scale_of(sampled[0].result.law) == 5
+    assert scale_of(release.noise["items"]) == 25
 
 
 def test_much_epsilon_leaves_columns_alone() -> None:

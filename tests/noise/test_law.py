@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, law_from_json
 from tests.laws import laplace_upper_tail
 
 scales = st.one_of(
@@ -67,3 +67,47 @@ def test_a_tiny_scale() -> None:
 def test_a_law_round_trips_exactly(scale: Fraction) -> None:
     law = DiscreteLaplace(scale)
     assert DiscreteLaplace.from_json(json.loads(json.dumps(law.to_json()))) == law
+
+
+# The discrete Gaussian
+
+
+def bell(sigma: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    reach = max(20, math.ceil(12 * sigma))
+    places = np.arange(-reach, reach + 1)
+    weights = np.exp(-0.5 * (places / sigma) ** 2)
+    return places, weights / weights.sum()
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(31), Fraction(32),
+                                   Fraction(1000, 3), Fraction(5000)], ids=str)  # fmt: skip
+def test_the_bell_is_exact(sigma: Fraction) -> None:
+    law = DiscreteGaussian(sigma)
+    places, weights = bell(float(sigma))
+    assert law.variance == pytest.approx(float(weights @ places**2), rel=1e-12)
+    shown = law.cdf(places.astype(np.float64))
+    assert np.abs(shown - np.cumsum(weights)).max() < 1e-13
+    assert np.array_equal(law.cdf(places.astype(np.float64) + 0.5), shown)
+    for level in (0.5, 0.9, 0.95, 0.999):
+        width = law.half_width(level)
+        covered = [float(weights[np.abs(places) <= w].sum()) for w in (width - 1, width)]
+        assert covered[1] >= level - 1e-12
+        assert width == 0 or covered[0] < level
+
+
+def test_a_fine_bell() -> None:
+    """With ten million steps per sigma, the law is the continuous one."""
+    law = DiscreteGaussian(Fraction(150), step=Fraction(150, 10**7))
+    assert law.half_width(0.95) == pytest.approx(150 * 1.959963984540054, rel=1e-7)
+    assert law.variance == pytest.approx(150**2)
+    assert law.cdf(np.array([-1e9, 1e9])).tolist() == [0, 1]
+    assert law.times(Fraction(3)).half_width(0.95) == pytest.approx(3 * law.half_width(0.95))
+    assert law.divided(3).half_width(0.95) == pytest.approx(law.half_width(0.95) / 3)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=2**31 - 1), st.sampled_from(["counts", "group sums"]))
+def test_any_law_round_trips_exactly(spread: Fraction, on: str) -> None:
+    for law in (DiscreteGaussian(spread, Fraction(1, 65536), on), DiscreteLaplace(spread, Fraction(1), on)):
+        assert law_from_json(json.loads(json.dumps(law.to_json()))) == law
+    with pytest.raises(KeyError):
+        law_from_json({"law": "gumbel", "scale": "1"})

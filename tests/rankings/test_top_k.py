@@ -43,6 +43,7 @@ from headcount.rankings import top_k
 from headcount.rankings.top_k import DirectTopK
 from headcount.releases import Release, load
 from headcount.request import RankRequest
+from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
 from tests.laws import LEVEL, loses_more_than
 
@@ -128,7 +129,7 @@ def test_the_scale_is_what_the_grant_pays_for(method: DirectTopK, monkeypatch: p
         release = released(method, log)
         paid = Fraction(EPSILON) / rankings / (2 if method.with_counts else 1)
         assert set(seen) == {scale_for(method.k, paid)}
-        assert all(law.scale == scale_for(method.k, paid) for law in release.noise.values())
+        assert all(scale_of(law) == scale_for(method.k, paid) for law in release.noise.values())
         assert list(release.noise) == (["ranking"] if method.with_counts else [])
 
 
@@ -381,7 +382,7 @@ def test_intervals_cover_the_true_counts(per_context: bool) -> None:
     assert np.mean(covered) > 0.92
     width = release.noise["ranking"].half_width(0.95)
     assert width <= np.quantile(off, 0.95) * 1.15 + 1
-    assert release.noise["ranking"].scale == k  # K / ε₂
+    assert scale_of(release.noise["ranking"]) == k  # K / ε₂
 
 
 # The loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from headcount.guarantee import Guarantee, Standing
+from headcount.noise_law import DiscreteGaussian
 from headcount.releases import Interval, Release
 from headcount.reports.release import counted_words, meaning, release_page, write_release_page
 
@@ -133,10 +135,16 @@ def test_simulated_is_loudly_not_private(release: Make) -> None:
     assert "PROVEN" not in page.text
 
 
+def test_gaussian_noise_is_named(release: Make) -> None:
+    given = release(noise={"items": DiscreteGaussian(Fraction(81, 4))})
+    words = "discrete Gaussian noise of standard deviation 20.25; 95% of draws lie within ±40"
+    assert words in Reader(release_page(given)).text
+
+
 def test_delta_is_not_forgotten(release: Make) -> None:
     given = release(guarantee=Guarantee(epsilon=Decimal("0.5"), delta=Decimal("1e-6")))
     assert "62.3%" in meaning(given)
-    assert "δ = 0.000001" in meaning(given)
+    assert "δ = 1e-6" in meaning(given)
 
 
 def test_names_cannot_break_out(release: Make) -> None:

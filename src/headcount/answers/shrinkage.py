@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -62,12 +62,11 @@ class _Part(NamedTuple):
     likelihood: Floats
 
 
-def shrink(
-    first: Floats, second: Floats, laws: tuple[DiscreteLaplace, DiscreteLaplace], level: float
-) -> tuple[Posterior, Posterior]:
+def shrink(first: Floats, second: Floats, laws: tuple[Law, Law], level: float) -> tuple[Posterior, Posterior]:
     """Return what to make of two noisy parts of the same counts, with independent noise of these laws.
 
-    >>> law = DiscreteLaplace.from_json({"scale": "1", "step": "1/100"})
+    >>> from headcount.noise_law import law_from_json
+    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> noisy = np.concatenate([np.tile([-1.5, -0.5, 0.5, 1.5], 200), [40.0]])
     >>> light, _ = shrink(noisy, np.zeros(801), (law, law), 0.95)
     >>> light.mean.round(1).tolist()[-5:]
@@ -92,7 +91,7 @@ def _scaled(posterior: Posterior, by: float) -> Posterior:
     return Posterior(posterior.mean * by, posterior.low * by, posterior.high * by)
 
 
-def _part(values: Floats, law: DiscreteLaplace, deviation: float) -> _Part:
+def _part(values: Floats, law: Law, deviation: float) -> _Part:
     codes = _codes(values)
     first = int(codes.min(initial=0))
     present = np.flatnonzero(np.bincount(codes - first))

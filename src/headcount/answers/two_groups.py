@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headcount.answers.activity import Activity
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior, shrink
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class People:
 def combine(
     light: Floats,
     heavy: Floats,
-    law: DiscreteLaplace,
+    law: Law,
     people: People,
     limit: int,
     norm: Norm = "l1",
@@ -54,7 +54,8 @@ def combine(
 
     ``leaned`` says how much more a heavy user's record of each cell weighed than if all had weighed alike.
 
-    >>> law = DiscreteLaplace.from_json({"scale": "1", "step": "1/100"})
+    >>> from headcount.noise_law import law_from_json
+    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> activity = Activity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
     >>> people = People(activity, activity, distinct=False)
     >>> combine(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4).mean.round(2).tolist()
@@ -81,12 +82,10 @@ def combine(
     )
 
 
-def _shrunk(
-    light: Floats, heavy: Floats, law: DiscreteLaplace, spread: Floats, level: float
-) -> tuple[Posterior, Posterior]:
+def _shrunk(light: Floats, heavy: Floats, law: Law, spread: Floats, level: float) -> tuple[Posterior, Posterior]:
     """Shrink both tables; where the heavy one is noisier in some cells than in others, cells of a kind together.
 
-    Its noise is that of the law divided by ``spread``. Cells are of a kind if their spread is, up to a factor of 2.
+    Its noise is that of the law divided by ``spread``; cells of a kind have that in common, up to a factor of 2.
     """
     kinds = np.round(np.log2(spread)).astype(np.int64)
     if (kinds == 0).all():
@@ -94,7 +93,7 @@ def _shrunk(
     found = [[np.empty(light.size) for _ in range(3)] for _ in range(2)]
     for kind in np.unique(kinds):
         inside = kinds == kind
-        parts = shrink(light[inside], heavy[inside], (law, law.scaled(Fraction(2) ** -int(kind))), level)
+        parts = shrink(light[inside], heavy[inside], (law, law.times(Fraction(2) ** -int(kind))), level)
         for into, part in zip(found, parts, strict=True):
             for values, own in zip(into, (part.mean, part.low, part.high), strict=True):
                 values[inside] = own

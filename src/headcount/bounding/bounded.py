@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 
 Integers = NDArray[np.int64]
 
@@ -131,7 +131,7 @@ class Noisy:
     """Released integers, as multiples of the law's step, and the law of their noise: public from here on."""
 
     values: Integers
-    law: DiscreteLaplace
+    law: Law
 
     @property
     def counts(self) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def command(as_json: bool) -> None:
         standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
         click.echo(f"{name}{standing}")
         terminal.say(summary(each["name"]), indent="    ")
-        flags = [f"--{name}" if name in ("limit", "what", "shares") else f"--option {name}=…"
+        flags = [f"--{name}" if name in ("limit", "what", "shares", "noise") else f"--option {name}=…"
                  for name in each["parameters"]]  # fmt: skip
         terminal.say(", ".join(flags), indent="      ", bullet="    Takes ")
         if each["reason"]:
@@ -34,6 +34,7 @@ def command(as_json: bool) -> None:
         terminal.say(each["reference"], indent="      ", bullet="    From ")
         click.echo()
     terminal.say(
-        "All promises are for adding or removing one person with everything they ever did. Claimed methods need "
-        "--research: they are kept to reproduce papers, and the claim does not hold."
+        "All promises are for adding or removing one person with everything they ever did. They are pure ε, or "
+        "(ε, δ) with --noise gaussian --delta D where a method takes --noise. Claimed methods need --research: "
+        "they are kept to reproduce papers, and the claim does not hold."
     )

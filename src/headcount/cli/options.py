@@ -109,7 +109,9 @@ event_options = _grouped(
 
 spend_options = _grouped(
     click.option("--epsilon", required=True, metavar="E", help="The privacy budget to spend, such as 1 or 0.5."),
-    click.option("--delta", metavar="D", help="Only for mechanisms that need it; none here does yet."),
+    click.option(
+        "--delta", metavar="D", help="How likely the promise may fail; for --noise gaussian, such as 1e-6."
+    ),
     click.option("--research", is_flag=True, help="Allow methods whose published claim is not established."),
     click.option(
         "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method (repeatable)."

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.release import note_what_was_met, refuse_delta, show_plan, target_of
+from headcount.cli.release import note_what_was_met, show_plan, target_of
 from headcount.cli.top import show_table
 from headcount.errors import UsageError
 
@@ -55,7 +55,7 @@ def command(**flags: Any) -> None:
         return
     if not flags["quiet"]:
         note_what_was_met(engine)
-        terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
+        terminal.note(f"{release.guarantee.amounts} was spent, not charged to any ledger.")
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
         if target is not None:
@@ -82,7 +82,6 @@ def _request(flags: dict[str, Any]) -> Any:
     from headcount.api import request_of
     from headcount.request import RankRequest
 
-    refuse_delta(flags)
     if flags["options"]:
         raise UsageError(
             "rank takes no options of a method", given=", ".join(flags["options"]), remedy="leave them out"
@@ -90,5 +89,5 @@ def _request(flags: dict[str, Any]) -> Any:
     if flags["research"]:
         raise UsageError("rank has no method that is only claimed", remedy="leave --research out")
     k = options.whole_number(flags["k"], "k")
-    fields = {name: flags[name] for name in ("epsilon", "per_context", "with_counts")}
+    fields = {name: flags[name] for name in ("epsilon", "delta", "per_context", "with_counts")}
     return request_of(RankRequest, k=k, **fields)

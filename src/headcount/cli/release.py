@@ -39,7 +39,7 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "p
     type=click.Choice(["laplace", "gaussian"]),
     default="laplace",
     show_default=True,
-    help="Kind of noise.",
+    help="Kind of noise; gaussian needs --delta.",
 )
 @options.json_option
 @options.quiet_option
@@ -69,7 +69,7 @@ def command(**flags: Any) -> None:
         return
     if not flags["quiet"]:
         note_what_was_met(engine)
-        terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
+        terminal.note(f"{release.guarantee.amounts} was spent, not charged to any ledger.")
     if flags["as_json"]:
         terminal.print_json(
             {
@@ -100,22 +100,7 @@ def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
     return target
 
 
-def refuse_delta(flags: dict[str, Any]) -> None:
-    """Refuse a δ that nothing could use, after a look at ε."""
-    from headcount.budget import amount, probability
-
-    amount(flags["epsilon"])
-    if flags["delta"] is not None:
-        probability(flags["delta"])
-        raise UsageError(
-            "--delta is of no use here: the methods of this version are pure ε", remedy="leave it out"
-        )
-
-
 def _request(flags: dict[str, Any]) -> Any:
-    refuse_delta(flags)
-    if flags["noise"] == "gaussian":
-        raise UsageError("gaussian noise is not available in this version", remedy="use --noise laplace")
     limit = flags["limit"]
     given = options.pairs(flags["options"], "--option") or {}
     from headcount.api import request_of
@@ -124,10 +109,12 @@ def _request(flags: dict[str, Any]) -> Any:
     return request_of(
         ReleaseRequest,
         epsilon=flags["epsilon"],
+        delta=flags["delta"],
         method=flags["method"],
         limit=None if limit is None else options.whole_number(limit, "limit"),
         what=flags["what"],
         shares=options.pairs(flags["shares"], "--shares"),
+        noise=flags["noise"],
         options={name: int(value) if options.is_whole(value) else value for name, value in given.items()},
         research=flags["research"],
     )
@@ -145,7 +132,7 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
         terminal.say(plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
     else:
         terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
-    terminal.say(f"ε = {plan.guarantee.epsilon}, charged to no ledger", bullet="Price    ", indent="         ")
+    terminal.say(f"{plan.guarantee.amounts}, charged to no ledger", bullet="Price    ", indent="         ")
     cells = " and ".join(some(number, _NOUNS[table]) for table, number in plan.cells.items())
     terminal.say(cells, bullet="Cells    ", indent="         ")
     start = "Error    "
@@ -159,7 +146,8 @@ def _expected_error(table: str, law: dict[str, Any] | None) -> str:
         return "which items are chosen; no counts are released"
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
-    reach = f"standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""
+    reach = f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
     if "on" in law:
         return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
     what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"

@@ -36,7 +36,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,27 +44,44 @@ from numpy.typing import NDArray
 
 from headcount.answers import activity as activities
 from headcount.answers.consistency import agree
-from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import People, combine
-from headcount.bounding import FIXED_POINT, LARGEST_FACTOR, Leaning, Noisy, Sample, Scale, check_limit, group_sums
+from headcount.answers.two_groups import People
+from headcount.bounding import LARGEST_FACTOR, Leaning, Noisy, Sample, Scale, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, interval_table, paid, release_of
+from headcount.counts.tables import (
+    LEVEL,
+    NOUNS,
+    Noised,
+    assumptions,
+    delta_shares,
+    interval_table,
+    paid,
+    release_of,
+)
 from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
-from headcount.noise import NoiseSource, add, can_draw, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise import NoiseSource, add, scale_for
+from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Release
+from headcount.weighing import (
+    LIGHT_AND_HEAVY,
+    NORMS,
+    add_to,
+    check_kind,
+    chosen_limit,
+    counts_from,
+    histogram,
+    law_for,
+    people_of,
+)
 
 ACTIVITY_SHARE = Decimal("0.05")
 SCORES_SHARE = Decimal("0.1")
-LARGEST_LIMIT = 1 << 20
-MOST_RECORDS = activities.LAST_EDGE + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +93,7 @@ class Adaptive:
     >>> log = EventLog.of(visits, items=["oat", "rye", "fig", "tea"])
     >>> release = Adaptive().release(log, Grant("50"), SeededNoise(1))
     >>> [round(count) for count in release.items["count"].to_pylist()], release.chosen
-    ([0, 600, 0, 900], {'items': {'limit': 1}})
+    ([0, 600, 0, 900], {'items': {'limit': 2}})
     """
 
     name: ClassVar[str] = "adaptive"
@@ -89,6 +106,7 @@ class Adaptive:
     integers: bool = False
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
+    noise: NoiseKind = "laplace"
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -97,48 +115,56 @@ class Adaptive:
             raise UsageError("lean must be a number from 0 to 10", given=self.lean, remedy="0 leans to no item")
         if not isinstance(self.integers, bool):
             raise UsageError("integers must be true or false", given=self.integers)
+        if self.lean > 0 and self.noise == "gaussian":
+            raise UsageError("lean is of no use with gaussian noise", remedy="leave one of them out")
 
     def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a user."""
+        """Pure ε for adding or removing a user; with δ where the noise is Gaussian."""
         declared = "nothing else" if self.limit is None else f"the limit of {self.limit}"
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(f"{declared} was"))
+        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(f"{declared} was"))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the histogram, and that of the counts where the limit is given."""
-        parts = Grant(grant.epsilon).split(self._shares(log))
-        each = Fraction(parts["activity"].epsilon) / len(self._measured(log))
-        laws = {"activity": DiscreteLaplace(scale_for(1, each))}
+        check_kind(log, self.noise)
+        parts = self._split(Grant(grant.epsilon, grant.delta or None), log)
+        laws: dict[str, Law] = {}
         if self.limit is not None:
-            for table in tables_of(self.what, log):
-                scale = scale_for(self.limit * FIXED_POINT, parts[table].exact)
-                laws[table] = DiscreteLaplace(scale / FIXED_POINT, Fraction(1, FIXED_POINT), _ON)
-        return laws
+            laws = {table: law_for(self.limit, parts[table], self.noise) for table in tables_of(self.what, log)}
+        each = Fraction(parts["activity"].epsilon) / len(self._measured(log))
+        return {**laws, "activity": DiscreteLaplace(scale_for(1, each))}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the histogram, then the counts of both groups, and make the most of them."""
+        check_kind(log, self.noise)
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        tables = tables_of(self.what, log)
-        grants = grant.split(self._shares(log))
+        tables = [_table(name) for name in tables_of(self.what, log)]
+        grants = self._split(grant, log)
         histograms = self._histograms(log, grants["activity"], noise, engine)
-        people = {table: _people(log, table, histograms.get(table, histograms[tables[0]])) for table in tables}
-        limit = self.limit or _chosen_limit(log, people, grants)
+        people = {table: people_of(log, table, histograms.get(table, histograms[tables[0]])) for table in tables}
+        own = {table: grants[table] for table in tables}
+        limit = self.limit or chosen_limit(log, people, own, self.noise)
         scores = None
         if self.lean > 0:
-            sampled = engine.count(log, Sample(1), noise.key()).items
-            scores = add(sampled, grants["scores"], noise)
-        bound = Scale(limit, apart=True, leaning=None if scores is None else _leaning(scores, self.lean))
+            scores = add(engine.count(log, Sample(1), noise.key()).items, grants["scores"], noise)
+        leaning = None if scores is None else _leaning(scores, self.lean)
+        bound = Scale(limit, NORMS[self.noise], apart=True, leaning=leaning)
         counted = engine.count(log, bound, noise.key())
-        noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
-        made = {table: self._made(log, table, noisy[table], people[table], bound, scores) for table in tables}
+        noisy = {table: add_to(getattr(counted, table), own[table], noise, self.noise) for table in tables}
+        made = {
+            table: counts_from(
+                each, people[table], bound, LEVEL, _leaned(log, table, scores, people[table], bound)
+            )
+            for table, each in noisy.items()
+        }
         if len(made) == 2 and log.counting == "records":
             made["items"], made["edges"] = agree(made["items"], made["edges"])
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
-        released = {
+        released: dict[str, pa.Table] = {
             table: interval_table(log, table, each.mean, each.low, each.high) for table, each in made.items()
         }
-        laws = {table: replace(each.law, on=_ON) for table, each in noisy.items()}
+        laws: dict[str, Law] = {table: replace(each.law, on=LIGHT_AND_HEAVY) for table, each in noisy.items()}
         return release_of(
             self,
             log,
@@ -146,7 +172,7 @@ class Adaptive:
             Noised(
                 tables={**released, "activity": _activity_table(log, histograms)},
                 laws={**laws, "activity": histograms[tables[0]].law},
-                steps=tuple(self._story(log, limit, histograms, noisy, grants)),
+                steps=tuple(self._story(log, limit, histograms[tables[0]], noisy, grants)),
                 chosen={} if self.limit is not None else {table: {"limit": limit} for table in tables},
             ),
             bounded="everything each person did",
@@ -156,66 +182,45 @@ class Adaptive:
             average=True,
         )
 
-    def _histograms(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> dict[str, Noisy]:
+    def _histograms(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> dict[Table, Noisy]:
         """Release how many users have how many records, in each table whose records differ."""
         measured = self._measured(log)
         shares = shares_of(measured, dict.fromkeys(measured, "1"), None)
-        labels = activities.bin_of(np.arange(1, MOST_RECORDS + 1))
-        return {
-            table: add(
-                group_sums(
-                    engine.activity(log, _table(table), MOST_RECORDS, noise.key()), labels, activities.BINS
-                ),
-                part,
-                noise,
-            )
-            for table, part in zip(measured, grant.split(shares).values(), strict=True)
-        }
+        parts = grant.split(shares)
+        return {table: histogram(log, table, parts[table], noise, engine) for table in measured}
 
-    def _measured(self, log: EventLog) -> tuple[str, ...]:
+    def _measured(self, log: EventLog) -> list[Table]:
         """Return the tables whose activity is released: one where both have the same records."""
-        tables = tables_of(self.what, log)
+        tables = [_table(name) for name in tables_of(self.what, log)]
         return tables if log.counting == "users" and log.width > 1 else tables[:1]
 
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
+    def _split(self, grant: Grant, log: EventLog) -> dict[str, Grant]:
+        """Split a grant over the stages: a little for what steers; the rest, and all of δ, for the tables."""
         tables = tables_of(self.what, log)
         stages = {"activity": ACTIVITY_SHARE, **({"scores": SCORES_SHARE} if self.lean > 0 else {})}
         left = (1 - sum(stages.values())) / len(tables)
         defaults = {stage: str(share) for stage, share in (stages | dict.fromkeys(tables, left)).items()}
-        return shares_of(tuple(defaults), defaults, self.shares)
-
-    def _made(
-        self, log: EventLog, table: str, noisy: Noisy, people: People, bound: Scale, scores: Noisy | None
-    ) -> Posterior:
-        """Turn the two noisy tables into one, from released numbers alone."""
-        light, heavy = noisy.counts.reshape(2, -1)
-        relative = None
-        if scores is not None and bound.leaning is not None:
-            popularity = np.maximum(scores.counts, 0.0) + 1.0
-            above = people.estimated.above(bound.limit)
-            relative = leaned(above, bound.limit, bound.leaning.factors, popularity / popularity.sum())
-            relative = relative if table == "items" else np.repeat(relative, log.width)
-        both = combine(light, heavy, noisy.law, people, bound.limit, level=LEVEL, leaned=relative)
-        shape = noisy.values.shape[1:]
-        return Posterior(both.mean.reshape(shape), both.low.reshape(shape), both.high.reshape(shape))
+        shares = shares_of(tuple(defaults), defaults, self.shares)
+        return grant.split(shares, delta_shares(shares, self.noise))
 
     def _story(
         self,
         log: EventLog,
         limit: int,
-        histograms: Mapping[str, Noisy],
-        noisy: Mapping[str, Noisy],
+        released: Noisy,
+        noisy: Mapping[Table, Noisy],
         grants: Mapping[str, Grant],
     ) -> list[str]:
         unit = "records" if log.counting == "records" else "different items"
+        weigh = "they weigh" if self.noise == "laplace" else "the squares of their weights sum to"
         told = [
-            f"First it was released how many people have 1, 2, 3-4, 5-8, … {unit}, with discrete Laplace noise of "
-            f"scale {float(next(iter(histograms.values())).law.scale):.4g}, paid with {paid(grants['activity'])}.",
+            f"First it was released how many people have 1, 2, 3-4, 5-8, … {unit}, with "
+            f"{released.law.in_words()}, paid with {paid(grants['activity'])}.",
             f"The limit of {limit:,} was given."
             if self.limit is not None
             else f"From that alone a limit of {limit:,} was chosen, by predicted error, at no further cost.",
             f"People with at most {limit:,} {unit} were counted in full; of the others all {unit} count in part, "
-            f"so that together they weigh {limit:,}. No person is in both groups.",
+            f"so that together {weigh} {limit:,}. No person is in both groups.",
         ]
         if "scores" in grants:
             told.append(
@@ -238,50 +243,8 @@ class Adaptive:
         return told
 
 
-_ON: Literal["the counts of light and of heavy users, before shrinkage"] = (
-    "the counts of light and of heavy users, before shrinkage"
-)
-
-
 def _table(name: str) -> Table:
     return "items" if name == "items" else "edges"
-
-
-def _columns(log: EventLog, table: str) -> int:
-    return len(log.catalogue.ids) if table == "items" else log.cells
-
-
-def _people(log: EventLog, table: str, histogram: Noisy) -> People:
-    """Say what the released histogram tells of the users of a table."""
-    distinct = log.counting == "users"
-    most = _columns(log, table) if distinct else None
-    known = histogram.counts, float(histogram.law.scale), most
-    return People(activities.estimate(*known), activities.at_most(*known), distinct)
-
-
-def _chosen_limit(log: EventLog, people: Mapping[str, People], grants: Mapping[str, Grant]) -> int:
-    """Return the limit with the smallest predicted error over the tables."""
-    epsilons = {table: grants[table].exact for table in people}
-    limits = [
-        limit
-        for limit in (1 << k for k in range(LARGEST_LIMIT.bit_length()))
-        if limit == 1 or all(can_draw(limit * FIXED_POINT, each) for each in epsilons.values())
-    ]
-    errors = [
-        [
-            predicted_error(
-                each.estimated,
-                limit,
-                DiscreteLaplace(limit / epsilons[table]).variance ** 0.5,
-                _columns(log, table),
-                "l1",
-                distinct=each.distinct,
-            )
-            for limit in limits
-        ]
-        for table, each in people.items()
-    ]
-    return best_limit(limits, errors)
 
 
 def _leaning(scores: Noisy, lean: float) -> Leaning:
@@ -291,12 +254,24 @@ def _leaning(scores: Noisy, lean: float) -> Leaning:
     return Leaning(np.maximum(np.rint(relative * LARGEST_FACTOR), 1).astype(np.int64))
 
 
-def _activity_table(log: EventLog, histograms: Mapping[str, Noisy]) -> pa.Table:
+def _leaned(
+    log: EventLog, table: Table, scores: Noisy | None, people: People, bound: Scale
+) -> NDArray[np.float64] | None:
+    """Return how much more each cell's records of heavy users weigh than if all weighed alike, if they lean."""
+    if scores is None or bound.leaning is None:
+        return None
+    popularity = np.maximum(scores.counts, 0.0) + 1.0
+    above = people.estimated.above(bound.limit)
+    relative = leaned(above, bound.limit, bound.leaning.factors, popularity / popularity.sum())
+    return relative if table == "items" else np.repeat(relative, log.width)
+
+
+def _activity_table(log: EventLog, histograms: Mapping[Table, Noisy]) -> pa.Table:
     """Make the table of released bins: of records, or of different items and of different pairs."""
     parts = []
-    for table, histogram in histograms.items():
+    for table, released in histograms.items():
         of = "records" if log.counting == "records" else "items" if table == "items" else "pairs"
-        users, width = histogram.counts, histogram.law.half_width(LEVEL)
+        users, width = released.counts, released.law.half_width(LEVEL)
         parts.append(
             pa.table(
                 {

@@ -36,12 +36,12 @@ from typing import ClassVar
 from headcount.bounding import Bounded, Scale, capped_total_scores, check_limit
 from headcount.budget import Grant
 from headcount.counts.each_table import EachTable, Made
-from headcount.counts.tables import LEVEL, NOUNS, paid, scale_in_words
+from headcount.counts.tables import LEVEL, NOUNS, paid
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
 from headcount.noise import NoiseSource, add, choose, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}
 
@@ -72,7 +72,7 @@ class SensitivityControl(EachTable):
             f"the grid of limits, for {self.repeats} {'record' if self.repeats == 1 else 'records'} a column, was"
         )
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
         """Refuse a grid that does not fit; the noise depends on the θ that will be chosen."""
         scale_for(largest_limit(log, table, self.repeats), Grant(grant.epsilon).split(SHARES)["choice"].exact)
         return None
@@ -105,7 +105,7 @@ def weighted(
     counts: Bounded = getattr(engine.count(log, Scale(theta), noise.key()), table)
     noisy = add(counts, grant, noise)
     factor = Fraction(1) if alpha is None else alpha
-    law = DiscreteLaplace(noisy.law.scale * factor, noisy.law.step * factor)
+    law = noisy.law.times(factor)
     up = None if alpha is None else f"{float(alpha):.2f}"
     return Made(
         counts=noisy.counts * float(factor),
@@ -116,7 +116,7 @@ def weighted(
             told,
             f"All records of a person with more than {theta:,} of them counted in part, so that together they "
             f"weigh {theta:,}.",
-            f"Every {NOUNS[table]}, zeros included, got discrete Laplace noise of {scale_in_words(noisy.law)}, "
+            f"Every {NOUNS[table]}, zeros included, got {noisy.law.in_words()}, "
             f"paid with {paid(grant)}{f', and was then multiplied by α = {up}' if up else ''}.",
         ),
         chosen={"theta": theta} | ({"alpha": up} if up else {}),

@@ -40,7 +40,7 @@ from headcount.counts.tables import paid
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, choose
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ScaledSensitivityControl(SensitivityControl):
 
     name: ClassVar[str] = "dpsense-s"
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
         """Refuse a grid that does not fit; the noise depends on what will be chosen."""
         check_candidates(largest_limit(log, table, self.repeats))
         return None

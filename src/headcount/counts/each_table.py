@@ -21,7 +21,7 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 from headcount.releases import Release
 
 DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
@@ -36,7 +36,7 @@ class Made:
 
     counts: Counts
     half_width: float | Counts
-    law: DiscreteLaplace
+    law: Law
     bounded: str
     steps: tuple[str, ...]
     chosen: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class EachTable(ABC):
     def declared(self) -> str:
         """What the caller chose, as the beginning of "… chosen without looking at the log"."""
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
         """Return the noise that a table will get, where that is known without data; refuse what cannot be done."""
         return None
 
@@ -72,7 +72,7 @@ class EachTable(ABC):
         """Pure ε for adding or removing a user."""
         return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of each table, where that is known without data."""
         parts = Grant(grant.epsilon).split(self._shares(log))
         laws = {name: self.planned(log, _table(name), part) for name, part in parts.items()}

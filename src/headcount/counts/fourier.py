@@ -27,7 +27,7 @@ Reference
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
@@ -43,11 +43,10 @@ from headcount.bounding import (
 )
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
-from headcount.counts.tables import LEVEL, at_most, kept_up_to, paid, scale_in_words
+from headcount.counts.tables import LEVEL, at_most, kept_up_to, paid
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, can_draw, choose
-from headcount.noise_law import DiscreteLaplace
 
 COEFFICIENTS = "coefficients"
 
@@ -84,7 +83,7 @@ class FourierPerturbation(UpToMaximum):
         kept = sizes[choose(tail_scores(transformed, sizes, penalties), parts["choice"], noise)]
         noisy = add(head(transformed, kept), parts["coefficients"], noise)
         values = inverse_walsh_hadamard(noisy.counts, transformed.size, counts.size)
-        law = DiscreteLaplace(noisy.law.scale, noisy.law.step, on=COEFFICIENTS)
+        law = replace(noisy.law, on=COEFFICIENTS)
         return Made(
             counts=values.reshape(counts.shape),
             half_width=half_width([Term(1 / transformed.size, noisy.law, copies=kept)], LEVEL),
@@ -95,8 +94,7 @@ class FourierPerturbation(UpToMaximum):
                 f"Of the {transformed.size:,} coefficients of a Walsh–Hadamard transform the first {kept:,} "
                 f"{'was' if kept == 1 else 'were'} kept, a number chosen by the exponential mechanism, paid with "
                 f"{paid(parts['choice'])}.",
-                f"These got discrete Laplace noise of {scale_in_words(law)}, paid with "
-                f"{paid(parts['coefficients'])}, and were transformed back.",
+                f"These got {law.in_words()}, paid with {paid(parts['coefficients'])}, and were transformed back.",
             ),
             chosen={"coefficients": kept},
         )

@@ -11,7 +11,8 @@ Why it is private
     The scores move by at most d in L1 when one user joins or leaves, so releasing them with noise of scale d/ε₀
     is ε₀-differentially private. With the noisy scores fixed, what a user keeps depends on that user's records
     and draws alone, so the counts move by at most l in L1; noise of scale l/ε₁ and l/ε₂ costs ε₁ + ε₂. The
-    whole is (ε₀ + ε₁ + ε₂)-differentially private by adaptive composition.
+    whole is (ε₀ + ε₁ + ε₂)-differentially private by adaptive composition. With Gaussian noise on items and edges,
+    as in SRA, each of the two takes half of δ; the scores stay Laplace and need none.
 
 Departures from the paper
     d is declared, by default 1. The paper runs with d = the fewest records any user has, read from the data,
@@ -35,14 +36,23 @@ import numpy as np
 
 from headcount.bounding import Noisy, Pick, Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import assumptions, at_most, noised_tables, planned_laws, release_of, were_kept
+from headcount.counts.tables import (
+    assumptions,
+    at_most,
+    delta_shares,
+    noised_tables,
+    paid,
+    planned_laws,
+    release_of,
+    were_kept,
+)
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource, add
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
 
 PUBLISHED_SHARES = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
@@ -69,33 +79,34 @@ class HandPicked:
     d: int = 1
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
+    noise: NoiseKind = "laplace"
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
         check_limit(self.d, "d")
 
     def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a user."""
+        """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
         declared = f"the limit of {self.limit} and d = {self.d} were"
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(declared))
+        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
-        """Scale limit / ε for each table's part of ε."""
-        return planned_laws(self._shares(log), grant, self.limit)
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
+        """What the limit needs for each table's part of ε, and of δ."""
+        return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Estimate popularity, pick each user's most popular records, and release their counts."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = grant.split(self._shares(log))
+        shares = self._shares(log)
+        grants = grant.split(shares, delta_shares(shares, self.noise))
         sampled = engine.count(log, Sample(self.d), noise.key())
         scores = popularity(add(sampled.items, grants["scores"], noise))
         counts = engine.count(log, Pick(self.limit, scores), noise.key())
-        noised = noised_tables(log, counts, grants, noise)
+        noised = noised_tables(log, counts, grants, noise, self.noise)
         steps = [
-            f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with discrete "
-            f"Laplace noise of scale {float(scores.law.scale):.4g}, paid with ε = "
-            f"{grants['scores'].epsilon.normalize():f}.",
+            f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with "
+            f"{scores.law.in_words()}, paid with {paid(grants['scores'])}.",
             f"{were_kept(self.limit, log)}: those about the items that came out most popular.",
         ]
         bounded = at_most(self.limit, log)

@@ -37,7 +37,7 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law
 from headcount.releases import Release
 
 _LPA_REASON = "the noise scale is the largest number of records of any user, read from the data, and so reveals it"
@@ -64,7 +64,7 @@ class LaplacePerturbationPublished:
         """What the papers claim."""
         return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:  # noqa: ARG002
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
         """Unknown before the data is read: that is what is wrong with it."""
         shares_of(tables_of(self.what, log), {"items": "0.5", "edges": "0.5"}, self.shares)
         return {}
@@ -101,7 +101,7 @@ class HandPickedPublished:
         """What the paper claims."""
         return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Scale limit / ε for each table's part of ε."""
         return planned_laws(self._shares(log), grant, self.limit)
 

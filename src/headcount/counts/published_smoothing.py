@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -37,13 +37,12 @@ from headcount.counts.fourier import COEFFICIENTS
 from headcount.counts.published import largest_user
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampling
-from headcount.counts.tables import LEVEL, at_most, paid, scale_in_words, were_kept
+from headcount.counts.tables import LEVEL, at_most, paid, were_kept
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise import NoiseSource, add
-from headcount.noise_law import DiscreteLaplace
 
 _GS_REASON = (
     "the size of groups and noise follows the largest number of records of any user, read from the data, and so "
@@ -159,7 +158,7 @@ class _BestCoefficients(UpToMaximum):
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
         noisy = add(head(transformed, kept), grant, noise)
-        law = DiscreteLaplace(noisy.law.scale, noisy.law.step, on=COEFFICIENTS)
+        law = replace(noisy.law, on=COEFFICIENTS)
         return Made(
             counts=inverse_fourier(noisy.counts, counts.size).reshape(counts.shape),
             half_width=half_width([Term(math.sqrt(2 / counts.size), noisy.law, copies=kept)], LEVEL),
@@ -169,8 +168,7 @@ class _BestCoefficients(UpToMaximum):
                 f"{were_kept(self.limit, log)}, which is everything.",
                 f"Of the {counts.size:,} coefficients of a Fourier transform the first {kept:,} "
                 f"{'was' if kept == 1 else 'were'} kept: the best number for the data.",
-                f"These got discrete Laplace noise of {scale_in_words(law)}, paid with {paid(grant)}, and were "
-                "transformed back.",
+                f"These got {law.in_words()}, paid with {paid(grant)}, and were transformed back.",
             ),
             chosen={"coefficients": kept},
         )

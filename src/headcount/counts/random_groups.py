@@ -21,7 +21,7 @@ Reference
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,11 +30,11 @@ from headcount.bounding import Bounded, Sample, group_sums
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, random_order
-from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to, paid, scale_in_words
+from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to, paid
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteLaplace, Law
 
 GROUP_SUMS = "group sums"
 
@@ -51,7 +51,7 @@ class RandomGroups(UpToMaximum):
 
     name: ClassVar[str] = "gs-r"
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
         """Scale limit / ε on the sums of groups."""
         return DiscreteLaplace(scale_for(self.limit, grant.exact), on=GROUP_SUMS)
 
@@ -71,9 +71,9 @@ def smoothed(
 ) -> Made:
     """Release every group's sum, and put its average on each of the group's columns."""
     noisy = add(group_sums(counts, groups.labels, groups.count), grant, noise)
-    law = DiscreteLaplace(noisy.law.scale, noisy.law.step, on=GROUP_SUMS)
+    law = replace(noisy.law, on=GROUP_SUMS)
     told = (
-        f"Every group's sum got discrete Laplace noise of {scale_in_words(law)}, paid with {paid(grant)}, and its "
+        f"Every group's sum got {law.in_words()}, paid with {paid(grant)}, and its "
         "average stands for each column of the group."
     )
     return Made(
@@ -85,7 +85,7 @@ def smoothed(
     )
 
 
-def _half_widths(law: DiscreteLaplace, groups: Groups) -> Counts:
+def _half_widths(law: Law, groups: Groups) -> Counts:
     """Return how far each group's average may be off: all groups but the last have one size."""
     sizes = groups.sizes
     widths = np.full(sizes.size, law.divided(groups.size).half_width(LEVEL))

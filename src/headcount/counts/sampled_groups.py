@@ -38,13 +38,13 @@ from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, order_by
 from headcount.counts.random_groups import GROUP_SUMS, smoothed
-from headcount.counts.tables import at_most, kept_up_to, paid, scale_in_words
+from headcount.counts.tables import at_most, kept_up_to, paid
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteLaplace, Law
 
 Sampling = Literal["column", "row", "none"]
 
@@ -82,7 +82,7 @@ class SampledGroups(UpToMaximum):
         promised = super().guarantee(grant)
         return promised if self.sampling != "row" else replace(promised, assumes=(*promised.assumes, UNFORESEEN))
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> DiscreteLaplace | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
         """Scale 2 · limit / ε on the sums of groups."""
         half = Grant(grant.epsilon).split(_HALVES)["sums"]
         return DiscreteLaplace(scale_for(self.limit, half.exact), on=GROUP_SUMS)
@@ -94,7 +94,7 @@ class SampledGroups(UpToMaximum):
         groups = self._groups(sample, halves["sums"], noise)
         counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
         steps = (
-            f"{self._sampled()} per column with discrete Laplace noise of {scale_in_words(sample.law)}, paid with "
+            f"{self._sampled()} per column with {sample.law.in_words()}, paid with "
             f"{paid(halves['sample'])}; the columns were sorted by it and cut into groups of {groups.size:,}"
             f"{self.why_so_large}.",
             kept_up_to(self.limit, log),

@@ -11,6 +11,10 @@ Why it is private
     sample are (ε₁ + ε₂)-differentially private together, by composition over the joint release, for every
     outcome of the sampling and so on average over it. No amplification by sampling is claimed.
 
+    With Gaussian noise each table is moved by at most l in L2 where records are counted, and by √l where users
+    are, each of whom adds 1 to at most l cells. A table's noise pays for that with its part of ε and half of δ;
+    the parts of ε and of δ add up.
+
 Departures from the paper
     Discrete instead of continuous Laplace noise. The sample is keyed by user, so that it does not depend on row
     order or threads. Items and edges are reconciled by least squares after the noise. The paper's proof applies
@@ -29,14 +33,22 @@ from typing import ClassVar
 
 from headcount.bounding import Sample, check_limit
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import assumptions, at_most, noised_tables, planned_laws, release_of, were_kept
+from headcount.counts.tables import (
+    assumptions,
+    at_most,
+    delta_shares,
+    noised_tables,
+    planned_laws,
+    release_of,
+    were_kept,
+)
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import What, shares_of, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
 
 DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
@@ -62,24 +74,27 @@ class SimpleRandom:
     limit: int
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
+    noise: NoiseKind = "laplace"
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
     def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(f"the {self.limit_name} of {self.limit} was"))
+        """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
+        declared = f"the {self.limit_name} of {self.limit} was"
+        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
-        """Scale limit / ε for each table's part of ε."""
-        return planned_laws(self._shares(log), grant, self.limit)
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
+        """What the limit needs for each table's part of ε, and of δ."""
+        return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
-        grants = grant.split(self._shares(log))
+        shares = self._shares(log)
+        grants = grant.split(shares, delta_shares(shares, self.noise))
         counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
-        noised = noised_tables(log, counts, grants, noise)
+        noised = noised_tables(log, counts, grants, noise, self.noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
         bounded = at_most(self.limit, log)
         return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)

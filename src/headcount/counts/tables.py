@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
-from headcount.bounding import BoundedCounts
+from headcount.bounding import BoundedCounts, Counting, Sample, sensitivity
 from headcount.budget import Grant
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, what_counted
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.guarantee import Guarantee, in_short
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, shares_of, what_counted
+from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Interval, Release
 
 Counts = NDArray[np.float64]
@@ -46,13 +46,32 @@ def at_most(limit: int, log: EventLog) -> str:
     return f"at most {limit:,} {unit} per person"
 
 
-def planned_laws(shares: Mapping[str, Decimal], grant: Grant, limit: int) -> dict[str, DiscreteLaplace]:
+def delta_shares(stages: Iterable[str], kind: NoiseKind) -> dict[str, Decimal] | None:
+    """Return how the tables share δ: equally, where their noise is Gaussian; other stages need none.
+
+    >>> delta_shares(["scores", "items", "edges"], "gaussian")
+    {'items': Decimal('0.5'), 'edges': Decimal('0.5')}
+    """
+    tables = [stage for stage in stages if stage in NOUNS]
+    return shares_of(tables, dict.fromkeys(tables, "1"), None) if kind == "gaussian" else None
+
+
+def planned_laws(
+    shares: Mapping[str, Decimal],
+    grant: Grant,
+    limit: int,
+    counting: Counting = "records",
+    kind: NoiseKind = "laplace",
+) -> dict[str, Law]:
     """Return the noise that each table will get, for a grant that is not touched."""
-    parts = Grant(grant.epsilon).split(shares)  # as the release itself will split its own
+    # as the release itself will split its own
+    parts = Grant(grant.epsilon, grant.delta or None).split(shares, delta_shares(shares, kind))
+    moved = sensitivity(Sample(limit), counting)
     return {
-        table: DiscreteLaplace(scale_for(limit, parts[table].exact))
-        for table in ("items", "edges")
-        if table in shares
+        table: DiscreteGaussian(sigma_for(moved.l2_squared, part.epsilon, part.delta))
+        if kind == "gaussian"
+        else DiscreteLaplace(scale_for(moved.l1, part.exact))
+        for table, part in ((table, parts[table]) for table in NOUNS if table in shares)
     }
 
 
@@ -75,7 +94,7 @@ class Noised:
     """Released tables, the laws of their noise, and sentences that say how they were made."""
 
     tables: Mapping[str, pa.Table]
-    laws: Mapping[str, DiscreteLaplace]
+    laws: Mapping[str, Law]
     steps: tuple[str, ...]
     chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -110,11 +129,16 @@ def release_of(
     )
 
 
-def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource) -> Noised:
+def noised_tables(
+    log: EventLog,
+    counts: BoundedCounts,
+    grants: Mapping[str, Grant],
+    noise: NoiseSource,
+    kind: NoiseKind = "laplace",
+) -> Noised:
     """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
-    noisy = {
-        name: add(getattr(counts, name), grants[name], noise) for name in ("items", "edges") if name in grants
-    }
+    added = add_gaussian if kind == "gaussian" else add
+    noisy = {name: added(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
     values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
     laws = {name: each.law for name, each in noisy.items()}
     widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in laws.items()}
@@ -157,22 +181,15 @@ def _ids(log: EventLog) -> pa.Array:
     return log.catalogue.as_type(kind, log.roles.item)
 
 
-def _noise_step(name: str, law: DiscreteLaplace, grant: Grant) -> str:
-    return (
-        f"Every {NOUNS[name]}, zeros included, got discrete Laplace noise of {scale_in_words(law)}, "
-        f"paid with {paid(grant)}."
-    )
-
-
-def scale_in_words(law: DiscreteLaplace) -> str:
-    """Say how much noise there is.
-
-    >>> scale_in_words(DiscreteLaplace.from_json({"scale": "20"}))
-    'scale 20 (standard deviation 28.28)'
-    """
-    return f"scale {float(law.scale):.4g} (standard deviation {law.variance**0.5:.4g})"
+def _noise_step(name: str, law: Law, grant: Grant) -> str:
+    return f"Every {NOUNS[name]}, zeros included, got {law.in_words()}, paid with {paid(grant)}."
 
 
 def paid(grant: Grant) -> str:
-    """Say what a grant amounts to."""
-    return f"ε = {grant.epsilon.normalize():f}"
+    """Say what a grant amounts to.
+
+    >>> paid(Grant("0.50")), paid(Grant("1", "1e-6"))
+    ('ε = 0.5', 'ε = 1 and δ = 1e-6')
+    """
+    delta = f" and δ = {in_short(grant.delta)}" if grant.delta else ""
+    return f"ε = {grant.epsilon.normalize():f}{delta}"

@@ -16,7 +16,6 @@ Reference
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -27,14 +26,13 @@ from numpy.typing import NDArray
 from headcount.bounding import Bounded, Noisy
 from headcount.budget import Grant
 from headcount.errors import HeadcountError, UsageError
-from headcount.noise.source import NoiseSource, OperatingSystemNoise
+from headcount.noise.bulk import fill
+from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
 from headcount.noise_law import DiscreteLaplace
 
 _MOST = 2**31 - 1  # numerator and denominator of a scale in the integer sampler
 _SHORT = 2_000  # below this OpenDP is quick enough
-_CHUNK = 1 << 16  # draws per buffer of words
 _WORDS_PER_DRAW = 8  # about what one draw uses
-_THREADS = 2
 _PRECISION = 60  # digits; the result is rounded down to 9 decimals
 
 
@@ -45,6 +43,7 @@ def add(bounded: Bounded, grant: Grant, source: NoiseSource, *, at_least: int = 
     """
     if type(bounded) is not Bounded:
         raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
+    grant.check_pure("discrete Laplace noise")
     within = epsilon_within(grant.exact, bounded.admission)
     scale = scale_for(bounded.sensitivity.l1, within)
     if at_least > 0:
@@ -126,25 +125,11 @@ def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int
 
     scale = law.scale / law.step
     numerator, denominator = scale.numerator, scale.denominator
-    out = np.empty(size, dtype=np.int64)
 
-    def fill(part: NDArray[np.int64]) -> None:
-        left = np.empty(0, dtype=np.uint32)
-        filled = 0
-        while filled < part.size:
-            wanted = min(_WORDS_PER_DRAW * (part.size - filled) + 64, _WORDS_PER_DRAW * _CHUNK)
-            words = np.concatenate([left, source.words(wanted)])
-            filled, used = kernels.discrete_laplace(numerator, denominator, words, part, filled)
-            left = words[used:]
+    def kernel(words: Words, part: NDArray[np.int64], filled: int) -> tuple[int, int]:
+        return kernels.discrete_laplace(numerator, denominator, words, part, filled)
 
-    parts = [out[start : start + _CHUNK] for start in range(0, size, _CHUNK)]
-    if source.is_private and len(parts) > 1:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(fill, parts))
-    else:
-        for part in parts:
-            fill(part)
-    return out
+    return fill(size, source, kernel, _WORDS_PER_DRAW)
 
 
 def _opendp_laplace(scale: Fraction) -> Any:

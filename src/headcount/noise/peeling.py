@@ -46,6 +46,7 @@ def peel(scored: Scored, k: int, grant: Grant, source: NoiseSource) -> list[int]
         raise ValueError("candidates that a joining person may lower cannot be peeled off")
     if not 1 <= k <= scored.size:
         raise UsageError(f"k must lie between 1 and {scored.size:,}, the number of candidates", given=k)
+    grant.check_pure("permute-and-flip")
     scale = scale_for(k * scored.rise, grant.exact)
     confirm(scale, k * scored.rise, grant.exact)
     grant.spend()

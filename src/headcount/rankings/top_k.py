@@ -39,7 +39,7 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, shares_of, what_counted
 from headcount.noise import NoiseSource, add, peel, scale_for
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteLaplace, Law
 from headcount.releases import Interval, Release
 
 LEVEL = 0.95
@@ -75,7 +75,7 @@ class DirectTopK:
         """Pure ε for adding or removing a user."""
         return Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
         self._check(log)
         if not self.with_counts:
@@ -160,10 +160,7 @@ class DirectTopK:
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if first.law is not None:
-            told.append(
-                "The counts of the chosen items got discrete Laplace noise of scale "
-                f"{float(first.law.scale):.4g}, paid with half of it."
-            )
+            told.append(f"The counts of the chosen items got {first.law.in_words()}, paid with half of it.")
         return tuple(told)
 
 
@@ -173,7 +170,7 @@ class _Ranked:
 
     winners: Sequence[int]
     counts: Sequence[float] | None = None
-    law: DiscreteLaplace | None = None
+    law: Law | None = None
 
 
 def _extent(log: EventLog) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.answers.words import some, whole
-from headcount.guarantee import Standing
+from headcount.guarantee import Standing, in_short
+from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
 from headcount.reports import excerpts, page, plots
 from headcount.reports.page import Figure
@@ -93,7 +94,7 @@ def meaning(release: Release) -> str:
     if not release.is_private:
         return f"ε = {epsilon} is printed on this output, but do not rely on it: handle it like the raw log."
     apart = (
-        f", apart from rare outcomes that δ = {release.guarantee.delta} allows for"
+        f", apart from rare outcomes that δ = {in_short(release.guarantee.delta)} allows for"
         if release.guarantee.delta
         else ""
     )
@@ -176,9 +177,7 @@ def _bound(release: Release) -> str:
 
 
 def _badge(release: Release) -> dict[str, str]:
-    amounts = f"ε = {release.guarantee.epsilon}"
-    if release.guarantee.delta:
-        amounts += f", δ = {release.guarantee.delta}"
+    amounts = release.guarantee.amounts
     if release.is_private:
         return {"word": "PROVEN", "amounts": f"{amounts}, per person"}
     word = "SIMULATED" if release.guarantee.standing is Standing.PROVEN else "CLAIMED"
@@ -268,6 +267,14 @@ def _date(created: str) -> str:
     return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname() or ''}".strip()
 
 
+def _kind(law: Law, on: str) -> str:
+    """Name a law and its spread, exactly where that is short."""
+    if isinstance(law, DiscreteGaussian):
+        return f"discrete Gaussian noise{on} of standard deviation {law.variance**0.5:,.4g}"
+    exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
+    return f"discrete laplace{on}, scale {float(law.scale):,.4g}{exact}"
+
+
 def _facts(release: Release) -> list[tuple[str, str]]:
     level = release.interval.level
     counted = ("Counted", counted_words(release))
@@ -277,13 +284,8 @@ def _facts(release: Release) -> list[tuple[str, str]]:
         counted if _has_counts(release) else ("Ranked by", "how many people have an item"),
     ]
     for name, law in release.noise.items():
-        kind = str(law.to_json()["law"]).replace("-", " ")
-        exact = "" if law.scale.denominator == 1 else f" ({law.scale})"
-        scale, reach = f"{float(law.scale):,.4g}", whole(law.half_width(level))
-        on = "" if law.on == "counts" else f" on {law.on}"
-        facts.append(
-            (f"Noise in {name}", f"{kind}{on}, scale {scale}{exact}; {level:.0%} of draws lie within ±{reach}")
-        )
+        on, reach = "" if law.on == "counts" else f" on {law.on}", whole(law.half_width(level))
+        facts.append((f"Noise in {name}", f"{_kind(law, on)}; {level:.0%} of draws lie within ±{reach}"))
     for name, values in release.chosen.items():
         chosen = ", ".join(f"{parameter} {value}" for parameter, value in values.items())
         privately = " privately" if release.is_private else ""

@@ -1,4 +1,4 @@
-"""The exact laws of the noise that releases carry: public numbers that every answer may use."""
+"""Discrete Laplace noise."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class DiscreteLaplace:
         """The exact variance, 2α / (1 - α)² steps squared."""
         return 2 * self.alpha / math.expm1(-self.step / self.scale) ** 2 * float(self.step) ** 2
 
+    def times(self, factor: Fraction) -> DiscreteLaplace:
+        """Return the law of the noise on counts that are multiplied by a positive number."""
+        return DiscreteLaplace(self.scale * factor, self.step * factor)
+
     def divided(self, by: int) -> DiscreteLaplace:
         """Return the law of the noise divided by a whole number."""
-        return DiscreteLaplace(self.scale / by, self.step / by)
-
-    def scaled(self, by: Fraction) -> DiscreteLaplace:
-        """Return the law of the noise multiplied by a number."""
-        return DiscreteLaplace(self.scale * by, self.step * by, self.on)
+        return self.times(Fraction(1, by))
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
@@ -65,21 +65,24 @@ class DiscreteLaplace:
         return max(0, math.ceil(w - 1e-9)) * float(self.step)
 
     def in_words(self) -> str:
-        """Say what kind of noise it is, and how much.
+        """Say which noise it is, and how much.
 
         >>> DiscreteLaplace(Fraction(20)).in_words()
         'discrete Laplace noise of scale 20 (standard deviation 28.28)'
         """
-        deviation = self.variance**0.5
-        return f"discrete Laplace noise of scale {float(self.scale):.4g} (standard deviation {deviation:.4g})"
+        deviation = f"standard deviation {self.variance**0.5:.4g}"
+        return f"discrete Laplace noise of scale {float(self.scale):.4g} ({deviation})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the law as plain data."""
-        data = {"law": "discrete-laplace", "scale": str(self.scale)}
-        data |= {} if self.step == 1 else {"step": str(self.step)}
-        return data if self.on == "counts" else data | {"on": self.on}
+        return {"law": "discrete-laplace", "scale": str(self.scale), **where(self.step, self.on)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DiscreteLaplace:
         """Read back what :meth:`to_json` wrote."""
         return cls(Fraction(data["scale"]), Fraction(data.get("step", 1)), data.get("on", "counts"))
+
+
+def where(step: Fraction, on: str) -> dict[str, Any]:
+    """Return what a law says beside its spread, where that is not the usual."""
+    return ({} if step == 1 else {"step": str(step)}) | ({} if on == "counts" else {"on": on})

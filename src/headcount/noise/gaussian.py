@@ -1,0 +1,184 @@
+"""Discrete Gaussian noise on bounded counts, paid for with a grant of ε and δ.
+
+As with Laplace noise, short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk
+sampler of :mod:`headcount.noise.gaussian_kernels`, which is exact in integers and tested to have the same law. In
+both cases OpenDP's own privacy map confirms that sigma pays for the sensitivity before anything is drawn.
+
+Why it is private
+    Whole numbers that move by at most Δ in L2, plus independent noise with P(x) ∝ exp(-x² / (2 σ²)), are ρ-zero-
+    concentrated differentially private for ρ = Δ² / (2 σ²): exactly as continuous Gaussian noise would make them,
+    in any number of dimensions (theorem 14 of the reference). For every α > 1 that implies (ε, δ)-differential
+    privacy with
+
+        δ = exp((α - 1) (α ρ - ε)) / (α - 1) · (1 - 1/α)^α     (proposition 12).
+
+    Solved for ρ, each α allows for some ρ, and any of them is safe. The largest is looked for in floating point,
+    and what its α allows for is then computed with many digits and rounded down; sigma is rounded up.
+
+Reference
+    C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020.
+    M. Bun, T. Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds. TCC 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import Bounded, Noisy
+from headcount.budget import Grant
+from headcount.errors import GrantError, HeadcountError, UsageError
+from headcount.noise.bulk import fill
+from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
+from headcount.noise_law import DiscreteGaussian
+
+_MOST = 2**31 - 1  # sigma in steps, for the integer sampler
+_FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number
+_SHORT = 2_000  # below this OpenDP is quick enough
+_WORDS_PER_DRAW = 16  # about what one draw uses
+_DIGITS = 50
+_MOST_EPSILON = 10_000
+_LEAST_DELTA = Decimal("1e-100")
+_LEAST_MORE = 0.01  # α - 1, as in OpenDP: less pays off only for absurd ε and δ
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
+    """Spend the grant on discrete Gaussian noise for every value, zeros included."""
+    if type(bounded) is not Bounded:
+        raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
+    if bounded.admission != 1:
+        raise TypeError("Gaussian noise is for values of everyone, not of users that were drawn by lot")
+    if not grant.delta:
+        raise GrantError("Gaussian noise needs δ, and this grant has none")
+    sigma = sigma_for(bounded.sensitivity.l2_squared, grant.epsilon, grant.delta)
+    confirm(sigma, bounded.sensitivity.l2_squared, grant.epsilon, grant.delta)
+    grant.spend()
+    exact = bounded.sensitive_values
+    if exact.size < _SHORT and isinstance(source, OperatingSystemNoise):
+        values = _opendp_release(exact, sigma)
+    else:
+        values = exact + draw(DiscreteGaussian(sigma), exact.size, source).reshape(exact.shape)
+    return Noisy(values, DiscreteGaussian(sigma / bounded.unit, Fraction(1, bounded.unit)))
+
+
+def rho_for(epsilon: Decimal, delta: Decimal) -> Decimal:
+    """Return the largest ρ that is known to imply (ε, δ), rounded down.
+
+    >>> f"{rho_for(Decimal(1), Decimal('1e-6')):.6f}"
+    '0.024356'
+    """
+    if epsilon > _MOST_EPSILON:
+        raise UsageError(
+            f"epsilon must be at most {_MOST_EPSILON} for Gaussian noise", given=str(epsilon), remedy="use less"
+        )
+    if delta < _LEAST_DELTA:
+        raise UsageError("delta must be at least 1e-100", given=str(delta), remedy="for example 1e-6")
+    log_delta = float(delta.ln())
+
+    def allowed(log_more: float) -> float:
+        more = math.exp(log_more)  # α - 1
+        return (float(epsilon) + (log_delta + _slack(more)) / more) / (1 + more)
+
+    def _slack(more: float) -> float:  # ln(α - 1) - α ln(1 - 1/α)
+        return (1 + more) * math.log1p(more) - more * math.log(more)
+
+    # ρ as a function of ln(α - 1) has one peak: for fixed ρ the logarithm of δ is convex in α
+    low, high = math.log(_LEAST_MORE), math.log(1e18)
+    while high - low > 1e-9:
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        low, high = (low, right) if allowed(left) > allowed(right) else (left, high)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        more = Decimal(math.exp(low))
+        slack = (1 + more) * (1 + more).ln() - more * more.ln()
+        rho = (epsilon + (delta.ln() + slack) / more) / (1 + more)
+        context.rounding = ROUND_FLOOR
+        context.prec = 25
+        return rho * (1 - Decimal("1e-20"))
+
+
+def sigma_for(l2_squared: int, epsilon: Decimal, delta: Decimal) -> Fraction:
+    """Return sigma = Δ / √(2 ρ), rounded up to what the integer sampler can draw: by less than 1 in 4 million.
+
+    It is n / m with n and m below 2^23 where it is no whole number, m a power of two.
+
+    >>> round(float(sigma_for(100, Decimal(1), Decimal("1e-6"))), 3)
+    45.309
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        exact = (Decimal(l2_squared) / (2 * rho_for(epsilon, delta))).sqrt()
+        context.rounding = ROUND_CEILING
+        sigma = Fraction(exact * (1 + Decimal("1e-20")))
+    if sigma > _MOST:
+        raise UsageError(
+            f"noise of standard deviation {float(sigma):.3g} is more than can be drawn",
+            remedy="raise epsilon or delta, or lower the limit",
+        )
+    denominator = _FINE
+    while denominator > 1 and sigma * denominator > _FINE:
+        denominator //= 2
+    return Fraction(math.ceil(sigma * denominator), denominator)
+
+
+def confirm(sigma: Fraction, l2_squared: int, epsilon: Decimal, delta: Decimal) -> None:
+    """Let OpenDP's privacy map confirm that ``sigma`` pays for the sensitivity at ε and δ."""
+    import opendp.prelude as dp
+
+    moved = math.sqrt(l2_squared)
+    if Fraction(moved) ** 2 < l2_squared:
+        moved = math.nextafter(moved, math.inf)
+    curve = dp.c.make_zCDP_to_approxDP(_opendp_gaussian(sigma)).map(moved)
+    if not curve.epsilon(float(delta)) <= float(epsilon) * (1 + 1e-9):
+        raise HeadcountError(
+            f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ε = {epsilon}, δ = {delta}"
+        )
+
+
+def draw(law: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
+    """Draw ``size`` values from the law, in steps, with the bulk sampler."""
+    from headcount.noise import gaussian_kernels
+
+    numbers = pieces(law.sigma / law.step)
+
+    def kernel(words: Words, part: NDArray[np.int64], filled: int) -> tuple[int, int]:
+        return gaussian_kernels.discrete_gaussian(*numbers, words, part, filled)
+
+    return fill(size, source, kernel, _WORDS_PER_DRAW)
+
+
+def pieces(sigma: Fraction) -> tuple[int, int, int, int, int]:
+    """Return t, t m², n², n and m t for sigma = n / m: what the sampler decides with, or the same reduced.
+
+    A proposal is at most (2^14 + 1) t, so that all numbers stay below 2^14 · (3/2 · 2^23)² < 2^62. For a whole
+    sigma, t is sigma, and everything is divided by it: the numbers stay below 2^14 · 2^31.
+
+    >>> pieces(Fraction(5, 2)), pieces(Fraction(1000))
+    ((2, 8, 25, 5, 4), (1000, 1, 1000, 1000, 1))
+    """
+    n, m = sigma.numerator, sigma.denominator
+    if m == 1 and n <= _MOST:
+        return n, 1, n, n, 1
+    if max(n, m) > _FINE:
+        raise UsageError(f"sigma = {sigma} cannot be drawn", remedy=f"its parts must be at most {_FINE}")
+    t = max(1, round(sigma))
+    return t, t * m * m, n * n, n, m * t
+
+
+def _opendp_gaussian(sigma: Fraction) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return dp.m.make_gaussian(*space, scale=float(sigma))  # exactly: a power of two divides it
+
+
+def _opendp_release(values: NDArray[np.int64], sigma: Fraction) -> NDArray[np.int64]:
+    noisy = _opendp_gaussian(sigma)(values.ravel().tolist()) if values.size else []
+    return np.asarray(noisy, dtype=np.int64).reshape(values.shape)

@@ -1,0 +1,108 @@
+"""All records of everyone, weighed: what the adaptive release and long rankings have in common.
+
+A histogram of how active people are is released first. Everything else is planned with it: the limit, and how to
+get from noisy tables of light and of heavy users to counts. See :mod:`headcount.counts.adaptive` for why that is
+private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.answers import activity as activities
+from headcount.answers.prediction import best_limit, predicted_error
+from headcount.answers.shrinkage import Posterior
+from headcount.answers.two_groups import People, combine
+from headcount.bounding import FIXED_POINT, Bounded, Noisy, Norm, Scale, group_sums
+from headcount.budget import Grant
+from headcount.engines.engine import Engine, Table
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.noise import NoiseSource, add, add_gaussian, can_draw, scale_for, sigma_for
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
+
+LARGEST_LIMIT = 1 << 20
+MOST_RECORDS = activities.LAST_EDGE + 1
+NORMS: Mapping[NoiseKind, Norm] = {"laplace": "l1", "gaussian": "l2"}
+LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
+
+
+def histogram(log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
+    """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
+    labels = activities.bin_of(np.arange(1, MOST_RECORDS + 1))
+    users = engine.activity(log, table, MOST_RECORDS, noise.key())
+    return add(group_sums(users, labels, activities.BINS), grant, noise)
+
+
+def people_of(log: EventLog, table: Table, released: Noisy) -> People:
+    """Say what a released histogram tells of the users of a table."""
+    distinct = log.counting == "users"
+    if not isinstance(released.law, DiscreteLaplace):
+        raise TypeError("a histogram has Laplace noise")
+    known = released.counts, float(released.law.scale), columns(log, table) if distinct else None
+    return People(activities.estimate(*known), activities.at_most(*known), distinct)
+
+
+def columns(log: EventLog, table: Table) -> int:
+    """Return how many columns a table has."""
+    return len(log.catalogue.ids) if table == "items" else log.cells
+
+
+def check_kind(log: EventLog, kind: NoiseKind) -> None:
+    """Refuse Gaussian noise where it does not pay: a limited sum of squares needs one record a cell."""
+    if kind == "gaussian" and log.counting != "users":
+        raise UsageError(
+            "gaussian noise on weighed records needs every person to count once per item",
+            remedy="add --count users, or leave --noise gaussian and --delta out",
+        )
+
+
+def law_for(limit: int, grant: Grant, kind: NoiseKind) -> Law:
+    """Return the noise of a table under a limit, for a grant that is not touched."""
+    step = Fraction(1, FIXED_POINT)
+    if kind == "gaussian":
+        sigma = sigma_for(limit * FIXED_POINT**2, grant.epsilon, grant.delta)
+        return DiscreteGaussian(sigma * step, step, LIGHT_AND_HEAVY)
+    return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact) * step, step, LIGHT_AND_HEAVY)
+
+
+def chosen_limit(
+    log: EventLog, people: Mapping[Table, People], grants: Mapping[Table, Grant], kind: NoiseKind
+) -> int:
+    """Return the limit with the smallest predicted error over the tables; all of this is public."""
+    limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
+    if kind == "laplace":
+        limits = [k for k in limits if k == 1 or all(can_draw(k * FIXED_POINT, g.exact) for g in grants.values())]
+    errors = []
+    for table, each in people.items():
+        one = law_for(1, grants[table], kind).variance ** 0.5
+        deviations = [one * (limit if kind == "laplace" else math.sqrt(limit)) for limit in limits]
+        errors.append(
+            [
+                predicted_error(
+                    each.estimated, limit, deviation, columns(log, table), NORMS[kind], distinct=each.distinct
+                )
+                for limit, deviation in zip(limits, deviations, strict=True)
+            ]
+        )
+    return best_limit(limits, errors)
+
+
+def add_to(bounded: Bounded, grant: Grant, noise: NoiseSource, kind: NoiseKind) -> Noisy:
+    """Spend a grant on noise of one kind for the tables of both groups."""
+    return add_gaussian(bounded, grant, noise) if kind == "gaussian" else add(bounded, grant, noise)
+
+
+def counts_from(
+    noisy: Noisy, people: People, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
+) -> Posterior:
+    """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
+    light, heavy = noisy.counts.reshape(2, -1)
+    both = combine(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+    shape = noisy.values.shape[1:]
+    return Posterior(both.mean.reshape(shape), both.low.reshape(shape), both.high.reshape(shape))
