@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headcount.bounding import EVERYONE, Bound, Noisy, Pick, Sample, SampleUsers, Scale
+from headcount.bounding import EVERYONE, Bound, Leaning, Noisy, Pick, Sample, SampleUsers, Scale
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -103,17 +103,42 @@ class Case:
         return Pick(limit, Noisy(np.array(scores[: self.listed], dtype=np.int64), LAW))
 
 
+FACTORS = (1, 1, 2, 3, 10, 1_000, 2**15 - 1, 2**15)
+"""How far records lean: some are equal, some hardly differ, and some leave nothing to the others."""
+
+
+def leaning(factors: Sequence[int]) -> Leaning:
+    """The leaning by the given factors, one an item."""
+    return Leaning(np.array(factors, dtype=np.int64))
+
+
 def bounds(case: Case) -> st.SearchStrategy[Bound]:
-    """Bounds that fit a case: samples, picks with ties, weights, and users by lot."""
+    """Any bound that fits a case."""
+    return st.one_of(_kinds(case))
+
+
+def every_kind(case: Case) -> st.SearchStrategy[tuple[Bound, ...]]:
+    """One bound of each kind that fits a case."""
+    return st.tuples(*_kinds(case))
+
+
+def _kinds(case: Case) -> list[st.SearchStrategy[Bound]]:
+    """Samples, picks with ties, users by lot; weights, those that lean, and roots where users are counted."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
     lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
-    return st.one_of(
+    factors = st.lists(st.sampled_from(FACTORS), min_size=case.listed, max_size=case.listed)
+    leaning_limits = st.sampled_from((1, 2, 2, 3))  # with a limit of 1, no record that leans reaches the weight 1
+    kinds: list[st.SearchStrategy[Bound]] = [
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
-        st.builds(Scale, limits),
         st.builds(SampleUsers, limits, lots),
-    )
+        st.builds(Scale, limits, apart=st.booleans()),
+        st.builds(Scale, leaning_limits, apart=st.booleans(), leaning=st.builds(leaning, factors)),
+    ]
+    if case.counting == "users":
+        kinds.append(st.builds(Scale, limits, norm=st.just("l2"), apart=st.booleans()))
+    return kinds
 
 
 @st.composite

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from headcount.bounding import (
     EVERYONE,
     FIXED_POINT,
+    LARGEST_FACTOR,
     Bound,
     Bounded,
+    Leaning,
     Noisy,
     Pick,
     Sample,
@@ -29,7 +31,7 @@ from headcount.bounding import (
     sensitivity,
 )
 from headcount.errors import UsageError
-from tests.cases import LAW
+from tests.cases import LAW, leaning
 
 
 @given(st.integers(1, 2**31 - 1))
@@ -70,6 +72,61 @@ def test_weights_of_a_user_stay_within_the_limit(records: int, limit: int, cells
     assert weight <= reach.linf
 
 
+@given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
+def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int) -> None:
+    """Where the sum of squares is limited: k cells at √(limit / k), which is furthest in L1 with every cell."""
+    reach = sensitivity(Scale(limit, norm="l2"), "users", cells + more)
+    assert reach.l2_squared == FIXED_POINT**2 * limit
+    assert reach.linf == FIXED_POINT
+    in_l1 = reach.l1 // FIXED_POINT
+    assert reach.l1 == in_l1 * FIXED_POINT
+    assert (in_l1 - 1) ** 2 < limit * (cells + more) <= in_l1**2
+    squared = FIXED_POINT**2 * min(limit, cells) // cells  # of each weight, in so many of the cells
+    assert cells * squared <= reach.l2_squared
+    assert cells**2 * squared <= reach.l1**2
+    assert squared <= reach.linf**2
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_limited_sum_of_squares_needs_users_to_count_once_a_cell(apart: bool) -> None:
+    """All records of a user could lie in one cell, and no root of the limit would hold there."""
+    bound = Scale(3, norm="l2", apart=apart)
+    shape = (2, 2) if apart else (2,)
+    items, edges = np.zeros(shape, dtype=np.int64), np.zeros((*shape, 3), dtype=np.int64)
+    with pytest.raises(UsageError, match="needs every person to count once a cell"):
+        sensitivity(bound, "records", 12)
+    with pytest.raises(UsageError, match="needs every person to count once a cell"):
+        sensitivity(bound, "users")
+    with pytest.raises(UsageError, match="needs every person to count once a cell"):
+        certify(bound, "records", items, edges)
+    counts = certify(bound, "users", items, edges)
+    # a user is in one of two tables: they have the columns of one
+    assert counts.items.sensitivity == sensitivity(bound, "users", 2)
+    assert counts.edges.sensitivity == sensitivity(bound, "users", 6)
+    assert (counts.items.shape, counts.edges.shape) == (items.shape, edges.shape)
+
+
+@given(st.integers(1, 2**31 - 1), st.sampled_from(("records", "users")))
+def test_neither_two_tables_nor_leaning_moves_counts_further(limit: int, counting: Any) -> None:
+    plain = sensitivity(Scale(limit), counting)
+    for bound in (Scale(limit, apart=True), Scale(limit, apart=True, leaning=leaning((1, LARGEST_FACTOR)))):
+        assert sensitivity(bound, counting) == plain
+        counts = certify(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
+        assert counts.items.sensitivity == counts.edges.sensitivity == plain
+
+
+@pytest.mark.parametrize("factors", [(0,), (3, -1), (1, LARGEST_FACTOR + 1), (2**62,)], ids=repr)
+def test_factors_lie_where_products_fit(factors: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="factors must lie between 1 and 32768"):
+        leaning(factors)
+    assert (2**31 - 1) * LARGEST_FACTOR * FIXED_POINT < 2**62
+
+
+def test_records_cannot_lean_where_the_sum_of_squares_is_limited() -> None:
+    with pytest.raises(ValueError, match="records cannot lean"):
+        Scale(3, norm="l2", leaning=Leaning(np.array([1, 2])))
+
+
 @pytest.mark.parametrize("limit", [0, -1, 1.0, "1", True, None, 2**31, np.int64(3)], ids=repr)
 def test_a_limit_is_a_positive_whole_number(limit: Any) -> None:
     for use in (
@@ -100,6 +157,13 @@ def test_ranks_are_dense_best_first_and_ties_equal(scores: list[int]) -> None:
 @pytest.mark.parametrize("bound", [Sample(1), Scale(1), SampleUsers(1, 5)], ids=repr)
 def test_only_a_pick_ranks(bound: Any) -> None:
     assert bound.ranks is None
+
+
+@pytest.mark.parametrize(
+    "bound", [Sample(1), Pick(1, Noisy(np.zeros(2, dtype=np.int64), LAW)), SampleUsers(1, 5), Scale(1)]
+)
+def test_only_weights_that_say_so_lean_or_stand_apart(bound: Bound) -> None:
+    assert (bound.norm, bound.apart, bound.leaning) == ("l1", False, None)
 
 
 def test_what_bounds_make_carries_its_unit_and_admission() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -44,7 +45,7 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
 from headcount.events.readers import Source, TableSource, open_source
-from tests.cases import CONTEXTS, LAW, USERS, Case, bounds, cases, secrets
+from tests.cases import CONTEXTS, FACTORS, LAW, USERS, Case, bounds, cases, every_kind, leaning, secrets
 from tests.contracts.histories import HISTORIES, columns_of, outcome, replicated, row_order
 from tests.laws import LEVEL, binomial, fits
 
@@ -94,17 +95,17 @@ def check_sensitivity(engine: Engine) -> None:
 
     @given(cases(), st.data(), tables, mosts, secrets)
     def exhaustive(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
-        bound, logs = data.draw(bounds(case)), [case.log()]
+        asked, logs = data.draw(every_kind(case)), [case.log()]
         for user in case.everyone:
             logs += [case.without(user).log(), case.only(user).log()]
         counts, activity, rows = [], [], []
         for log in logs:  # all of one log before the next, as methods do
-            counts.append(engine.count(log, bound, secret))
+            counts.append([engine.count(log, bound, secret) for bound in asked])
             activity.append(engine.activity(log, table, most, secret))
             rows.append(engine.rows(log, table, _most_of(log, table, most), secret))
         for rest in range(1, len(logs), 2):
-            for name in TABLES:
-                whole, others, own = (getattr(counts[at], name) for at in (0, rest, rest + 1))
+            for (number, bound), name in itertools.product(enumerate(asked), TABLES):
+                whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
                 _check_step(whole, others, own, bound)
             _check_user_leaves(activity[0], activity[rest], activity[rest + 1])
             _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
@@ -116,8 +117,16 @@ def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: Bound) -> No
     step = whole.sensitive_values - rest.sensitive_values
     assert np.array_equal(step, own.sensitive_values), "another user's choice changed"
     assert (step >= 0).all(), "a count went down when a user joined"
-    reach = whole.sensitivity
-    assert reach.l1 == bound.limit * bound.unit, "the declared L1 distance is not the limit"
+    reach, columns = whole.sensitivity, step.size
+    if bound.apart:
+        columns //= 2
+        assert not step.any(axis=tuple(range(1, step.ndim))).all(), "a user is within the limit and above it"
+    if bound.norm == "l1":
+        assert reach.l1 == bound.limit * bound.unit, "the declared L1 distance is not the limit"
+    else:
+        assert reach.l1 == math.ceil(math.sqrt(bound.limit * columns)) * bound.unit, "not the limit, in L1"
+        assert reach.l2_squared == bound.limit * bound.unit**2, "the declared L2 distance is not the limit"
+        assert reach.linf == bound.unit
     assert whole.unit == bound.unit
     assert whole.admission == Fraction(bound.admission, EVERYONE), "not the declared admission"
     assert step.sum() <= reach.l1, "L1"
@@ -151,57 +160,94 @@ def check_keeps_all_it_may(engine: Engine) -> None:
 
     @given(cases(), st.data(), tables, mosts, secrets)
     def full(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
-        bound, log = data.draw(bounds(case)), case.log()
-        items, edges = _values(engine.count(log, bound, secret))
-        width = len(CONTEXTS) + 1 if case.contexts else 1
-        assert items.shape == (case.listed,)
-        assert edges.shape == (case.listed, width)
-        for name, counts in zip(TABLES, (items, edges), strict=True):
-            people = [columns_of(case.only(user), name) for user in case.everyone]
-            if name == "edges" or case.counting == "records" or bound.unit > 1:
-                _check_total(counts, people, bound)
-            if any(len(choices) > 1 for choices in people):  # a tie between contexts cannot be told from outside
-                continue
+        log = case.log()
+        for bound in data.draw(every_kind(case)):
+            _check_counts(case, *_values(engine.count(log, bound, secret)), bound)
+        people = [columns_of(case.only(user), table) for user in case.everyone]
+        if all(len(choices) == 1 for choices in people):
             everyone = [columns for (columns,) in people]
-            if bound.unit > 1:
-                _check_weights(counts.ravel(), everyone, bound)
-            if name == table:
-                _check_activity(engine.activity(log, table, most, secret), everyone, most)
+            _check_activity(engine.activity(log, table, most, secret), everyone, most)
         _check_rows(engine, log, table, most, secret)
-        if case.counting == "records":
-            assert np.array_equal(edges.sum(axis=1), items), "edges do not sum to items"
-            return
-        assert (edges.max(axis=1) <= items).all(), "an item has fewer users than one of its edges"
-        if bound.unit == 1:
-            assert (items <= edges.sum(axis=1)).all(), "an item has more users than kept pairs"
 
     full()
 
 
-def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: Bound) -> None:
-    totals = {0}
+def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: Bound) -> None:
+    width = len(CONTEXTS) + 1 if case.contexts else 1
+    groups = (2,) if bound.apart else ()
+    assert items.shape == (*groups, case.listed)
+    assert edges.shape == (*groups, case.listed, width)
+    for name, counts in zip(TABLES, (items, edges), strict=True):
+        people = [columns_of(case.only(user), name) for user in case.everyone]
+        per_item = 1 if name == "items" else width
+        if name == "edges" or case.counting == "records" or bound.unit > 1:
+            _check_total(counts, people, bound, per_item)
+        # a tie between contexts cannot be told from outside
+        if bound.unit > 1 and all(len(choices) == 1 for choices in people):
+            _check_weights(counts.ravel(), [columns for (columns,) in people], bound, per_item)
+    if case.counting == "records":
+        assert np.array_equal(edges.sum(axis=-1), items), "edges do not sum to items"
+        return
+    if bound.apart:  # a user can have few items and many pairs
+        items, edges = items.sum(axis=0), edges.sum(axis=0)
+    assert (edges.max(axis=1) <= items).all(), "an item has fewer users than one of its edges"
+    if bound.unit == 1:
+        assert (items <= edges.sum(axis=1)).all(), "an item has more users than kept pairs"
+
+
+def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: Bound, per_item: int) -> None:
+    """Of users whose context cannot be told, any one may have been chosen; by lot, nobody may be in."""
+    groups = 2 if bound.apart else 1
+    nothing = (0,) * groups
+    totals = {nothing}
     for choices in people:
-        own = {_added(len(columns), bound) for columns in choices}
+        own = set()
+        for columns in choices:
+            added = min(len(columns), bound.limit) if bound.unit == 1 else sum(_weights(columns, bound, per_item))
+            group = _group(columns, bound)
+            own.add(tuple(added if group == at else 0 for at in range(groups)))
         if bound.admission < EVERYONE:
-            own = {*(own if bound.admission > 0 else ()), 0}
-        totals = {total + mine for total in totals for mine in own}
-    assert int(counts.sum()) in totals, "kept too many records, or too few"
+            own = {*(own if bound.admission > 0 else ()), nothing}
+        totals = {tuple(np.add(total, mine).tolist()) for total in totals for mine in own}
+    found = tuple(counts.reshape(groups, -1).sum(axis=1).tolist())
+    assert found in totals, "kept too many records, or too few"
 
 
-def _added(records: int, bound: Bound) -> int:
-    return min(records, bound.limit) if bound.unit == 1 else records * _weight(records, bound)
-
-
-def _weight(records: int, bound: Bound) -> int:
-    return bound.unit if records <= bound.limit else bound.unit * bound.limit // records
-
-
-def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: Bound) -> None:
+def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: Bound, per_item: int) -> None:
     expected = Counter[int]()
+    size = counts.size // 2 if bound.apart else counts.size
     for columns in everyone:
-        for column in columns:
-            expected[column] += _weight(len(columns), bound)
-    assert counts.tolist() == [expected[column] for column in range(counts.size)], "not the weights of the records"
+        for column, weight in zip(columns, _weights(columns, bound, per_item), strict=True):
+            expected[_group(columns, bound) * size + column] += weight
+    assert counts.tolist() == [expected[place] for place in range(counts.size)], "not the weights of the records"
+
+
+def _group(columns: list[int], bound: Bound) -> int:
+    return int(bound.apart and len(columns) > bound.limit)
+
+
+def _weights(columns: list[int], bound: Bound, per_item: int) -> list[int]:
+    leans = bound.leaning
+    return weights_of([1 if leans is None else int(leans.factors[at // per_item]) for at in columns], bound)
+
+
+def weights_of(factors: Sequence[int], bound: Bound) -> list[int]:
+    """Return what the records of one user weigh, in units, given how they lean: exactly, then cut down.
+
+    From the record that leans most on, each weighs 1 as long as an equal share by factors would be no less.
+    """
+    if len(factors) <= bound.limit:
+        return [bound.unit] * len(factors)
+    if bound.norm == "l2":  # u · √(l / n) is √(u² · l · n) / n
+        return [math.isqrt(bound.unit**2 * bound.limit * len(factors)) // len(factors)] * len(factors)
+    left, others = Fraction(bound.limit), Fraction(sum(factors))
+    weights = [Fraction(0)] * len(factors)
+    for place in sorted(range(len(factors)), key=lambda at: -factors[at]):
+        weights[place] = left / others * factors[place]
+        if weights[place] >= 1:
+            weights[place] = Fraction(1)
+            left, others = left - 1, others - factors[place]
+    return [math.floor(bound.unit * weight) for weight in weights]
 
 
 def _check_activity(activity: Bounded, everyone: list[list[int]], most: int) -> None:
@@ -246,8 +292,13 @@ def check_equals_reference(engine: Engine) -> None:
         secret = generator.bytes(16)
         ties = Noisy(generator.integers(0, 5, len(log.catalogue.ids)), LAW)
         sample = Sample(10**6 if seed == 0 else 2)
+        leans = leaning(generator.choice(FACTORS, len(log.catalogue.ids)).tolist())
         kinds: list[Bound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
-        one, two = list(itertools.combinations(kinds, 2))[seed % 6]
+        kinds.append(Scale(3, apart=True, leaning=leans))
+        if log.counting == "users":
+            kinds.append(Scale(3, norm="l2"))
+        pairs = list(itertools.combinations(kinds, 2))
+        one, two = pairs[seed % len(pairs)]
         table, most = TABLES[seed % 3 % 2], (5, 50)[seed % 5 % 2]
         mine, its = (_everything(each, log, one, table, most, secret) for each in (engine, reference))
         assert mine == its, "not the reference's choice"
@@ -287,7 +338,10 @@ def check_layout_has_no_effect(engine: Engine) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(_layout_cases()):
             secret = np.random.default_rng(number).bytes(16)
-            kinds = (Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2))
+            kinds = [Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2)]
+            kinds.append(Scale(3, apart=True, leaning=leaning((1, 2**15, 2, 2))))
+            if case.counting == "users":
+                kinds.append(Scale(2, norm="l2", apart=True))
             asked = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
             expected = _everything(engine, case.log(), *asked)
             for name, source in _layouts(case, Path(folder) / str(number)):
@@ -446,8 +500,12 @@ def check_empty_log(engine: Engine) -> None:
     strangers = Case(rows=((0, 4, None, 1), (2, 4, "AM", 1)), contexts=True)
     for case in (nobody, strangers, replace(nobody, users="wide"), replace(nobody, context_of="user", times=True)):
         log = case.log()
-        for bound in (Sample(3), Scale(3), SampleUsers(3, EVERYONE // 2)):
+        leans = leaning((1, 2, 3))
+        for bound in (Sample(3), Scale(3, leaning=leans), SampleUsers(3, EVERYONE // 2), Scale(3, apart=True)):
             items, edges = _values(engine.count(log, bound, bytes(16)))
+            if bound.apart:
+                assert (items.shape, edges.shape) == ((2, 3), (2, 3, 3))
+                items, edges = items.sum(axis=0), edges.sum(axis=0)
             assert items.tolist() == [0, 0, 0]
             assert edges.tolist() == [[0, 0, 0]] * 3
         for table, width in zip(TABLES, (3, 9), strict=True):

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.bounding import EVERYONE, Bound, Bounded, BoundedCounts, Rows, certify, certify_activity
+from headcount.bounding.bounded import root_above
 from headcount.engines import draws, reference
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.reference import ReferenceEngine
@@ -92,15 +93,37 @@ class _Broken(ReferenceEngine):
 
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
         shape = (len(log.catalogue.ids), log.width)
-        items, edges = np.zeros(shape[0], dtype=np.int64), np.zeros(log.cells, dtype=np.int64)
-        np.add.at(edges, cells, self.weights(np.bincount(users), bound)[users])
+        edges = self.table(users, cells, bound, log.cells, log.width)
         users, columns = reference._columns(log, "items", users, cells)
-        np.add.at(items, columns, self.weights(np.bincount(users), bound)[users])
-        return certify(bound, log.counting, items, edges.reshape(shape))
+        items = self.table(users, columns, bound, shape[0], 1)
+        if bound.apart:
+            return certify(bound, log.counting, items, edges.reshape(2, *shape))
+        return certify(bound, log.counting, items[0], edges.reshape(shape))
+
+    def table(self, users: Integers, columns: Integers, bound: Bound, size: int, width: int) -> Integers:
+        records = np.bincount(users)
+        weights = self.weights(records, bound)[users]
+        if bound.norm == "l2" or bound.leaning is not None:
+            for user in np.flatnonzero(records > bound.limit):
+                mine = users == user
+                items = columns[mine] // width
+                factors = np.ones_like(items) if bound.leaning is None else bound.leaning.factors[items]
+                weights[mine] = self.shares(factors, bound)
+        totals = np.zeros((2 if bound.apart else 1, size), dtype=np.int64)
+        for group, inside in enumerate(self.groups(records, bound)):
+            np.add.at(totals[group], columns[inside[users]], weights[inside[users]])
+        return totals
 
     def weights(self, records: Integers, bound: Bound) -> Integers:
         shares: Integers = bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1)
         return shares
+
+    def shares(self, factors: Integers, bound: Bound) -> Integers:
+        return reference.shares_of_limit(factors, bound)
+
+    def groups(self, records: Integers, bound: Bound) -> list[NDArray[np.bool_]]:
+        above = records > bound.limit
+        return [~above, above] if bound.apart else [np.ones_like(above)]
 
 
 class Sound(_Broken):
@@ -233,7 +256,7 @@ class DropsTheUnknownContext(_Broken):
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
         if log.context is not None:
-            edges[:, -1] = 0
+            edges[..., -1] = 0
         return certify(bound, log.counting, counts.items.sensitive_values.copy(), edges)
 
 
@@ -243,7 +266,7 @@ class CountsUserOncePerTable(_Broken):
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
-        return certify(bound, log.counting, edges.sum(axis=1), edges)
+        return certify(bound, log.counting, edges.sum(axis=-1), edges)
 
 
 class ForgetsTheFirstBatch(_Broken):
@@ -284,11 +307,38 @@ class WeighsItemsAsPairs(_Broken):
     """Where users are counted, weighs an item by the user's pairs of item and context."""
 
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
-        edges = super().counted(users, cells, log, bound).edges.sensitive_values
-        weights, items = self.weights(np.bincount(users), bound), np.zeros(len(edges), dtype=np.int64)
-        users, columns = reference._columns(log, "items", users, cells)
-        np.add.at(items, columns, weights[users])
-        return certify(bound, log.counting, items, edges)
+        self._pairs = np.bincount(users)
+        return super().counted(users, cells, log, bound)
+
+    def weights(self, records: Integers, bound: Bound) -> Integers:
+        return super().weights(self._pairs, bound)
+
+
+class CountsTheActiveTwice(_Broken):
+    """Counts users above the limit among those within it, too."""
+
+    def groups(self, records: Integers, bound: Bound) -> list[NDArray[np.bool_]]:
+        groups = super().groups(records, bound)
+        groups[0] = np.ones_like(groups[0])
+        return groups
+
+
+class RoundsRootsUp(_Broken):
+    """Where the sum of squares is limited, rounds weights up: it comes to a little more than the limit."""
+
+    def shares(self, factors: Integers, bound: Bound) -> Integers:
+        if bound.norm == "l1":
+            return super().shares(factors, bound)
+        return np.full(factors.size, root_above(-(-(bound.unit**2) * bound.limit // factors.size)), dtype=np.int64)
+
+
+class LeansWithoutACap(_Broken):
+    """Shares the limit by the factors alone: one record may weigh more than one."""
+
+    def shares(self, factors: Integers, bound: Bound) -> Integers:
+        if bound.norm == "l2":
+            return super().shares(factors, bound)
+        return np.asarray(bound.unit * bound.limit * factors // factors.sum(), dtype=np.int64)
 
 
 class CountsUsersInEachBatch(ReferenceEngine):
