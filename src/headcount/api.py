@@ -15,6 +15,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise_law import NoiseKind
+from headcount.registry import DEFAULT_METHOD
 from headcount.releases import Release
 from headcount.request import RankRequest, ReleaseRequest, Spending
 
@@ -25,7 +26,7 @@ def release(
     log: EventLog,
     *,
     epsilon: Amount,
-    method: str | None = None,
+    method: str = DEFAULT_METHOD,
     limit: int | None = None,
     what: Literal["items", "edges", "both"] | None = None,
     shares: Mapping[str, Amount] | None = None,
@@ -38,7 +39,7 @@ def release(
     """Release item counts, item-by-context counts or both, under user-level differential privacy.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
-    >>> release(log, epsilon="1", method="sra", limit=1).items.column_names
+    >>> release(log, epsilon="1").items.column_names
     ['item', 'label', 'count', 'low', 'high']
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
     'ε = 1, δ = 1e-6, proven, per person'

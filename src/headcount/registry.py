@@ -51,8 +51,11 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
+DEFAULT_METHOD = Adaptive.name
+"""How counts are released where nothing else is asked for."""
 
-def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
+
+def build(name: str, parameters: Mapping[str, Any]) -> Method:
     """Make a method from its name and parameters; what it cannot use is an error, never ignored.
 
     >>> build("sra", {"limit": 10})
@@ -61,8 +64,6 @@ def build(name: str | None, parameters: Mapping[str, Any]) -> Method:
     Traceback (most recent call last):
     headcount.errors.UsageError: method sra needs --limit; for example --limit 10
     """
-    if name is None:
-        raise UsageError("no method is given", remedy=f"choose one with --method: {', '.join(METHODS)}")
     if name not in METHODS:
         raise UnknownNameError.among("method", name, METHODS)
     fields = {field.name: field for field in dataclasses.fields(cast("Any", METHODS[name]))}

@@ -25,7 +25,7 @@ from headcount.guarantee import Guarantee, Standing, in_short
 from headcount.method import Method, tables_of
 from headcount.noise_law import NoiseKind
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import build
+from headcount.registry import DEFAULT_METHOD, build
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
 
@@ -118,13 +118,18 @@ class ReleaseRequest(Spending):
 
     command: ClassVar[str] = "release"
 
-    method: str | None = None
+    method: str = DEFAULT_METHOD
     limit: int | None = None
     what: Literal["items", "edges", "both"] | None = None
     shares: Mapping[str, Decimal] | None = None
     noise: NoiseKind = "laplace"
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return DEFAULT_METHOD if value is None else value
 
     @field_validator("limit", mode="before")
     @classmethod
@@ -174,7 +179,7 @@ class ReleaseRequest(Spending):
         if method.standing is Standing.CLAIMED and not self.research:
             raise UsageError(
                 f"{self.method} is kept for research: {method.reason}",
-                remedy=f"use {str(self.method).removesuffix('-published')}, or add --research",
+                remedy=f"use {self.method.removesuffix('-published')}, or add --research",
             )
         return method
 

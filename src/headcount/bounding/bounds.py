@@ -136,7 +136,7 @@ class SampleUsers(_Limited):
             raise UsageError("admission must be a whole number between 0 and 2^64", given=self.admission)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaning:
     """How much more a record about one item weighs than about another: public whole numbers, one an item."""
 
@@ -145,6 +145,12 @@ class Leaning:
     def __post_init__(self) -> None:
         if self.factors.min(initial=1) < 1 or self.factors.max(initial=1) > LARGEST_FACTOR:
             raise ValueError(f"factors must lie between 1 and {LARGEST_FACTOR}")
+
+    def of_items(self, items: int) -> NDArray[np.int64]:
+        """Return the factors, which must be those of so many items: kernels do not look."""
+        if self.factors.shape != (items,) or self.factors.dtype != np.int64:
+            raise ValueError(f"there must be {items} factors, not {self.factors.shape} of {self.factors.dtype}")
+        return self.factors
 
 
 @dataclass(frozen=True)

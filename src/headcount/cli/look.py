@@ -151,7 +151,7 @@ def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: li
     when = next((name for name in times if name not in (user, item)), None)
     parts += ["--context", f"weekday:{when}", *times[when]] if when is not None else []
     parts += [*text_flags, "--items", _CATALOGUE]
-    return [*parts, "--epsilon", "1", "--method", "hpa", "--limit", "10", "--out", "release"]
+    return [*parts, "--epsilon", "1", "--out", "release"]
 
 
 def _time_flags(column: dict[str, Any]) -> list[str] | None:

@@ -184,6 +184,19 @@ def is_whole(text: str) -> bool:
     return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
 
 
+def plain_value(text: str) -> int | float | bool | str:
+    """Read the value of an option: a number or true or false where it looks like one, else the text itself.
+
+    >>> [plain_value(text) for text in ("3", "0.5", "true", "row")]
+    [3, 0.5, True, 'row']
+    """
+    if is_whole(text):
+        return int(text)
+    if re.fullmatch(r"\s*[+-]?[0-9]*\.[0-9]+\s*", text):
+        return float(text)
+    return {"true": True, "false": False}.get(text.strip().lower(), text)
+
+
 def whole_number(text: str, name: str) -> int:
     """Read a whole number of at least 1."""
     if not is_whole(text) or int(text) < 1:

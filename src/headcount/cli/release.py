@@ -21,12 +21,12 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "p
     epilog=options.example(
         "headcount release visits.parquet --user user --item venue \\",
         "  --context weekday:time --items venues.csv \\",
-        "  --epsilon 1 --method hpa --limit 10 --out friday/",
+        "  --epsilon 1 --out friday/",
     ),
 )
 @options.event_options
 @options.spend_options
-@click.option("--method", metavar="NAME", help="How to release; see `headcount methods`.")
+@click.option("--method", metavar="NAME", help="How to release; see `headcount methods`.  [default: adaptive]")
 @click.option("--limit", metavar="L", help="The most records (or item and context pairs) one person may add.")
 @click.option(
     "--what",
@@ -115,7 +115,7 @@ def _request(flags: dict[str, Any]) -> Any:
         what=flags["what"],
         shares=options.pairs(flags["shares"], "--shares"),
         noise=flags["noise"],
-        options={name: int(value) if options.is_whole(value) else value for name, value in given.items()},
+        options={name: options.plain_value(value) for name, value in given.items()},
         research=flags["research"],
     )
 

@@ -70,7 +70,7 @@ class LocalEngine:
             asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
         else:
             pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
-            factors = _NOTHING if bound.leaning is None else bound.leaning.factors
+            factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
             asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
         self._each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
         whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
