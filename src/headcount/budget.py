@@ -56,6 +56,18 @@ class Cost:
     delta: Decimal
 
 
+def _divided(whole: Decimal, shares: Mapping[str, Decimal], step: Decimal) -> dict[str, Decimal]:
+    """Divide an amount by shares, in whole multiples of a step; the last part is what is left of it."""
+    names = list(shares)
+    if not names:
+        return {}
+    with localcontext() as context:
+        context.prec = 60 + len(whole.as_tuple().digits)  # enough to be exact
+        amounts = [(whole * shares[name]).quantize(step).normalize() for name in names[:-1]]
+        amounts.append((whole - sum(amounts)).normalize())
+    return dict(zip(names, amounts, strict=True))
+
+
 class Grant:
     """An amount of ε (and δ) that can be spent once, whole, or be split into smaller grants.
 
@@ -82,20 +94,26 @@ class Grant:
         self._take()
         return Cost(self.epsilon, self.delta)
 
-    def split(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-        """Split the grant by positive shares that sum to 1; the parts sum to the whole exactly."""
+    def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Grant]:
+        """Split the grant by positive shares that sum to 1; the parts sum to the whole exactly.
+
+        ``delta`` names the shares of δ, of those parts that get any.
+
+        >>> halves = {"selection": Decimal("0.5"), "rest": Decimal("0.5")}
+        >>> Grant("1", "1e-6").split(halves, {"selection": Decimal(1)})["rest"]
+        Grant(epsilon=0.5, spent=False)
+        """
         if not shares or any(share <= 0 for share in shares.values()) or sum(shares.values()) != 1:
             raise GrantError("shares must be positive and sum to 1", given=dict(shares))
-        if self.delta:
-            raise GrantError("a grant with δ cannot be split by shares of ε alone")
-        names = list(shares)
-        with localcontext() as context:
-            context.prec = 60 + len(self.epsilon.as_tuple().digits)  # enough to be exact
-            amounts = [
-                (self.epsilon * shares[name]).quantize(Decimal(10) ** -_DIGITS).normalize() for name in names[:-1]
-            ]
-            amounts.append((self.epsilon - sum(amounts)).normalize())
-        parts = {name: Grant(part) for name, part in zip(names, amounts, strict=True)}
+        if bool(self.delta) != bool(delta):
+            raise GrantError("a grant with δ, and no other, is split by shares of δ as well as of ε")
+        if delta and (
+            not set(delta) <= set(shares) or any(share <= 0 for share in delta.values()) or sum(delta.values()) != 1
+        ):
+            raise GrantError("shares of δ must be positive, sum to 1 and name parts of ε", given=dict(delta))
+        epsilons = _divided(self.epsilon, shares, Decimal(10) ** -_DIGITS)
+        deltas = _divided(self.delta, delta or {}, self.delta.scaleb(-_DIGITS))
+        parts = {name: Grant(part, deltas.get(name)) for name, part in epsilons.items()}
         self._take()
         self._parts = tuple(parts.values())
         return parts

@@ -45,6 +45,7 @@ from headcount.bounding.scores import (
     scaled_scores,
     tail_scores,
 )
+from headcount.bounding.support import Support, certify_support
 
 __all__ = [
     "EVERYONE",
@@ -62,9 +63,11 @@ __all__ = [
     "Scale",
     "Scored",
     "Sensitivity",
+    "Support",
     "capped_total_scores",
     "certify",
     "certify_activity",
+    "certify_support",
     "check_candidates",
     "check_limit",
     "column",

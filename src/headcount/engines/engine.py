@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, Rows
+from headcount.bounding import Bound, Bounded, BoundedCounts, Rows, Support
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
@@ -30,6 +30,9 @@ class Engine(Protocol):
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         """Collect the columns of all users' records, at most ``most`` random ones of each, by their number."""
+
+    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
+        """Count the people behind each item of a log without a catalogue, ``limit`` random items of each at most."""
 
 
 def columns_of(log: EventLog, table: Table, most: int) -> int:

@@ -11,11 +11,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
 from headcount.events.casts import InexactError, cast_exactly, limits
 from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
 from headcount.events.readers import open_source
@@ -38,6 +39,11 @@ class Catalogue:
     ids: tuple[str, ...] | tuple[int, ...]
     labels: tuple[str | None, ...]
     _casts: dict[pa.DataType, pa.Array] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def selected(cls, ids: Sequence[str] | Sequence[int]) -> Catalogue:
+        """Make a catalogue of ids that a charged mechanism released: there may be none of them."""
+        return cls.of(ids) if ids else cls((), ())
 
     @classmethod
     def of(
@@ -74,6 +80,41 @@ class Catalogue:
                 f"({plain_type(kind)}: {low} to {high})",
                 remedy="correct the entry, or choose another id column with --items FILE:ID",
             ) from error
+
+
+class UnknownCatalogue(Catalogue):
+    """The catalogue of a log whose items are still to be selected: there is nothing to be had from it.
+
+    >>> UnknownCatalogue().ids
+    Traceback (most recent call last):
+    headcount.errors.NotSelectedError: the items of this log are still to be selected; use headcount.release or \
+headcount.rank, which select them first
+    """
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSelectedError(
+            "the items of this log are still to be selected",
+            remedy="use headcount.release or headcount.rank, which select them first",
+        )
+
+    @property
+    def digest(self) -> NoReturn:  # type: ignore[override]
+        """There is none."""
+        self.__getattr__("digest")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownCatalogue)
+
+    def __hash__(self) -> int:
+        return hash(UnknownCatalogue)
+
+    def __repr__(self) -> str:
+        return "UnknownCatalogue()"
 
 
 def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]:

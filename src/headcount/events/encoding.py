@@ -28,11 +28,15 @@ __all__ = ["CodedBatch", "EncodedLog", "Tally"]
 
 @dataclass(frozen=True)
 class CodedBatch:
-    """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one)."""
+    """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
+
+    Where items are in no catalogue, cells are items, and contexts stand apart.
+    """
 
     users: Codes
     cells: Codes
     times: NDArray[np.int64] | None
+    contexts: Codes | None = None
 
 
 class EncodedLog:
@@ -111,7 +115,7 @@ class EncodedLog:
         self.tally.outside_catalogue += outside
         if roles.times is None:
             return CodedBatch(users, cells, None)
-        times = _repetitions(batch.column(roles.times), roles.times)
+        times = repetitions(batch.column(roles.times), roles.times)
         return CodedBatch(users, np.where(times == 0, np.int32(-1), cells), times)
 
     def _refuse_nulls(self) -> None:
@@ -141,7 +145,7 @@ def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
+def repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
     """Return how many records each row stands for."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.catalogue import Catalogue, read_catalogue
+from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
 from headcount.events.conditions import Condition, TimeWindow, read_condition
 from headcount.events.contexts import Context, read_context
 from headcount.events.formats import TextOptions, is_text, plain_type, value_type
@@ -26,7 +26,6 @@ MOST_CELLS = 200_000_000
 _WANTED = {
     "--user": "the column that says who",
     "--item": "the column that says what",
-    "--items": "the public catalogue",
 }
 
 
@@ -74,6 +73,8 @@ class EventLog:
             self.context.check(schema)
         elif self.context_of == "user":
             raise UsageError("--context-of user is given without --context", remedy="name it with --context")
+        if self.selects:
+            return
         self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
         if self.cells > MOST_CELLS:
             raise UsageError(
@@ -81,6 +82,11 @@ class EventLog:
                 f"{self.cells:,} cells, more than {MOST_CELLS:,}",
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
+
+    @property
+    def selects(self) -> bool:
+        """Whether the items are still to be selected, since there is no public catalogue."""
+        return isinstance(self.catalogue, UnknownCatalogue)
 
     @property
     def width(self) -> int:
@@ -107,11 +113,12 @@ class EventLog:
         counting: Literal["records", "users"] = "records",
         context_of: Literal["record", "user"] = "record",
     ) -> EventLog:
-        """Make a small log from (user, item) or (user, item, context) records."""
+        """Make a small log from (user, item) or (user, item, context) records; no items are to be selected."""
         rows = [tuple(record) for record in records]
-        catalogue = read_catalogue(items)
+        catalogue = UnknownCatalogue() if items is None else read_catalogue(items)
+        listed = [row[1] for row in rows] if items is None else catalogue.ids
         user_type = pa.int64() if rows and isinstance(rows[0][0], int) else pa.string()
-        item_type = pa.int64() if isinstance(catalogue.ids[0], int) else pa.string()
+        item_type = pa.int64() if listed and isinstance(listed[0], int) else pa.string()
         columns = {
             "user": pa.array([row[0] for row in rows], user_type),
             "item": pa.array([row[1] for row in rows], item_type),
@@ -130,6 +137,8 @@ class EventLog:
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
         described: dict[str, Any] = {"user": self.roles.user, "item": self.roles.item}
+        if self.selects:
+            described["select_items"] = True
         if self.context is not None:
             described["context"] = self.context.specification
             if self.context.part is None:
@@ -152,6 +161,7 @@ def read_events(
     user: str | None = None,
     item: str | None = None,
     items: Any = None,
+    select_items: bool = False,
     context: Any = None,
     contexts: Any = None,
     context_of: Literal["record", "user"] = "record",
@@ -171,7 +181,8 @@ def read_events(
     """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
-    how it was read: only ``count`` and ``context_of`` are chosen anew.
+    how it was read: only ``count`` and ``context_of`` are chosen anew. Without a public catalogue, ``select_items``
+    lets a release find the items that enough people have, which takes a delta.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
@@ -187,12 +198,14 @@ def read_events(
     }  # fmt: skip
     store = the_store(events)
     if store is not None:
+        refuse_selecting(store, select_items=select_items)
         given = [f"--{name.replace('_', '-')}" for name, value in (words | {"items": items}).items() if has(value)]
         refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
         return packed_log(open_store(store), count=count, context_of=context_of)
-    for name, value in (("--user", user), ("--item", item), ("--items", items)):
+    for name, value in (("--user", user), ("--item", item)):
         if value is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
+    check_catalogue_given(items, select_items=select_items)
     roles, read, conditions = _understood(**words)
     source = open_source(events, text)
     if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
@@ -201,7 +214,7 @@ def read_events(
     return EventLog(
         source=source,
         roles=roles,
-        catalogue=read_catalogue(items),
+        catalogue=UnknownCatalogue() if select_items else read_catalogue(items),
         context=read,
         conditions=conditions,
         counting=count,
@@ -228,6 +241,29 @@ def refuse_packed(store: str | os.PathLike[str], given: Sequence[str]) -> None:
         raise UsageError(
             f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
             remedy="leave it out, or pack the log again with it",
+        )
+
+
+def check_catalogue_given(items: Any, *, select_items: bool) -> None:
+    """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
+    if items is None and not select_items:
+        raise UsageError(
+            "--items is missing, and the items that may be released must be public",
+            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
+            "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
+        )
+    if items is not None and select_items:
+        raise UsageError(
+            "--items and --select-items are both given", remedy="leave one out: a public catalogue is never worse"
+        )
+
+
+def refuse_selecting(store: str | os.PathLike[str], *, select_items: bool) -> None:
+    """Refuse to select items from a store, which was packed with a catalogue."""
+    if select_items:
+        raise UsageError(
+            f"--select-items cannot be given for {os.fspath(store)}, which was packed with a public catalogue",
+            remedy="leave it out, or release from the raw events",
         )
 
 

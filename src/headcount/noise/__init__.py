@@ -4,5 +4,18 @@ from headcount.noise.choice import choose
 from headcount.noise.laplace import add, can_draw, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
+from headcount.noise.threshold import Threshold, select, threshold_for
 
-__all__ = ["NoiseSource", "OperatingSystemNoise", "SeededNoise", "add", "can_draw", "choose", "peel", "scale_for"]
+__all__ = [
+    "NoiseSource",
+    "OperatingSystemNoise",
+    "SeededNoise",
+    "Threshold",
+    "add",
+    "can_draw",
+    "choose",
+    "peel",
+    "scale_for",
+    "select",
+    "threshold_for",
+]
