@@ -65,7 +65,7 @@ def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
         ({"method": "nope"}, UnknownNameError, "'nope'"),
         ({"limit": None}, UsageError, "needs --limit"),
         ({"limt": 3}, UsageError, "did you mean limit"),
-        ({"delta": 1e-6}, UsageError, "cannot use delta"),
+        ({"delta": 1e-6}, UsageError, "delta is of no use"),
         ({"what": "all"}, UsageError, "what"),
         ({"shares": {"items": 0.5, "edges": 0.1}}, UsageError, "sum to 1"),
         ({"ledger": "sqlite:///x"}, UsageError, "keeps no ledger"),
@@ -112,5 +112,5 @@ def test_the_same_words_as_the_command_line(tmp_path: Path) -> None:
 
     flags = {each.name for each in command.params}
     functions = {*inspect.signature(hc.read_events).parameters, *inspect.signature(hc.release).parameters}
-    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config", "delta", "noise"}
+    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config", "noise"}
     assert flags - renamed == functions - {"header", "options", "log", "ledger"}

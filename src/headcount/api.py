@@ -24,10 +24,12 @@ def release(
     log: EventLog,
     *,
     epsilon: Amount,
+    delta: Amount | None = None,
     method: str | None = None,
     limit: int | None = None,
     what: Literal["items", "edges", "both"] | None = None,
     shares: Mapping[str, Amount] | None = None,
+    select_limit: int | None = None,
     research: bool = False,
     ledger: None = None,
     **options: Any,
@@ -43,10 +45,12 @@ def release(
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
+        delta=delta,
         method=method,
         limit=limit,
         what=what,
         shares=shares,
+        select_limit=select_limit,
         options=options,
         research=research,
     )
@@ -58,8 +62,11 @@ def rank(
     *,
     k: int,
     epsilon: Amount,
+    delta: Amount | None = None,
     per_context: bool = False,
     with_counts: bool = False,
+    shares: Mapping[str, Amount] | None = None,
+    select_limit: int | None = None,
     ledger: None = None,
 ) -> Release:
     """Release the ``k`` items that most people have, directly, under user-level differential privacy.
@@ -70,8 +77,16 @@ def rank(
     """
     _check_log(log)
     _refuse_ledger(ledger)
-    fields = {"per_context": per_context, "with_counts": with_counts}
-    request = request_of(RankRequest, epsilon=epsilon, k=k, **fields)
+    request = request_of(
+        RankRequest,
+        epsilon=epsilon,
+        delta=delta,
+        k=k,
+        per_context=per_context,
+        with_counts=with_counts,
+        shares=shares,
+        select_limit=select_limit,
+    )
     return Curator(engine=LocalEngine()).run(request, log)
 
 

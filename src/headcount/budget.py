@@ -108,7 +108,9 @@ class Grant:
         if bool(self.delta) != bool(delta):
             raise GrantError("a grant with δ, and no other, is split by shares of δ as well as of ε")
         if delta and (
-            not set(delta) <= set(shares) or any(share <= 0 for share in delta.values()) or sum(delta.values()) != 1
+            not set(delta) <= set(shares)
+            or any(share <= 0 for share in delta.values())
+            or sum(delta.values()) != 1
         ):
             raise GrantError("shares of δ must be positive, sum to 1 and name parts of ε", given=dict(delta))
         epsilons = _divided(self.epsilon, shares, Decimal(10) ** -_DIGITS)

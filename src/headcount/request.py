@@ -10,22 +10,51 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
-from headcount.budget import Grant, amount
+from headcount.budget import Grant, amount, probability
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import Method, tables_of
 from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
+from headcount.releases import EDGES_FIELDS, ITEMS_FIELDS
+from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
 
 
 class Spending(BaseModel, ABC):
-    """What every charged request has: an exact ε, and a method that is built from the rest."""
+    """What every charged request has: an exact ε, δ if something needs it, and a method built from the rest.
+
+    ``select_limit`` and the share ``selection`` say how the items of a log without a catalogue are selected.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str]
 
     epsilon: Decimal
+    delta: Decimal | None = None
+    shares: Mapping[str, Decimal] | None = None
+    select_limit: int | None = None
+
+    @field_validator("delta", mode="before")
+    @classmethod
+    def _exact_delta(cls, value: Any) -> Decimal | None:
+        return None if value is None else probability(value)
+
+    @field_validator("shares", mode="before")
+    @classmethod
+    def _exact_shares(cls, value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise UsageError(
+                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
+            )
+        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
+
+    @field_validator("select_limit", mode="before")
+    @classmethod
+    def _whole_select_limit(cls, value: Any) -> int | None:
+        return None if value is None else whole_number(value, "select_limit")
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -38,11 +67,41 @@ class Spending(BaseModel, ABC):
 
     def grant(self) -> Grant:
         """Return a fresh grant of the amount asked for."""
-        return Grant(self.epsilon)
+        return Grant(self.epsilon, self.delta)
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether the method itself needs δ."""
+        return False
+
+    def selection(self, log: EventLog) -> Selection | None:
+        """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+        check_delta(self.delta, needed=self.needs_delta or log.selects, selecting=log.selects)
+        if log.selects:
+            limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
+            share = divided_shares(self.shares)[0]
+            return Selection(limit=limit, share=share, halves_delta=self.needs_delta)
+        if self.select_limit is not None:
+            raise UsageError(
+                "--select-limit is given, but no items are selected", remedy="leave it out, or add --select-items"
+            )
+        return None
+
+    def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
+        """Return the shares of the method's own stages."""
+        return divided_shares(self.shares)[1] if selecting else self.shares
 
     @abstractmethod
-    def build(self) -> Method:
-        """Return the method asked for."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Return the method asked for, as it runs after a selection of items if there is one."""
+
+    def build_for(self, items: int) -> Method:  # noqa: ARG002
+        """Return the method for so many selected items."""
+        return self.build(selecting=True)
+
+    @abstractmethod
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table."""
 
     @abstractmethod
     def cells(self, log: EventLog) -> dict[str, int]:
@@ -51,6 +110,9 @@ class Spending(BaseModel, ABC):
     def guarantee(self) -> Guarantee:
         """Say what the release will promise; known without data."""
         return self.build().guarantee(self.grant())
+
+
+_COUNTED = ("count", "low", "high")
 
 
 class RankRequest(Spending):
@@ -72,9 +134,19 @@ class RankRequest(Spending):
     def _whole(cls, value: Any) -> int:
         return whole_number(value, "k")
 
-    def build(self) -> Method:
+    def build(self, *, selecting: bool = False) -> Method:
         """Return the method that ranks."""
-        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts)
+        shares = self.own_shares(selecting=selecting)
+        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts, shares=shares)
+
+    def build_for(self, items: int) -> Method:
+        """Return the method that ranks at most as many items as were selected."""
+        return self.model_copy(update={"k": min(self.k, items)}).build(selecting=True)
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the ranking."""
+        context = ("context",) if self.per_context and log.context is not None else ()
+        return {"ranking": ("rank", "item", "label", *context, *(_COUNTED if self.with_counts else ()))}
 
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many places the ranking has, in all contexts."""
@@ -94,7 +166,6 @@ class ReleaseRequest(Spending):
     method: str | None = None
     limit: int | None = None
     what: Literal["items", "edges", "both"] | None = None
-    shares: Mapping[str, Decimal] | None = None
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
 
@@ -102,17 +173,6 @@ class ReleaseRequest(Spending):
     @classmethod
     def _whole(cls, value: Any) -> int | None:
         return None if value is None else whole_number(value, "limit")
-
-    @field_validator("shares", mode="before")
-    @classmethod
-    def _exact_shares(cls, value: Any) -> Any:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            raise UsageError(
-                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
-            )
-        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
 
     @field_validator("options", mode="after")
     @classmethod
@@ -129,12 +189,15 @@ class ReleaseRequest(Spending):
         width = {"items": 1, "edges": log.width}
         return {table: len(log.catalogue.ids) * width[table] for table in tables_of(self.what, log)}
 
-    def build(self) -> Method:
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table of counts."""
+        columns = {"items": ITEMS_FIELDS, "edges": EDGES_FIELDS}
+        return {table: columns[table] for table in tables_of(self.what, log)}
+
+    def build(self, *, selecting: bool = False) -> Method:
         """Return the method asked for, refusing what it cannot use and research that is not declared."""
-        parameters: dict[str, Any] = dict(self.options)
-        for name in ("limit", "what", "shares"):
-            if getattr(self, name) is not None:
-                parameters[name] = getattr(self, name)
+        own = {"limit": self.limit, "what": self.what, "shares": self.own_shares(selecting=selecting)}
+        parameters = {**self.options, **{name: value for name, value in own.items() if value is not None}}
         method = build(self.method, parameters)
         if method.standing is Standing.CLAIMED and not self.research:
             raise UsageError(
@@ -142,6 +205,18 @@ class ReleaseRequest(Spending):
                 remedy=f"use {str(self.method).removesuffix('-published')}, or add --research",
             )
         return method
+
+
+def check_delta(delta: Decimal | None, *, needed: bool, selecting: bool = False) -> None:
+    """Refuse a δ that nothing could use, and the lack of one that is needed."""
+    if delta is not None and not needed:
+        raise UsageError("--delta is of no use here: this release is pure ε", remedy="leave it out")
+    if delta is None and selecting:
+        raise UsageError(
+            "--select-items needs --delta: with some small probability an item that one person alone has is "
+            "released, and delta limits it",
+            remedy="give one far below 1 in the number of people, such as --delta 1e-6",
+        )
 
 
 def whole_number(value: Any, name: str) -> int:

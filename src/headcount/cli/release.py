@@ -10,6 +10,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.top import NO_ITEMS
 from headcount.errors import UsageError
 
 _NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place"}
@@ -57,7 +58,7 @@ def command(**flags: Any) -> None:
         from headcount.engines.local import LocalEngine
 
         refuse_ledger()
-        request.build()
+        request.build(selecting=flags["select_items"])
         log = options.event_log(flags)
         if target is not None and not flags["dry_run"]:
             engine = LocalEngine(progress=bar)
@@ -68,8 +69,8 @@ def command(**flags: Any) -> None:
         show_plan(Curator().plan(request, log), as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        note_what_was_met(engine)
-        terminal.note(f"ε = {release.guarantee.epsilon} was spent, not charged to any ledger.")
+        note_what_was_met(engine, selected=log.selects)
+        note_price(release.guarantee)
     if flags["as_json"]:
         terminal.print_json(
             {
@@ -100,20 +101,24 @@ def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
     return target
 
 
-def refuse_delta(flags: dict[str, Any]) -> None:
-    """Refuse a δ that nothing could use, after a look at ε."""
+def check_spending(flags: dict[str, Any]) -> None:
+    """Refuse a bad ε or δ, a δ that nothing could use and the lack of one, before anything is looked at."""
     from headcount.budget import amount, probability
+    from headcount.request import check_delta
 
     amount(flags["epsilon"])
-    if flags["delta"] is not None:
-        probability(flags["delta"])
-        raise UsageError(
-            "--delta is of no use here: the methods of this version are pure ε", remedy="leave it out"
-        )
+    delta = None if flags["delta"] is None else probability(flags["delta"])
+    check_delta(delta, needed=flags["select_items"], selecting=flags["select_items"])
+
+
+def select_limit_of(flags: dict[str, Any]) -> int | None:
+    """Read how many items of a person count for selecting."""
+    given = flags["select_limit"]
+    return None if given is None else options.whole_number(given, "select-limit")
 
 
 def _request(flags: dict[str, Any]) -> Any:
-    refuse_delta(flags)
+    check_spending(flags)
     if flags["noise"] == "gaussian":
         raise UsageError("gaussian noise is not available in this version", remedy="use --noise laplace")
     limit = flags["limit"]
@@ -124,6 +129,8 @@ def _request(flags: dict[str, Any]) -> Any:
     return request_of(
         ReleaseRequest,
         epsilon=flags["epsilon"],
+        delta=flags["delta"],
+        select_limit=select_limit_of(flags),
         method=flags["method"],
         limit=None if limit is None else options.whole_number(limit, "limit"),
         what=flags["what"],
@@ -145,16 +152,42 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
         terminal.say(plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
     else:
         terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
-    terminal.say(f"ε = {plan.guarantee.epsilon}, charged to no ledger", bullet="Price    ", indent="         ")
-    cells = " and ".join(some(number, _NOUNS[table]) for table, number in plan.cells.items())
-    terminal.say(cells, bullet="Cells    ", indent="         ")
+    terminal.say(f"{price(plan.guarantee)}, charged to no ledger", bullet="Price    ", indent="         ")
+    if plan.selection is not None:
+        terminal.say(_how_selected(plan.selection), bullet="Items    ", indent="         ")
+    known = [some(number, _NOUNS[table]) for table, number in plan.cells.items() if number is not None]
+    terminal.say(
+        " and ".join(known) or "not known before the items are selected", bullet="Cells    ", indent="         "
+    )
     start = "Error    "
     for table in plan.cells:
-        terminal.say(_expected_error(table, data["noise"].get(table)), bullet=start, indent="         ")
+        error = _expected_error(table, data["noise"].get(table), selecting=plan.selection is not None)
+        terminal.say(error, bullet=start, indent="         ")
         start = "         "
 
 
-def _expected_error(table: str, law: dict[str, Any] | None) -> str:
+def price(guarantee: Any) -> str:
+    """Say what is spent."""
+    return f"ε = {guarantee.epsilon}" + (f" and δ = {guarantee.delta}" if guarantee.delta else "")
+
+
+def note_price(guarantee: Any) -> None:
+    """Say what was spent, for the curator."""
+    terminal.note(f"{price(guarantee)} {'were' if guarantee.delta else 'was'} spent, not charged to any ledger.")
+
+
+def _how_selected(selection: dict[str, Any]) -> str:
+    """Say how items will be selected."""
+    return (
+        f"selected with ε = {selection['epsilon']} and δ = {selection['delta']} of it: those that "
+        f"{selection['threshold']:,} people or more have, noise included, where at most "
+        f"{some(selection['limit'], 'item')} of each person count"
+    )
+
+
+def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool = False) -> str:
+    if law is None and selecting:
+        return f"each {_NOUNS[table]}: not known before the items are selected"
     if law is None and table == "ranking":
         return "which items are chosen; no counts are released"
     if law is None:
@@ -170,23 +203,29 @@ def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
     made = " and ".join(some(table.num_rows, _NOUNS[name]) for name, table in release.tables.items())
     if not release.is_private:
         terminal.say("NOT PRIVATE: for research alone.")
-    terminal.say(f"{made}, of {release.bounded}: {target}")
+    nothing = not any(table.num_rows for table in release.tables.values())
+    terminal.say(f"{NO_ITEMS}: {target}" if nothing else f"{made}, of {release.bounded}: {target}")
     terminal.say(release.guarantee.sentence())
     if not quiet:
         folder = str(target)
         best = ["headcount", "top", folder]
         best += ["--context", release.contexts[0]] if "items" not in release.tables else []
         page = ["headcount", "report", folder, "--to", f"{target.name or 'release'}.html"]
-        terminal.note_commands("\nNext:", best, ["headcount", "explain", folder], page)
+        explain = ["headcount", "explain", folder]
+        terminal.note_commands("\nNext:", *([explain] if nothing else [best, explain, page]))
 
 
-def note_what_was_met(engine: Any) -> None:
+def note_what_was_met(engine: Any, *, selected: bool = False) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
     tally = engine.tally
     if tally is None:
         return
     notes = [
-        (tally.outside_catalogue, "of items outside the catalogue", "dropped"),
+        (
+            tally.outside_catalogue,
+            f"of items {'not selected' if selected else 'outside the catalogue'}",
+            "dropped",
+        ),
         (tally.unknown_context, "with a context outside its domain", "counted as unknown"),
         (sum(tally.nulls.values()), "without user or item", "dropped"),
     ]
@@ -194,5 +233,5 @@ def note_what_was_met(engine: Any) -> None:
         if number:
             verb = "was" if number == 1 else "were"
             terminal.note(f"For the curator only: {some(number, 'record')} {which} {verb} {fate}.")
-    if tally.rows and 2 * tally.outside_catalogue > tally.rows:
+    if tally.rows and not selected and 2 * tally.outside_catalogue > tally.rows:
         terminal.note("That is more than half of the log: check --items and --item.")

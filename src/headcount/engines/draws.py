@@ -72,8 +72,8 @@ def record_draws(keys: Draws, cells: NDArray[np.int64], numbers: NDArray[np.int6
 def item_draws(keys: Draws, item_keys: Draws) -> Draws:
     """Return the draw of each user's item, of which the smallest are kept where items are in no catalogue.
 
-    ``item_keys`` come from the raw items as user keys come from the raw users (:func:`user_key`): a place in a list
-    of items that the log itself makes up would hang on other users.
+    ``item_keys`` come from the raw items as user keys come from the raw users (:func:`user_key`): a place in a
+    list of items that the log itself makes up would hang on other users.
     """
     return mix(keys + item_keys * np.uint64(GOLDEN))
 

@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Collect the columns of all users' records, at most ``most`` random ones of each, by their number."""
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
-        """Count the people behind each item of a log without a catalogue, ``limit`` random items of each at most."""
+        """Count the people behind each item of a log without a catalogue, ``limit`` random items of each alone."""
 
 
 def columns_of(log: EventLog, table: Table, most: int) -> int:

@@ -1,4 +1,4 @@
-"""The support of items in plain Python, slow and obviously right: what :mod:`headcount.engines.support` must equal."""
+"""The support of items in plain Python, slow and obviously right: what the local engine must equal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def plain_support(log: EventLog, limit: int, secret: bytes) -> Support:
 def _names(raw: object) -> list[int | str]:
     """Return the raw ids one by one."""
     if not isinstance(raw, tuple):
-        return np.asarray(raw).tolist()
+        numbers: list[int | str] = np.asarray(raw).tolist()
+        return numbers
     data, ends = raw
     starts = [0, *ends[:-1].tolist()] if ends.size else []
     return [bytes(data[begin:end]).decode() for begin, end in zip(starts, ends.tolist(), strict=True)]

@@ -1,12 +1,12 @@
 """How many people stand behind each item of a log without a catalogue, a few random items of each person alone.
 
-A person's items are ordered by :func:`headcount.engines.draws.item_draws`, a keyed function of that person's raw id
-and the raw id of the item, and the first ``limit`` different ones count. So nobody's choice hangs on anybody else,
-nor on the order of rows. Where each user keeps one context alone, records of their other contexts do not count.
+A person's items are ordered by :func:`headcount.engines.draws.item_draws`, a keyed function of that person's raw
+id and the raw id of the item, and the first ``limit`` different ones count. So nobody's choice hangs on anybody
+else, nor on the order of rows. Where each user keeps one context alone, records of their other contexts do not
+count.
 
-One pass over the log; memory follows the number of people times ``limit`` (12 bytes each), and the number of items,
-not the number of events. With ``--context-of user`` it is the number of different pairs of person and context times
-``limit``.
+One pass over the log. Memory follows the number of people times ``limit`` (12 bytes each), and the number of
+items, not that of events; with ``--context-of user``, the number of pairs of person and context times ``limit``.
 """
 
 from __future__ import annotations
@@ -118,9 +118,7 @@ class _Histories:
             tickets = draws.context_tickets(self._users.up_to_date()[users], contexts)
             unknown = contexts == self._width - 1
             there = np.flatnonzero(self._records)
-            order = there[
-                np.lexsort((tickets[there], -self._records[there], unknown[there], users[there]))
-            ]
+            order = there[np.lexsort((tickets[there], -self._records[there], unknown[there], users[there]))]
             first = np.ones(order.size, dtype=np.bool_)
             first[1:] = users[order[1:]] != users[order[:-1]]
             chosen = order[first]

@@ -103,7 +103,7 @@ headcount.rank, which select them first
         )
 
     @property
-    def digest(self) -> NoReturn:  # type: ignore[override]
+    def digest(self) -> NoReturn:
         """There is none."""
         self.__getattr__("digest")
 

@@ -21,8 +21,8 @@ from headcount.events.store import Tally
 class ItemisedLog(EncodedLog):
     """Reads a log in passes of coded batches, in which ``cells`` are items.
 
-    An item that is an empty text does not count: no catalogue could list it. Contexts are read where each user keeps
-    one alone.
+    An item that is an empty text does not count: no catalogue could list it. Contexts are read where each user
+    keeps one alone.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -34,7 +34,9 @@ class ItemisedLog(EncodedLog):
         self._kind = schema.field(log.roles.item).type
         self.users: Ids = ids_for(schema.field(log.roles.user).type, None, None, log.roles.user)
         self.items: Ids = ids_for(self._kind, None, None, log.roles.item)
-        self._nameless: Codes = self.items.codes(pa.array([""])) if is_text(self._kind) else np.array([-1], np.int32)
+        self._nameless: Codes = (
+            self.items.codes(pa.array([""])) if is_text(self._kind) else np.array([-1], np.int32)
+        )
 
     @property
     def ids(self) -> pa.Array:

@@ -181,8 +181,8 @@ def read_events(
     """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
-    how it was read: only ``count`` and ``context_of`` are chosen anew. Without a public catalogue, ``select_items``
-    lets a release find the items that enough people have, which takes a delta.
+    how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
+    ``select_items`` lets a release find the items that enough people have, which takes a delta.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
@@ -248,7 +248,7 @@ def check_catalogue_given(items: Any, *, select_items: bool) -> None:
     """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
     if items is None and not select_items:
         raise UsageError(
-            "--items is missing, and the items that may be released must be public",
+            "--items is missing: no catalogue is given, and the items that may be released must be public",
             remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
             "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
         )

@@ -21,10 +21,11 @@ Why it is private
     α^(τ - 1) <= δ (1 + α) / l by the choice of τ, so p <= δ / l. Let q = 1 - (1 - p)^|N| be the probability that
     any of them is released: q <= |N| · p <= δ, by the union bound.
 
-    *Together.* Let O be a set of outcomes; P is the probability without the person, and P' with. An outcome in
-    which no new item is released has P' = (1 - q) · (its chance on all other items). Hence
-    P'(O) <= (1 - q) · e^ε · P(O) + q <= e^ε · P(O) + δ, and the other way round, as outcomes with a new item do not
-    occur without the person, P(O) = (1 - q) · P(O) + q · P(O) <= e^ε · P'(O) + δ.
+    *Together.* Let O be a set of outcomes; P is the probability without the person, P' with. Outcomes with a new
+    item do not occur without the person, and have probability q in all with them. Of the others, P' is 1 - q times
+    the chance on all items but N, which is P up to a factor of e^ε either way. Hence
+    P'(O) <= (1 - q) · e^ε · P(O) + q <= e^ε · P(O) + δ, and
+    P(O) = (1 - q) · P(O) + q · P(O) <= e^ε · P'(O) + δ.
 
     This holds for any fixed choice of items by each person alone, and so on average over random choices.
 

@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from headcount.bounding import Bounded, Sample, check_limit, column, count_scores, part
-from headcount.budget import Grant
+from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -67,6 +67,7 @@ class DirectTopK:
     k: int
     per_context: bool = False
     with_counts: bool = False
+    shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.k, "k")
@@ -78,6 +79,7 @@ class DirectTopK:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
         self._check(log)
+        self._shares()
         if not self.with_counts:
             return {}
         each = self._for_contexts(Grant(grant.epsilon), log)[0].split(self._shares())
@@ -133,17 +135,18 @@ class DirectTopK:
         return list(grant.split(shares).values())
 
     def _shares(self) -> dict[str, Decimal]:
-        return shares_of(("ranking", "counts"), _SHARES, None)
+        stages = ("ranking", "counts") if self.with_counts else ("ranking",)
+        return shares_of(stages, _SHARES, self.shares)
 
     def _check(self, log: EventLog) -> None:
+        if self.per_context and log.context is None:
+            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
         if self.k > len(log.catalogue.ids):
             raise UsageError(
                 f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",
                 given=self.k,
                 remedy="ask for fewer",
             )
-        if self.per_context and log.context is None:
-            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
 
     def _story(self, log: EventLog, first: _Ranked) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
@@ -160,9 +163,10 @@ class DirectTopK:
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if first.law is not None:
+            part = self._shares()["counts"]
             told.append(
                 "The counts of the chosen items got discrete Laplace noise of scale "
-                f"{float(first.law.scale):.4g}, paid with half of it."
+                f"{float(first.law.scale):.4g}, paid with {'half' if part * 2 == 1 else f'{part:.4g}'} of it."
             )
         return tuple(told)
 
