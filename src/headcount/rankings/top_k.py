@@ -78,8 +78,8 @@ class DirectTopK:
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
         """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
-        self._check(log)
         self._shares()
+        self._check(log)
         if not self.with_counts:
             return {}
         each = self._for_contexts(Grant(grant.epsilon), log)[0].split(self._shares())
