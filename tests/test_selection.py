@@ -63,7 +63,7 @@ def test_before_every_method(name: str, contexts: bool, popular: tuple[str, ...]
     assert sum(Fraction(each.epsilon) for each in spent) == 5
     assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
     promised = release.guarantee
-    assert (promised.epsilon, promised.delta) == (5, Decimal(DELTA))
+    assert (promised.epsilon, promised.delta) == (Decimal(5), Decimal(DELTA))
     assert not any("catalogue" in each for each in promised.assumes)
     assert any("2 items per person for selection" in each for each in promised.assumes)
     assert release.chosen["selection"]["items"] == len(popular)
@@ -86,7 +86,7 @@ def test_before_a_ranking(per_context: bool, with_counts: bool, popular: tuple[s
     expected = ["rank", "item", "label", *["context"] * per_context, *["count", "low", "high"] * with_counts]
     assert release.ranking.column_names == expected
     assert release.contexts == (("AM", "PM") if per_context else None)
-    assert (release.guarantee.epsilon, release.guarantee.delta) == (5, Decimal(DELTA))
+    assert (release.guarantee.epsilon, release.guarantee.delta) == (Decimal(5), Decimal(DELTA))
 
 
 @pytest.mark.parametrize("popular", [("tea", "rye"), ()], ids=["two", "none"])
@@ -252,7 +252,7 @@ def test_every_method_has_a_plan(name: str) -> None:
 @given(st.lists(st.integers(1, 190), min_size=1, max_size=5))
 def test_shares_are_divided_exactly(parts: list[int]) -> None:
     given_ = {f"s{n}": Decimal(part) / 1000 for n, part in enumerate(parts)}
-    left = sum(given_.values())
+    left = sum(given_.values(), start=Decimal(0))
     first, rest = divided_shares({**given_, "selection": 1 - left})
     assert first == 1 - left
     assert rest is not None

@@ -101,7 +101,6 @@ def test_a_person_who_joins_changes_what_they_keep_themselves_alone(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin: keys by the place of an item in the private list, which hangs on who came first."""
-    from headcount.engines import plain_support as plain
     from headcount.engines import support as fast
 
     def by_place(raw: Any, secret: bytes) -> draws.Draws:
@@ -110,7 +109,7 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(fast, "user_keys", by_place)
     places: dict[Any, int] = {}
-    monkeypatch.setattr(plain.draws, "user_key", lambda _, raw: places.setdefault(raw, len(places) + 1))
+    monkeypatch.setattr(draws, "user_key", lambda _, raw: places.setdefault(raw, len(places) + 1))
     rows: list[Row] = [(user, item, None, 1) for user in range(12) for item in range(user % 5, 9)]
     everyone = Counter(counted(engine.support(log_of(rows), 2, SECRET)))
     differs = False
@@ -125,7 +124,7 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_person_counts_once_per_item(engine: Engine) -> None:
-    rows: list[Row] = [("ann", "tea", None, 1)] * 50 + [("ann", "rye", None, 1), ("bob", "tea", None, 1)]
+    rows = [("ann", "tea", None, 1)] * 50 + [("ann", "rye", None, 1), ("bob", "tea", None, 1)]
     assert counted(engine.support(log_of(rows), 2, SECRET)) == {"tea": 2, "rye": 1}
     assert sum(counted(engine.support(log_of(rows), 1, SECRET)).values()) == 2
 
