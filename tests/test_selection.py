@@ -192,8 +192,16 @@ def test_a_public_catalogue_needs_neither() -> None:
 
 def test_a_log_says_how_it_gets_its_items(tmp_path: Path) -> None:
     table = pa.table({"who": ["ann"], "what": ["tea"]})
-    with pytest.raises(UsageError, match=r"list them with --items .* add --select-items and --delta"):
-        hc.read_events(table, user="who", item="what")
+    neither = hc.read_events(table, user="who", item="what")
+    for use in (
+        lambda: hc.release(neither, epsilon=1, method="sra", limit=1),
+        lambda: hc.rank(neither, epsilon=1, k=1),
+        lambda: hc.pack(neither, tmp_path / "store"),
+    ):
+        with pytest.raises(UsageError, match=r"list them with --items .* add --select-items and --delta"):
+            use()
+    assert not neither.selects
+    assert not (tmp_path / "store").exists()
     with pytest.raises(UsageError, match="both given"):
         hc.read_events(table, user="who", item="what", items=["tea"], select_items=True)
     with pytest.raises(UsageError, match="packed with a public catalogue"):

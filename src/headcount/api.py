@@ -27,14 +27,14 @@ def release(
     delta: Amount | None = None,
     method: str | None = None,
     limit: int | None = None,
-    what: Literal["items", "edges", "both"] | None = None,
+    what: Literal["items", "edges", "both", "totals"] | None = None,
     shares: Mapping[str, Amount] | None = None,
     select_limit: int | None = None,
     research: bool = False,
     ledger: None = None,
     **options: Any,
 ) -> Release:
-    """Release item counts, item-by-context counts or both, under user-level differential privacy.
+    """Release item counts, item-by-context counts or both, or totals, under user-level differential privacy.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> release(log, epsilon="1", method="sra", limit=1).items.column_names

@@ -6,18 +6,19 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
 from headcount.budget import Grant, amount, probability
+from headcount.counts.totals import Totals
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Method, tables_of
+from headcount.method import Method, What, tables_of
 from headcount.rankings.top_k import DirectTopK
 from headcount.registry import build
-from headcount.releases import EDGES_FIELDS, ITEMS_FIELDS
+from headcount.releases import EDGES_FIELDS, ITEMS_FIELDS, TOTALS_FIELDS
 from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
 
 
@@ -74,8 +75,15 @@ class Spending(BaseModel, ABC):
         """Whether the method itself needs δ."""
         return False
 
+    @property
+    def uses_value(self) -> bool:
+        """Whether the method has a use for a value column."""
+        return False
+
     def selection(self, log: EventLog) -> Selection | None:
         """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+        if log.roles.value is not None and not self.uses_value:
+            raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
         check_delta(self.delta, needed=self.needs_delta or log.selects, selecting=log.selects)
         if log.selects:
             limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
@@ -165,7 +173,7 @@ class ReleaseRequest(Spending):
 
     method: str | None = None
     limit: int | None = None
-    what: Literal["items", "edges", "both"] | None = None
+    what: Literal["items", "edges", "both", "totals"] | None = None
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
 
@@ -184,18 +192,45 @@ class ReleaseRequest(Spending):
                 )
         return value
 
+    @property
+    def uses_value(self) -> bool:
+        """Totals do."""
+        return self._is_totals
+
+    @property
+    def _is_totals(self) -> bool:
+        return self.what == "totals" or (self.what is None and self.method == Totals.name)
+
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
+        if self._is_totals:
+            return {"totals": 2 if log.roles.value is None else 4}
         width = {"items": 1, "edges": log.width}
-        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(self.what, log)}
+        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(_counted(self.what), log)}
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of each table of counts."""
+        if self._is_totals:
+            return {"totals": TOTALS_FIELDS}
         columns = {"items": ITEMS_FIELDS, "edges": EDGES_FIELDS}
-        return {table: columns[table] for table in tables_of(self.what, log)}
+        return {table: columns[table] for table in tables_of(_counted(self.what), log)}
+
+    def _totals(self) -> Method:
+        """Return the one method for totals."""
+        if self.method not in (None, Totals.name):
+            raise UsageError(
+                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
+            )
+        for name in self.options:
+            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+        if self.limit is None:
+            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
+        return Totals(limit=self.limit, shares=self.shares)
 
     def build(self, *, selecting: bool = False) -> Method:
         """Return the method asked for, refusing what it cannot use and research that is not declared."""
+        if self._is_totals:
+            return self._totals()
         own = {"limit": self.limit, "what": self.what, "shares": self.own_shares(selecting=selecting)}
         parameters = {**self.options, **{name: value for name, value in own.items() if value is not None}}
         method = build(self.method, parameters)
@@ -205,6 +240,10 @@ class ReleaseRequest(Spending):
                 remedy=f"use {str(self.method).removesuffix('-published')}, or add --research",
             )
         return method
+
+
+def _counted(what: str | None) -> What | None:
+    return cast("What | None", what)
 
 
 def check_delta(delta: Decimal | None, *, needed: bool, selecting: bool = False) -> None:

@@ -134,7 +134,8 @@ def test_items_are_released_with_their_exact_probability(people: int) -> None:
 
     def deviations(threshold_people: int) -> float:
         chance = float(reaches(people, threshold_people, threshold.law.scale))
-        return abs(released - size * chance) / (size * chance * (1 - chance)) ** 0.5
+        deviation: float = (size * chance * (1 - chance)) ** 0.5
+        return abs(released - size * chance) / deviation
 
     assert deviations(threshold.people) < 4.9
     assert deviations(threshold.people - 1) > 4.9

@@ -46,6 +46,7 @@ from headcount.bounding.scores import (
     tail_scores,
 )
 from headcount.bounding.support import Support, certify_support
+from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
     "EVERYONE",
@@ -54,7 +55,9 @@ __all__ = [
     "Bound",
     "Bounded",
     "BoundedCounts",
+    "BoundedTotals",
     "Counting",
+    "FixedRange",
     "Noisy",
     "Pick",
     "Rows",
@@ -68,6 +71,7 @@ __all__ = [
     "certify",
     "certify_activity",
     "certify_support",
+    "certify_totals",
     "check_candidates",
     "check_limit",
     "column",
@@ -81,5 +85,6 @@ __all__ = [
     "scaled_scores",
     "sensitivity",
     "tail_scores",
+    "unit_for",
     "walsh_hadamard",
 ]

@@ -92,6 +92,10 @@ event_options = _grouped(
     click.option("--since", metavar="T", help="Keep records from this moment on."),
     click.option("--until", metavar="T", help="Keep records before this moment."),
     click.option("--times", metavar="COL", help="Column that says how many records a row stands for."),
+    click.option("--value", metavar="COL", help="Column that holds a number of each record, such as a rating."),
+    click.option(
+        "--value-range", metavar="LO,HI", help="Public range of --value; what lies outside is cut to its ends."
+    ),
     click.option("--time-format", metavar="F", help="s, ms, us, min@ORIGIN or a strptime pattern."),
     click.option(
         "--timezone", metavar="ZONE", help="Zone of weekday, hour and month.  [default: the column's, else UTC]"
@@ -132,17 +136,18 @@ spend_options = _grouped(
 
 def event_log(flags: Mapping[str, Any]) -> Any:
     """Make the log that the event flags describe."""
-    from headcount.events.log import check_catalogue_given, read_events, the_store
+    from headcount.events.catalogue import check_catalogue_given
+    from headcount.events.log import read_events, the_store
 
     store = the_store(flags["events"])
     flags = _one_catalogue(flags)
     if store is not None:
         flags = _without_what_is_packed(flags, store)
-    else:
+    elif flags.get("what") != "totals" or flags["items"]:
         check_catalogue_given(flags["items"] or None, select_items=flags["select_items"])
     names = (
         "user", "item", "items", "select_items", "context", "context_of", "count", "where", "since", "until",
-        "time", "times", "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
+        "time", "times", "value", "value_range", "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
     )  # fmt: skip
     return read_events(
         list(flags["events"]),

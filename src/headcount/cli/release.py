@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
-from headcount.answers.words import some
+from headcount.answers.words import some, whole
 from headcount.cli import options, terminal
 from headcount.cli.top import NO_ITEMS
 from headcount.errors import UsageError
 
-_NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place"}
+_NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total"}
+
+_VALUES = ("value", "low", "high")
 
 
 @click.command(
@@ -31,8 +33,8 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "p
 @click.option("--limit", metavar="L", help="The most records (or item and context pairs) one person may add.")
 @click.option(
     "--what",
-    type=click.Choice(["items", "edges", "both"]),
-    help="Which counts.  [default: both if there is a context, else items]",
+    type=click.Choice(["items", "edges", "both", "totals"]),
+    help="Which counts, or totals over all people.  [default: both if there is a context, else items]",
 )
 @click.option("--shares", metavar="STAGE=S,…", help="How the stages share ε, such as items=0.5,edges=0.5.")
 @click.option(
@@ -160,7 +162,7 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
         " and ".join(known) or "not known before the items are selected", bullet="Cells    ", indent="         "
     )
     start = "Error    "
-    for table in plan.cells:
+    for table in plan.noise if "totals" in plan.cells else plan.cells:
         error = _expected_error(table, data["noise"].get(table), selecting=plan.selection is not None)
         terminal.say(error, bullet=start, indent="         ")
         start = "         "
@@ -193,6 +195,8 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
     reach = f"standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    if table in ("users", "records", "sum"):
+        return f"{law.get('on', f'the number of {table}')}: {reach}"
     if "on" in law:
         return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
     what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"
@@ -204,15 +208,31 @@ def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
     if not release.is_private:
         terminal.say("NOT PRIVATE: for research alone.")
     nothing = not any(table.num_rows for table in release.tables.values())
+    if "totals" in release.tables:
+        show_totals(release)
     terminal.say(f"{NO_ITEMS}: {target}" if nothing else f"{made}, of {release.bounded}: {target}")
     terminal.say(release.guarantee.sentence())
     if not quiet:
         folder = str(target)
         best = ["headcount", "top", folder]
-        best += ["--context", release.contexts[0]] if "items" not in release.tables else []
+        if "totals" in release.tables:
+            best = ["headcount", "export", folder, "--to", f"{target.name or 'totals'}-sheets"]
+        elif "items" not in release.tables:
+            best += ["--context", release.contexts[0]]
         page = ["headcount", "report", folder, "--to", f"{target.name or 'release'}.html"]
         explain = ["headcount", "explain", folder]
         terminal.note_commands("\nNext:", *([explain] if nothing else [best, explain, page]))
+
+
+def show_totals(release: Any) -> None:
+    """Print totals as a table."""
+    columns = [("", "left"), ("value", "right"), ("low", "right"), ("high", "right")]
+    rows = [
+        [row["total"], *(f"{row[each]:,.6g}" if row["total"] == "mean" else whole(row[each]) for each in _VALUES)]
+        for row in release.totals.to_pylist()
+    ]
+    terminal.print_table(columns, rows)
+    click.echo()
 
 
 def note_what_was_met(engine: Any, *, selected: bool = False) -> None:

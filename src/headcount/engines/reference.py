@@ -9,6 +9,8 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedTotals,
+    FixedRange,
     Rows,
     Sample,
     Support,
@@ -19,6 +21,7 @@ from headcount.bounding import (
 from headcount.engines import draws
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.plain_support import plain_support
+from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
@@ -71,6 +74,10 @@ class ReferenceEngine:
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
         """Choose each person's items one by one."""
         return plain_support(log, limit, secret)
+
+    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
+        """Add up what each person did: plain enough as it is."""
+        return totals(log, limit, within)
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

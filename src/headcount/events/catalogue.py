@@ -108,13 +108,48 @@ headcount.rank, which select them first
         self.__getattr__("digest")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnknownCatalogue)
+        return type(other) is type(self)
 
     def __hash__(self) -> int:
-        return hash(UnknownCatalogue)
+        return hash(type(self))
 
     def __repr__(self) -> str:
         return "UnknownCatalogue()"
+
+
+class NoCatalogue(UnknownCatalogue):
+    """The catalogue of a log that names none and selects none: all of its records count, but not per item."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        check_catalogue_given(None, select_items=False)
+        raise AssertionError
+
+    def __repr__(self) -> str:
+        return "NoCatalogue()"
+
+
+def check_catalogue_given(items: object, *, select_items: bool) -> None:
+    """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
+    if items is None and not select_items:
+        raise UsageError(
+            "--items is missing: no catalogue is given, and the items that may be released must be public",
+            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
+            "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
+        )
+    if items is not None and select_items:
+        raise UsageError(
+            "--items and --select-items are both given", remedy="leave one out: a public catalogue is never worse"
+        )
+
+
+def absent_or_read(items: object, *, select_items: bool) -> Catalogue:
+    """Read the catalogue if one is given; else it is to be selected, or there is none."""
+    if items is None and not select_items:
+        return NoCatalogue()
+    check_catalogue_given(items, select_items=select_items)
+    return UnknownCatalogue() if select_items else read_catalogue(items)
 
 
 def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]:

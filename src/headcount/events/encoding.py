@@ -30,13 +30,14 @@ __all__ = ["CodedBatch", "EncodedLog", "Tally"]
 class CodedBatch:
     """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
 
-    Where items are in no catalogue, cells are items, and contexts stand apart.
+    Where items are in no catalogue, cells are items, and contexts stand apart. Values come where they are needed.
     """
 
     users: Codes
     cells: Codes
     times: NDArray[np.int64] | None
     contexts: Codes | None = None
+    values: NDArray[np.float64] | None = None
 
 
 class EncodedLog:
@@ -60,7 +61,8 @@ class EncodedLog:
         if isinstance(log.source, PackedSource):
             yield from self._packed(log.source)
             return
-        self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
+        needed = (log.roles.user, log.roles.item, log.roles.value)
+        self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
         for raw in read_ahead(iter(log.source.batches(log.columns))):
             self.tally.rows += raw.num_rows
             try:
@@ -121,8 +123,9 @@ class EncodedLog:
     def _refuse_nulls(self) -> None:
         empty = {name: count for name, count in self.tally.nulls.items() if count}
         if empty:
+            lacks = {name: "holds no number" if name == self.log.roles.value else "is empty" for name in empty}
             found = " and ".join(
-                f"column {name!r} is empty in {count:,} {'row' if count == 1 else 'rows'}"
+                f"column {name!r} {lacks[name]} in {count:,} {'row' if count == 1 else 'rows'}"
                 for name, count in empty.items()
             )
             raise DataError(

@@ -14,13 +14,15 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
+from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
+from headcount.events.column_types import check_id_type, check_times_type, check_value_type
 from headcount.events.conditions import Condition, TimeWindow, read_condition
 from headcount.events.contexts import Context, read_context
-from headcount.events.formats import TextOptions, is_text, plain_type, value_type
+from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.times import TimeFormat
+from headcount.events.values import Range, read_range
 
 MOST_CELLS = 200_000_000
 _WANTED = {
@@ -31,11 +33,12 @@ _WANTED = {
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column says who, what, and how often."""
+    """Which column says who, what, how often, and holds a number of each record."""
 
     user: str
     item: str
     times: str | None = None
+    value: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ class EventLog:
     counting: Literal["records", "users"] = "records"
     context_of: Literal["record", "user"] = "record"
     drop_nulls: bool = False
+    value_range: Range | None = None
 
     def __post_init__(self) -> None:
         schema = self.source.schema
@@ -64,16 +68,18 @@ class EventLog:
             if schema.names.count(column) > 1:
                 raise DataError(f"{self.source.name} has two columns named {column!r}", remedy="rename one")
         for role, column in (("user", self.roles.user), ("item", self.roles.item)):
-            _check_id_type(schema.field(column).type, role, column)
+            check_id_type(schema.field(column).type, role, column)
         if self.roles.times is not None:
-            _check_times_type(schema.field(self.roles.times).type, self.roles.times)
+            check_times_type(schema.field(self.roles.times).type, self.roles.times)
+        if self.roles.value is not None:
+            check_value_type(schema.field(self.roles.value).type, self.roles.value)
         for condition in self.conditions:
             condition.check(schema.field(condition.column).type)
         if self.context is not None:
             self.context.check(schema)
         elif self.context_of == "user":
             raise UsageError("--context-of user is given without --context", remedy="name it with --context")
-        if self.selects:
+        if not self.has_catalogue:
             return
         self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
         if self.cells > MOST_CELLS:
@@ -86,7 +92,12 @@ class EventLog:
     @property
     def selects(self) -> bool:
         """Whether the items are still to be selected, since there is no public catalogue."""
-        return isinstance(self.catalogue, UnknownCatalogue)
+        return type(self.catalogue) is UnknownCatalogue
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Whether the items are known: from a public catalogue, or selected already."""
+        return not isinstance(self.catalogue, UnknownCatalogue)
 
     @property
     def width(self) -> int:
@@ -148,6 +159,8 @@ class EventLog:
         described["count"] = self.counting
         if self.roles.times is not None:
             described["times"] = self.roles.times
+        if self.roles.value is not None and self.value_range is not None:
+            described |= {"value": self.roles.value, "value_range": ",".join(map(str, self.value_range))}
         described |= _described_conditions(self.conditions)
         for clock in _clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
@@ -171,6 +184,8 @@ def read_events(
     until: str | None = None,
     time: str | None = None,
     times: str | None = None,
+    value: str | None = None,
+    value_range: Any = None,
     time_format: str | None = None,
     timezone: str | None = None,
     delimiter: str | None = None,
@@ -194,18 +209,20 @@ def read_events(
     text = TextOptions(delimiter, encoding, header)
     words = {
         "user": user, "item": item, "context": context, "contexts": contexts, "where": where, "since": since,
-        "until": until, "time": time, "times": times, "time_format": time_format, "timezone": timezone,
+        "until": until, "time": time, "times": times, "value": value, "time_format": time_format,
+        "timezone": timezone,
     }  # fmt: skip
     store = the_store(events)
     if store is not None:
         refuse_selecting(store, select_items=select_items)
-        given = [f"--{name.replace('_', '-')}" for name, value in (words | {"items": items}).items() if has(value)]
+        asked = words | {"items": items, "value_range": value_range}
+        given = [f"--{name.replace('_', '-')}" for name, each in asked.items() if has(each)]
         refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
         return packed_log(open_store(store), count=count, context_of=context_of)
-    for name, value in (("--user", user), ("--item", item)):
-        if value is None:
+    for name, column in (("--user", user), ("--item", item)):
+        if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
-    check_catalogue_given(items, select_items=select_items)
+    catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = _understood(**words)
     source = open_source(events, text)
     if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
@@ -214,12 +231,13 @@ def read_events(
     return EventLog(
         source=source,
         roles=roles,
-        catalogue=UnknownCatalogue() if select_items else read_catalogue(items),
+        catalogue=catalogue,
         context=read,
         conditions=conditions,
         counting=count,
         context_of=context_of,
         drop_nulls=drop_nulls,
+        value_range=limits,
     )
 
 
@@ -241,20 +259,6 @@ def refuse_packed(store: str | os.PathLike[str], given: Sequence[str]) -> None:
         raise UsageError(
             f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
             remedy="leave it out, or pack the log again with it",
-        )
-
-
-def check_catalogue_given(items: Any, *, select_items: bool) -> None:
-    """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
-    if items is None and not select_items:
-        raise UsageError(
-            "--items is missing: no catalogue is given, and the items that may be released must be public",
-            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
-            "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
-        )
-    if items is not None and select_items:
-        raise UsageError(
-            "--items and --select-items are both given", remedy="leave one out: a public catalogue is never worse"
         )
 
 
@@ -330,6 +334,7 @@ def _understood(
     until: str | None = None,
     time: str | None = None,
     times: str | None = None,
+    value: str | None = None,
     time_format: str | None = None,
     timezone: str | None = None,
 ) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
@@ -344,7 +349,7 @@ def _understood(
                 f"{flag} is given, but no time is read",
                 remedy="leave it out, or use --context weekday:COL, --since or --until",
             )
-    return Roles(user, item, times), read, tuple(conditions)
+    return Roles(user, item, times, value), read, tuple(conditions)
 
 
 def _window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:
@@ -362,7 +367,7 @@ def _window(time: str | None, since: str | None, until: str | None, clock: TimeF
 
 
 def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    named = [roles.user, roles.item, roles.times, *(context.columns if context else ())]
+    named = [roles.user, roles.item, roles.times, roles.value, *(context.columns if context else ())]
     named += [condition.column for condition in conditions]
     return tuple(dict.fromkeys(name for name in named if name is not None))
 
@@ -388,22 +393,3 @@ def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
-
-
-def _check_id_type(kind: pa.DataType, role: str, column: str) -> None:
-    kind = value_type(kind)
-    if is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
-        return
-    raise DataError(
-        f"column {column!r} is to name the {role} but holds {plain_type(kind)}; ids are text or whole numbers",
-        remedy="cast the column, or choose another one",
-    )
-
-
-def _check_times_type(kind: pa.DataType, column: str) -> None:
-    kind = value_type(kind)
-    if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
-        raise DataError(
-            f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
-            remedy="cast it to whole numbers",
-        )
