@@ -143,7 +143,7 @@ def event_log(flags: Mapping[str, Any]) -> Any:
     flags = _one_catalogue(flags)
     if store is not None:
         flags = _without_what_is_packed(flags, store)
-    elif flags.get("what") != "totals" or flags["items"]:
+    elif flags["items"] or "totals" not in (flags.get("what"), flags.get("what") or flags.get("method")):
         check_catalogue_given(flags["items"] or None, select_items=flags["select_items"])
     names = (
         "user", "item", "items", "select_items", "context", "context_of", "count", "where", "since", "until",
