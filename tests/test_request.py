@@ -61,7 +61,7 @@ def test_a_request_survives_json(epsilon: Decimal, limit: int, what: Any, shares
         ({"limit": 1.5}, "limit must be a whole number of at least 1, not 1.5"),
         ({"limit": "10"}, "limit must be a whole number of at least 1, not '10'"),
         ({"limit": True}, "limit must be a whole number of at least 1, not True"),
-        ({"what": "all"}, "what: .*'items', 'edges' or 'both'"),
+        ({"what": "all"}, "what: .*'items', 'edges', 'both' or 'totals'"),
         ({"method": 3}, "method: "),
         ({"shares": "items"}, "shares must name each stage"),
         ({"shares": {"items": "x"}}, "the share of items must be a positive number, not 'x'"),

@@ -15,7 +15,6 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise_law import NoiseKind
-from headcount.registry import DEFAULT_METHOD
 from headcount.releases import Release
 from headcount.request import RankRequest, ReleaseRequest, Spending
 
@@ -26,17 +25,18 @@ def release(
     log: EventLog,
     *,
     epsilon: Amount,
-    method: str = DEFAULT_METHOD,
+    method: str | None = None,
     limit: int | None = None,
-    what: Literal["items", "edges", "both"] | None = None,
+    what: Literal["items", "edges", "both", "totals"] | None = None,
     shares: Mapping[str, Amount] | None = None,
     noise: NoiseKind = "laplace",
     delta: Amount | None = None,
+    select_limit: int | None = None,
     research: bool = False,
     ledger: None = None,
     **options: Any,
 ) -> Release:
-    """Release item counts, item-by-context counts or both, under user-level differential privacy.
+    """Release item counts, item-by-context counts or both, or totals, under user-level differential privacy.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> release(log, epsilon="1").items.column_names
@@ -49,12 +49,13 @@ def release(
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
+        delta=delta,
         method=method,
         limit=limit,
         what=what,
         shares=shares,
         noise=noise,
-        delta=delta,
+        select_limit=select_limit,
         options=options,
         research=research,
     )
@@ -66,9 +67,11 @@ def rank(
     *,
     k: int,
     epsilon: Amount,
+    delta: Amount | None = None,
     per_context: bool = False,
     with_counts: bool = False,
-    delta: Amount | None = None,
+    shares: Mapping[str, Amount] | None = None,
+    select_limit: int | None = None,
     ledger: None = None,
 ) -> Release:
     """Release the ``k`` items that most people have, directly, under user-level differential privacy.
@@ -79,8 +82,16 @@ def rank(
     """
     _check_log(log)
     _refuse_ledger(ledger)
-    fields = {"per_context": per_context, "with_counts": with_counts}
-    request = request_of(RankRequest, epsilon=epsilon, delta=delta, k=k, **fields)
+    request = request_of(
+        RankRequest,
+        epsilon=epsilon,
+        delta=delta,
+        k=k,
+        per_context=per_context,
+        with_counts=with_counts,
+        shares=shares,
+        select_limit=select_limit,
+    )
     return Curator(engine=LocalEngine()).run(request, log)
 
 

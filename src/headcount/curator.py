@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.errors import GrantError, RefusedError, UsageError
+from headcount.errors import GrantError, NotSelectedError, RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import Law
 from headcount.releases import Release
 from headcount.request import Spending
+from headcount.selection import Selection, empty_release, told
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,9 @@ class Plan:
     """What a request will promise and cost, and how noisy each table will be: known without reading events."""
 
     guarantee: Guarantee
-    cells: Mapping[str, int]
+    cells: Mapping[str, int | None]
     noise: Mapping[str, Law]
+    selection: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
@@ -35,7 +38,8 @@ class Plan:
         promise = self.guarantee.to_json()
         price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
         cells = dict(self.cells)
-        return {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": None}
+        plan = {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": None}
+        return plan if self.selection is None else plan | {"selection": dict(self.selection)}
 
 
 @dataclass
@@ -61,18 +65,43 @@ class Curator:
     def plan(self, request: Spending, log: EventLog) -> Plan:
         """Validate everything that can be validated without reading an event, and say what would happen."""
         refuse_ledger()
-        method, grant = request.build(), request.grant()
-        return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
+        selection, grant = request.selection(log), request.grant()
+        if selection is None:
+            method = request.build()
+            return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
+        method, (first, rest) = request.build(selecting=True), selection.split(grant)
+        promised = selection.promised(method.guarantee(rest), log, grant)
+        cells = dict.fromkeys(request.columns(log))
+        try:
+            laws = method.laws(log, rest)
+        except NotSelectedError:  # what the noise will be hangs on the number of items
+            laws = {}
+        return Plan(promised, cells, laws, selection.plan(first))
 
     def run(self, request: Spending, log: EventLog) -> Release:
         """Release what is asked for; the grant must be spent exactly."""
         self.plan(request, log)
-        grant = request.grant()
-        release = request.build().release(log, grant, self.noise, self.engine)
+        grant, selection = request.grant(), request.selection(log)
+        if selection is None:
+            release = request.build().release(log, grant, self.noise, self.engine)
+        else:
+            release = self._select(request, log, selection, grant)
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
         return replace(release, request={"events": log.describe(), request.command: asked})
+
+    def _select(self, request: Spending, log: EventLog, selection: Selection, grant: Grant) -> Release:
+        """Select the items, and release what is asked for with what is left of the grant."""
+        first, rest = selection.split(grant)
+        found, selected = selection.select(log, first, self.noise, self.engine)
+        items = len(found.catalogue.ids)
+        if items:
+            release = request.build_for(items).release(found, rest, self.noise, self.engine)
+        else:
+            method = request.build(selecting=True)
+            release = empty_release(method, found, rest, self.noise, request.columns(log))
+        return told(replace(release, guarantee=selection.promised(release.guarantee, log, grant)), selected)
 
 
 def refuse_ledger() -> None:

@@ -5,6 +5,7 @@
     HeadcountError
     ├── CallerError            exit 2: the caller can mend it (usage, input, an existing folder)
     │   ├── UsageError             a parameter, flag or combination that is not allowed
+    │   │   └── NotSelectedError       the items of a log are asked for before they are selected
     │   ├── DataError              what was found in a file, column or catalogue
     │   └── UnknownNameError       an item, context, method or column that does not exist
     ├── RefusedError           exit 1: refused, or a check failed
@@ -58,6 +59,10 @@ class CallerError(HeadcountError):
 
 class UsageError(CallerError):
     """A parameter, flag or combination of them that is not allowed."""
+
+
+class NotSelectedError(UsageError):
+    """The items of a log are still to be selected, so nothing can be counted per item."""
 
 
 class DataError(CallerError):

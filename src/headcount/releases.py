@@ -27,10 +27,11 @@ from headcount.noise_law import Law, law_from_json
 
 FORMAT = "headcount-release"
 VERSION = 1
-TABLES = ("items", "edges", "activity", "ranking")
+TABLES = ("items", "edges", "activity", "ranking", "totals")
 
 ITEMS_FIELDS = ("item", "label", "count", "low", "high")
 EDGES_FIELDS = ("item", "context", "count", "low", "high")
+TOTALS_FIELDS = ("total", "value", "low", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,11 @@ class Release:
         """The best items, directly ranked: rank, item, label, and context and counts if these were asked for."""
         return self._table("ranking")
 
+    @property
+    def totals(self) -> pa.Table:
+        """Totals over all people: total, value, low, high."""
+        return self._table("totals")
+
     def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
         """Return the ``k`` largest counts, overall or in one context, as plain rows; or the best of a ranking."""
         if "ranking" in self.tables:
@@ -110,7 +116,8 @@ class Release:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
         sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
-        counted = [f"Each count comes with an interval, low to high, that encloses {self.covered} {sure}."]
+        number = "total" if "totals" in self.tables else "count"
+        counted = [f"Each {number} comes with an interval, low to high, that encloses {self.covered} {sure}."]
         closing = [*(counted if self.noise else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
@@ -130,7 +137,7 @@ class Release:
         """What the intervals enclose, in words."""
         words = {
             "true": "the true count",
-            "bounded": f"the exact count of {self.bounded}",
+            "bounded": f"the exact {'one' if 'totals' in self.tables else 'count'} of {self.bounded}",
             "smoothed": f"the smoothed count, not the exact one, of {self.bounded}",
         }
         return words[self.interval.covers]
@@ -194,7 +201,9 @@ class Release:
 
     def _table(self, name: str) -> pa.Table:
         if name not in self.tables:
-            again = "; release again with --what both, which costs ε again" if "ranking" not in self.tables else ""
+            again = {"ranking": "", "totals": ", which are not per item"}.get(
+                next(iter(self.tables), ""), "; release again with --what both, which costs ε again"
+            )
             raise UsageError(f"this release holds no {name}", remedy=f"it holds {', '.join(self.tables)}{again}")
         return self.tables[name]
 

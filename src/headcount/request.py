@@ -6,7 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -19,25 +19,49 @@ from pydantic import (
 )  # fmt: skip
 
 from headcount.budget import Grant, amount, probability
+from headcount.counts.totals import Totals
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing, in_short
-from headcount.method import Method, tables_of
+from headcount.method import Method, What, tables_of
 from headcount.noise_law import NoiseKind
 from headcount.rankings.top_k import DirectTopK
 from headcount.registry import DEFAULT_METHOD, build
+from headcount.releases import EDGES_FIELDS, ITEMS_FIELDS, TOTALS_FIELDS
+from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
 
 
 class Spending(BaseModel, ABC):
-    """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest."""
+    """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
+
+    ``select_limit`` and the share ``selection`` say how the items of a log without a catalogue are selected.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str]
 
     epsilon: Decimal
     delta: Delta | None = None
+    shares: Mapping[str, Decimal] | None = None
+    select_limit: int | None = None
+
+    @field_validator("shares", mode="before")
+    @classmethod
+    def _exact_shares(cls, value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise UsageError(
+                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
+            )
+        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
+
+    @field_validator("select_limit", mode="before")
+    @classmethod
+    def _whole_select_limit(cls, value: Any) -> int | None:
+        return None if value is None else whole_number(value, "select_limit")
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -54,8 +78,9 @@ class Spending(BaseModel, ABC):
         return f"{value:f}"
 
     @model_validator(mode="after")
-    def _delta_is_used(self) -> Self:
-        check_delta(self.delta, self.noise_kind)
+    def _gaussian_has_delta(self) -> Self:
+        if self.delta is None:  # whether a δ is of use hangs on the log
+            check_delta(None, self.noise_kind)
         return self
 
     @property
@@ -67,9 +92,41 @@ class Spending(BaseModel, ABC):
         """Return a fresh grant of the amounts asked for."""
         return Grant(self.epsilon, self.delta)
 
+    @property
+    def uses_value(self) -> bool:
+        """Whether the method has a use for a value column."""
+        return False
+
+    def selection(self, log: EventLog) -> Selection | None:
+        """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+        if log.roles.value is not None and not self.uses_value:
+            raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
+        check_delta(self.delta, self.noise_kind, selecting=log.selects)
+        if log.selects:
+            limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
+            share = divided_shares(self.shares)[0]
+            return Selection(limit=limit, share=share, halves_delta=self.noise_kind == "gaussian")
+        if self.select_limit is not None:
+            raise UsageError(
+                "--select-limit is given, but no items are selected", remedy="leave it out, or add --select-items"
+            )
+        return None
+
+    def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
+        """Return the shares of the method's own stages."""
+        return divided_shares(self.shares)[1] if selecting else self.shares
+
     @abstractmethod
-    def build(self) -> Method:
-        """Return the method asked for."""
+    def build(self, *, selecting: bool = False) -> Method:
+        """Return the method asked for, as it runs after a selection of items if there is one."""
+
+    def build_for(self, items: int) -> Method:  # noqa: ARG002
+        """Return the method for so many selected items."""
+        return self.build(selecting=True)
+
+    @abstractmethod
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table."""
 
     @abstractmethod
     def cells(self, log: EventLog) -> dict[str, int]:
@@ -78,6 +135,9 @@ class Spending(BaseModel, ABC):
     def guarantee(self) -> Guarantee:
         """Say what the release will promise; known without data."""
         return self.build().guarantee(self.grant())
+
+
+_COUNTED = ("count", "low", "high")
 
 
 class RankRequest(Spending):
@@ -99,9 +159,19 @@ class RankRequest(Spending):
     def _whole(cls, value: Any) -> int:
         return whole_number(value, "k")
 
-    def build(self) -> Method:
+    def build(self, *, selecting: bool = False) -> Method:
         """Return the method that ranks."""
-        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts)
+        shares = self.own_shares(selecting=selecting)
+        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts, shares=shares)
+
+    def build_for(self, items: int) -> Method:
+        """Return the method that ranks at most as many items as were selected."""
+        return self.model_copy(update={"k": min(self.k, items)}).build(selecting=True)
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the ranking."""
+        context = ("context",) if self.per_context and log.context is not None else ()
+        return {"ranking": ("rank", "item", "label", *context, *(_COUNTED if self.with_counts else ()))}
 
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many places the ranking has, in all contexts."""
@@ -118,34 +188,17 @@ class ReleaseRequest(Spending):
 
     command: ClassVar[str] = "release"
 
-    method: str = DEFAULT_METHOD
+    method: str | None = None
     limit: int | None = None
-    what: Literal["items", "edges", "both"] | None = None
-    shares: Mapping[str, Decimal] | None = None
+    what: Literal["items", "edges", "both", "totals"] | None = None
     noise: NoiseKind = "laplace"
     options: Mapping[str, Any] = Field(default_factory=dict)
     research: bool = False
-
-    @field_validator("method", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return DEFAULT_METHOD if value is None else value
 
     @field_validator("limit", mode="before")
     @classmethod
     def _whole(cls, value: Any) -> int | None:
         return None if value is None else whole_number(value, "limit")
-
-    @field_validator("shares", mode="before")
-    @classmethod
-    def _exact_shares(cls, value: Any) -> Any:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            raise UsageError(
-                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
-            )
-        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
 
     @field_validator("options", mode="after")
     @classmethod
@@ -162,41 +215,88 @@ class ReleaseRequest(Spending):
         """Which noise is asked for."""
         return self.noise
 
+    @property
+    def uses_value(self) -> bool:
+        """Totals do."""
+        return self._is_totals
+
+    @property
+    def _is_totals(self) -> bool:
+        return self.what == "totals" or (self.what is None and self.method == Totals.name)
+
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
+        if self._is_totals:
+            return {"totals": 2 if log.roles.value is None else 4}
         width = {"items": 1, "edges": log.width}
-        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(self.what, log)}
+        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(_counted(self.what), log)}
 
-    def build(self) -> Method:
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table of counts."""
+        if self._is_totals:
+            return {"totals": TOTALS_FIELDS}
+        columns = {"items": ITEMS_FIELDS, "edges": EDGES_FIELDS}
+        return {table: columns[table] for table in tables_of(_counted(self.what), log)}
+
+    def _totals(self) -> Method:
+        """Return the one method for totals."""
+        if self.method not in (None, Totals.name):
+            raise UsageError(
+                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
+            )
+        for name in self.options:
+            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+        if self.limit is None:
+            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
+        return Totals(limit=self.limit, shares=self.shares)
+
+    def build(self, *, selecting: bool = False) -> Method:
         """Return the method asked for, refusing what it cannot use and research that is not declared."""
-        parameters: dict[str, Any] = dict(self.options)
-        for name in ("limit", "what", "shares"):
-            if getattr(self, name) is not None:
-                parameters[name] = getattr(self, name)
-        if self.noise != "laplace":
-            parameters["noise"] = self.noise
-        method = build(self.method, parameters)
+        if self._is_totals:
+            return self._totals()
+        own: dict[str, Any] = {
+            "limit": self.limit,
+            "what": self.what,
+            "shares": self.own_shares(selecting=selecting),
+            "noise": None if self.noise == "laplace" else self.noise,
+        }
+        parameters = {**self.options, **{name: value for name, value in own.items() if value is not None}}
+        method = build(self.method or DEFAULT_METHOD, parameters)
         if method.standing is Standing.CLAIMED and not self.research:
             raise UsageError(
                 f"{self.method} is kept for research: {method.reason}",
-                remedy=f"use {self.method.removesuffix('-published')}, or add --research",
+                remedy=f"use {method.name.removesuffix('-published')}, or add --research",
             )
         return method
 
 
-def check_delta(delta: Decimal | None, noise: NoiseKind | None) -> None:
-    """Refuse a δ that nothing would use, and Gaussian noise without one; ``noise`` is None where it has no choice.
+def _counted(what: str | None) -> What | None:
+    return cast("What | None", what)
+
+
+def check_delta(delta: Decimal | None, noise: NoiseKind | None, *, selecting: bool = False) -> None:
+    """Refuse a δ that nothing could use, and the lack of one that is needed; a ranking has no ``noise`` to choose.
 
     >>> check_delta(Decimal("1e-6"), "laplace")
     Traceback (most recent call last):
-    headcount.errors.UsageError: --delta needs --noise gaussian; leave it out, or add that
+    headcount.errors.UsageError: --delta needs --noise gaussian or --select-items; leave it out, or add one of them
     """
-    if noise == "gaussian" and delta is None:
+    if delta is None and noise == "gaussian":
         raise UsageError("--noise gaussian needs --delta", remedy="for example --delta 1e-6")
-    if delta is not None and noise is None:
-        raise UsageError("--delta is of no use here: a ranking is pure ε", remedy="leave it out")
-    if delta is not None and noise != "gaussian":
-        raise UsageError("--delta needs --noise gaussian", remedy="leave it out, or add that")
+    if delta is None and selecting:
+        raise UsageError(
+            "--select-items needs --delta: with some small probability an item that one person alone has is "
+            "released, and delta limits it",
+            remedy="give one far below 1 in the number of people, such as --delta 1e-6",
+        )
+    if delta is not None and not selecting and noise is None:
+        raise UsageError(
+            "--delta is of no use here: a ranking is pure ε, but for --select-items", remedy="leave it out"
+        )
+    if delta is not None and not selecting and noise != "gaussian":
+        raise UsageError(
+            "--delta needs --noise gaussian or --select-items", remedy="leave it out, or add one of them"
+        )
 
 
 def whole_number(value: Any, name: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, Rows
+from headcount.bounding import Bound, Bounded, BoundedCounts, BoundedTotals, FixedRange, Rows, Support
 from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
@@ -33,6 +33,12 @@ class FromAStore:
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         return self.engine.rows(self.packed(log), table, most, secret)
+
+    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
+        return self.engine.support(log, limit, secret)  # a store has a catalogue: there is nothing to select
+
+    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
+        return self.engine.totals(self.packed(log), limit, within)
 
     def packed(self, log: EventLog) -> EventLog:
         """Return the log that reads the store, to count the same of it."""

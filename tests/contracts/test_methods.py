@@ -66,13 +66,19 @@ def _weighted(log: EventLog, release: Release, table: str) -> NDArray[np.float64
     return values
 
 
+def _limit(release: Release, table: str, cells: int) -> Fraction:
+    return Fraction(release.chosen[table]["limit"])
+
+
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 SMOOTH = {"reconciles": False}
 SENSE = {"paying": MOST, "reach_of": _theta, "truth": _weighted, "reconciles": False}
+STEERED = {"stages": ("activity", "items", "edges")}
 TUNED = {"headcount.counts.tuned_groups.best_size": lambda *_: 2}
 
 # The parameters of each method, the most one user can add to a table of ``town``, and what else is special.
 ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "adaptive": {**STEERED, "parameters": {"limit": 3}},
     "lpa": {"parameters": {"limit": 4}, "reach": 4},
     "sra": {"parameters": {"limit": 3}, "reach": 3},
     "hpa": {"parameters": {"limit": 3, "d": 2}, "reach": 3, "stages": ("scores", "items", "edges")},
@@ -110,9 +116,24 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 }
 
 GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
+WEIGHED_USERS: Mapping[str, Any] = {**STEERED, "counting": "users", "reconciles": False}
 
 VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     *ENTRIES.items(),
+    (
+        "adaptive",
+        {
+            **STEERED,
+            "reach_of": _limit,
+            "forced": {"headcount.counts.adaptive.chosen_limit": lambda *_: 3},
+        },
+    ),
+    (
+        "adaptive",
+        {"parameters": {"limit": 3, "lean": 1.0}, "stages": ("activity", "scores", "items", "edges")},
+    ),
+    ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
+    ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),
@@ -198,16 +219,19 @@ def test_the_curator_refuses_a_seeded_source() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_options_a_method_cannot_use_are_errors(name: str) -> None:
-    own = {field.name for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
-    for option in {"limit", "d", "theta", "random_state", "seed"} - own:
+    own = {field.name: field for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
+    for option in {"limit", "d", "theta", "random_state", "seed"} - set(own):
         with pytest.raises(UsageError, match=f"cannot use {option}"):
             build(name, {**ENTRIES[name]["parameters"], option: 1})
+    optional = {option for option, field in own.items() if field.default is None}
     for needed in ENTRIES[name]["parameters"]:
         assert needed in own
-        for bad in (0, -1, 2.5, "3", True, None, 2**31):
+        for bad in (0, -1, 2.5, "3", True, 2**31, *(() if needed in optional else (None,))):
             with pytest.raises(UsageError, match=needed):
                 build(name, {**ENTRIES[name]["parameters"], needed: bad})
-    if "limit" in own:
+    if "limit" in optional:
+        assert build(name, {}) == build(name, {"limit": None})
+    elif "limit" in own:
         with pytest.raises(UsageError, match="needs --limit"):
             build(name, {})
 

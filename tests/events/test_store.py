@@ -154,7 +154,7 @@ def test_raw_files_need_what_a_store_knows(name: str, tmp_path: Path) -> None:
     asked = {"user": "who", "item": "what", "items": "tea"}
     del asked[name]
     with pytest.raises(UsageError, match=f"--{name} is missing"):
-        read_events(tmp_path / "log.csv", **asked)  # type: ignore[arg-type]
+        _ = read_events(tmp_path / "log.csv", **asked).cells  # type: ignore[arg-type]
 
 
 def test_what_to_count_is_chosen_anew(tmp_path: Path) -> None:

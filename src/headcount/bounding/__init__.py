@@ -48,6 +48,8 @@ from headcount.bounding.scores import (
     scaled_scores,
     tail_scores,
 )
+from headcount.bounding.support import Support, certify_support
+from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
     "EVERYONE",
@@ -57,7 +59,9 @@ __all__ = [
     "Bound",
     "Bounded",
     "BoundedCounts",
+    "BoundedTotals",
     "Counting",
+    "FixedRange",
     "Leaning",
     "Noisy",
     "Norm",
@@ -68,9 +72,12 @@ __all__ = [
     "Scale",
     "Scored",
     "Sensitivity",
+    "Support",
     "capped_total_scores",
     "certify",
     "certify_activity",
+    "certify_support",
+    "certify_totals",
     "check_candidates",
     "check_limit",
     "column",
@@ -84,5 +91,6 @@ __all__ = [
     "scaled_scores",
     "sensitivity",
     "tail_scores",
+    "unit_for",
     "walsh_hadamard",
 ]

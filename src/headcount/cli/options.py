@@ -56,6 +56,11 @@ event_options = _grouped(
         help="Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.",
     ),
     click.option(
+        "--select-items",
+        is_flag=True,
+        help="There is no public catalogue: release the items that enough people have (needs --delta).",
+    ),
+    click.option(
         "--context",
         type=click.UNPROCESSED,
         metavar="COL",
@@ -87,6 +92,10 @@ event_options = _grouped(
     click.option("--since", metavar="T", help="Keep records from this moment on."),
     click.option("--until", metavar="T", help="Keep records before this moment."),
     click.option("--times", metavar="COL", help="Column that says how many records a row stands for."),
+    click.option("--value", metavar="COL", help="Column that holds a number of each record, such as a rating."),
+    click.option(
+        "--value-range", metavar="LO,HI", help="Public range of --value; what lies outside is cut to its ends."
+    ),
     click.option("--time-format", metavar="F", help="s, ms, us, min@ORIGIN or a strptime pattern."),
     click.option(
         "--timezone", metavar="ZONE", help="Zone of weekday, hour and month.  [default: the column's, else UTC]"
@@ -110,7 +119,14 @@ event_options = _grouped(
 spend_options = _grouped(
     click.option("--epsilon", required=True, metavar="E", help="The privacy budget to spend, such as 1 or 0.5."),
     click.option(
-        "--delta", metavar="D", help="How likely the promise may fail; for --noise gaussian, such as 1e-6."
+        "--delta",
+        metavar="D",
+        help="How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.",
+    ),
+    click.option(
+        "--select-limit",
+        metavar="L",
+        help="The most items of one person that count for --select-items.  [default: 10]",
     ),
     click.option("--research", is_flag=True, help="Allow methods whose published claim is not established."),
     click.option(
@@ -124,19 +140,18 @@ spend_options = _grouped(
 
 def event_log(flags: Mapping[str, Any]) -> Any:
     """Make the log that the event flags describe."""
+    from headcount.events.catalogue import check_catalogue_given
     from headcount.events.log import read_events, the_store
 
     store = the_store(flags["events"])
+    flags = _one_catalogue(flags)
     if store is not None:
         flags = _without_what_is_packed(flags, store)
-    elif not flags["items"]:
-        raise UsageError(
-            "no catalogue is given; the items that may be released must be public",
-            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column)",
-        )
+    elif flags["items"] or "totals" not in (flags.get("what"), flags.get("what") or flags.get("method")):
+        check_catalogue_given(flags["items"] or None, select_items=flags["select_items"])
     names = (
-        "user", "item", "items", "context", "context_of", "count", "where", "since", "until", "time", "times",
-        "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
+        "user", "item", "items", "select_items", "context", "context_of", "count", "where", "since", "until",
+        "time", "times", "value", "value_range", "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
     )  # fmt: skip
     return read_events(
         list(flags["events"]),
@@ -144,6 +159,19 @@ def event_log(flags: Mapping[str, Any]) -> Any:
         header=not flags["no_header"],
         **{name: flags[name] for name in names},
     )
+
+
+def _one_catalogue(flags: Mapping[str, Any]) -> Mapping[str, Any]:
+    """If --items or --select-items is given, leave out what a configuration file says of the other one."""
+    context = click.get_current_context()
+    given = [
+        name
+        for name in ("items", "select_items")
+        if flags[name] and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if len(given) != 1:
+        return flags
+    return {**flags, **({"select_items": False} if given == ["items"] else {"items": None})}
 
 
 def _without_what_is_packed(flags: Mapping[str, Any], store: Any) -> Mapping[str, Any]:

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.release import note_what_was_met, show_plan, target_of
+from headcount.cli.release import (
+    check_spending,
+    note_price,
+    note_what_was_met,
+    select_limit_of,
+    show_plan,
+    target_of,
+)
 from headcount.cli.top import show_table
 from headcount.errors import UsageError
 
@@ -27,6 +34,7 @@ from headcount.errors import UsageError
 @click.option("-k", "k", required=True, metavar="K", help="How many items.")
 @click.option("--per-context", is_flag=True, help="One ranking for each context.")
 @click.option("--with-counts", is_flag=True, help="Spend half of ε on noisy counts of the chosen items.")
+@click.option("--shares", metavar="STAGE=S,…", help="How the stages share ε, such as ranking=0.7,counts=0.3.")
 @options.json_option
 @options.quiet_option
 def command(**flags: Any) -> None:
@@ -54,8 +62,8 @@ def command(**flags: Any) -> None:
         show_plan(Curator().plan(request, log), as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        note_what_was_met(engine)
-        terminal.note(f"{release.guarantee.amounts} was spent, not charged to any ledger.")
+        note_what_was_met(engine, selected=log.selects)
+        note_price(release.guarantee)
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
         if target is not None:
@@ -74,14 +82,15 @@ def _say_where(release: Any, target: Path) -> None:
     folder = str(target)
     best = ["headcount", "top", folder, *(["--context", release.contexts[0]] if release.contexts else [])]
     page = ["headcount", "report", folder, "--to", f"{target.name or 'ranking'}.html"]
-    words = f"\nKept in {terminal.printable(folder)}. Next:"
-    terminal.note_commands(words, best, ["headcount", "explain", folder], page)
+    words, explain = f"\nKept in {terminal.printable(folder)}. Next:", ["headcount", "explain", folder]
+    terminal.note_commands(words, *([best, explain, page] if release.ranking.num_rows else [explain]))
 
 
 def _request(flags: dict[str, Any]) -> Any:
     from headcount.api import request_of
     from headcount.request import RankRequest
 
+    check_spending(flags)
     if flags["options"]:
         raise UsageError(
             "rank takes no options of a method", given=", ".join(flags["options"]), remedy="leave them out"
@@ -90,4 +99,5 @@ def _request(flags: dict[str, Any]) -> Any:
         raise UsageError("rank has no method that is only claimed", remedy="leave --research out")
     k = options.whole_number(flags["k"], "k")
     fields = {name: flags[name] for name in ("epsilon", "delta", "per_context", "with_counts")}
-    return request_of(RankRequest, k=k, **fields)
+    shares = options.pairs(flags["shares"], "--shares")
+    return request_of(RankRequest, k=k, shares=shares, select_limit=select_limit_of(flags), **fields)

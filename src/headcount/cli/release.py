@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
-from headcount.answers.words import some
+from headcount.answers.words import some, whole
 from headcount.cli import options, terminal
+from headcount.cli.top import NO_ITEMS
 from headcount.errors import UsageError
 
-_NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place"}
+_NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total"}
+
+_VALUES = ("value", "low", "high")
 
 
 @click.command(
@@ -30,8 +33,8 @@ _NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "p
 @click.option("--limit", metavar="L", help="The most records (or item and context pairs) one person may add.")
 @click.option(
     "--what",
-    type=click.Choice(["items", "edges", "both"]),
-    help="Which counts.  [default: both if there is a context, else items]",
+    type=click.Choice(["items", "edges", "both", "totals"]),
+    help="Which counts, or totals over all people.  [default: both if there is a context, else items]",
 )
 @click.option("--shares", metavar="STAGE=S,…", help="How the stages share ε, such as items=0.5,edges=0.5.")
 @click.option(
@@ -57,7 +60,7 @@ def command(**flags: Any) -> None:
         from headcount.engines.local import LocalEngine
 
         refuse_ledger()
-        request.build()
+        request.build(selecting=flags["select_items"])
         log = options.event_log(flags)
         if target is not None and not flags["dry_run"]:
             engine = LocalEngine(progress=bar)
@@ -68,8 +71,8 @@ def command(**flags: Any) -> None:
         show_plan(Curator().plan(request, log), as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        note_what_was_met(engine)
-        terminal.note(f"{release.guarantee.amounts} was spent, not charged to any ledger.")
+        note_what_was_met(engine, selected=log.selects)
+        note_price(release.guarantee)
     if flags["as_json"]:
         terminal.print_json(
             {
@@ -100,7 +103,24 @@ def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
     return target
 
 
+def check_spending(flags: dict[str, Any]) -> None:
+    """Refuse a bad ε or δ, a δ that nothing could use and the lack of one, before anything is looked at."""
+    from headcount.budget import amount, probability
+    from headcount.request import check_delta
+
+    amount(flags["epsilon"])
+    delta = None if flags["delta"] is None else probability(flags["delta"])
+    check_delta(delta, flags.get("noise"), selecting=flags["select_items"])
+
+
+def select_limit_of(flags: dict[str, Any]) -> int | None:
+    """Read how many items of a person count for selecting."""
+    given = flags["select_limit"]
+    return None if given is None else options.whole_number(given, "select-limit")
+
+
 def _request(flags: dict[str, Any]) -> Any:
+    check_spending(flags)
     limit = flags["limit"]
     given = options.pairs(flags["options"], "--option") or {}
     from headcount.api import request_of
@@ -110,6 +130,7 @@ def _request(flags: dict[str, Any]) -> Any:
         ReleaseRequest,
         epsilon=flags["epsilon"],
         delta=flags["delta"],
+        select_limit=select_limit_of(flags),
         method=flags["method"],
         limit=None if limit is None else options.whole_number(limit, "limit"),
         what=flags["what"],
@@ -133,21 +154,44 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
     else:
         terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
     terminal.say(f"{plan.guarantee.amounts}, charged to no ledger", bullet="Price    ", indent="         ")
-    cells = " and ".join(some(number, _NOUNS[table]) for table, number in plan.cells.items())
-    terminal.say(cells, bullet="Cells    ", indent="         ")
+    if plan.selection is not None:
+        terminal.say(_how_selected(plan.selection), bullet="Items    ", indent="         ")
+    known = [some(number, _NOUNS[table]) for table, number in plan.cells.items() if number is not None]
+    terminal.say(
+        " and ".join(known) or "not known before the items are selected", bullet="Cells    ", indent="         "
+    )
     start = "Error    "
-    for table in plan.cells:
-        terminal.say(_expected_error(table, data["noise"].get(table)), bullet=start, indent="         ")
+    for table in plan.noise if "totals" in plan.cells else plan.cells:
+        error = _expected_error(table, data["noise"].get(table), selecting=plan.selection is not None)
+        terminal.say(error, bullet=start, indent="         ")
         start = "         "
 
 
-def _expected_error(table: str, law: dict[str, Any] | None) -> str:
+def note_price(guarantee: Any) -> None:
+    """Say what was spent, for the curator."""
+    terminal.note(f"{guarantee.amounts} {'were' if guarantee.delta else 'was'} spent, not charged to any ledger.")
+
+
+def _how_selected(selection: dict[str, Any]) -> str:
+    """Say how items will be selected."""
+    return (
+        f"selected with ε = {selection['epsilon']} and δ = {selection['delta']} of it: those that "
+        f"{selection['threshold']:,} people or more have, noise included, where at most "
+        f"{some(selection['limit'], 'item')} of each person count"
+    )
+
+
+def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool = False) -> str:
+    if law is None and selecting:
+        return f"each {_NOUNS[table]}: not known before the items are selected"
     if law is None and table == "ranking":
         return "which items are chosen; no counts are released"
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
     noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""
     reach = f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    if table in ("users", "records", "sum"):
+        return f"{law.get('on', f'the number of {table}')}: {reach}"
     if "on" in law:
         return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
     what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"
@@ -158,23 +202,45 @@ def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
     made = " and ".join(some(table.num_rows, _NOUNS[name]) for name, table in release.tables.items())
     if not release.is_private:
         terminal.say("NOT PRIVATE: for research alone.")
-    terminal.say(f"{made}, of {release.bounded}: {target}")
+    nothing = not any(table.num_rows for table in release.tables.values())
+    if "totals" in release.tables:
+        show_totals(release)
+    terminal.say(f"{NO_ITEMS}: {target}" if nothing else f"{made}, of {release.bounded}: {target}")
     terminal.say(release.guarantee.sentence())
     if not quiet:
         folder = str(target)
         best = ["headcount", "top", folder]
-        best += ["--context", release.contexts[0]] if "items" not in release.tables else []
+        if "totals" in release.tables:
+            best = ["headcount", "export", folder, "--to", f"{target.name or 'totals'}-sheets"]
+        elif "items" not in release.tables:
+            best += ["--context", release.contexts[0]]
         page = ["headcount", "report", folder, "--to", f"{target.name or 'release'}.html"]
-        terminal.note_commands("\nNext:", best, ["headcount", "explain", folder], page)
+        explain = ["headcount", "explain", folder]
+        terminal.note_commands("\nNext:", *([explain] if nothing else [best, explain, page]))
 
 
-def note_what_was_met(engine: Any) -> None:
+def show_totals(release: Any) -> None:
+    """Print totals as a table."""
+    columns = [("", "left"), ("value", "right"), ("low", "right"), ("high", "right")]
+    rows = [
+        [row["total"], *(f"{row[each]:,.6g}" if row["total"] == "mean" else whole(row[each]) for each in _VALUES)]
+        for row in release.totals.to_pylist()
+    ]
+    terminal.print_table(columns, rows)
+    click.echo()
+
+
+def note_what_was_met(engine: Any, *, selected: bool = False) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
     tally = engine.tally
     if tally is None:
         return
     notes = [
-        (tally.outside_catalogue, "of items outside the catalogue", "dropped"),
+        (
+            tally.outside_catalogue,
+            f"of items {'not selected' if selected else 'outside the catalogue'}",
+            "dropped",
+        ),
         (tally.unknown_context, "with a context outside its domain", "counted as unknown"),
         (sum(tally.nulls.values()), "without user or item", "dropped"),
     ]
@@ -182,5 +248,5 @@ def note_what_was_met(engine: Any) -> None:
         if number:
             verb = "was" if number == 1 else "were"
             terminal.note(f"For the curator only: {some(number, 'record')} {which} {verb} {fate}.")
-    if tally.rows and 2 * tally.outside_catalogue > tally.rows:
+    if tally.rows and not selected and 2 * tally.outside_catalogue > tally.rows:
         terminal.note("That is more than half of the log: check --items and --item.")

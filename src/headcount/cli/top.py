@@ -12,6 +12,8 @@ from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
+NO_ITEMS = "No item was selected, so the release is empty"
+
 _many = click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
 _format = click.option(
     "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
@@ -69,14 +71,25 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
         terminal.print_json(rows)
     else:
         text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(text, fieldnames=_columns(release, rows, context), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         click.echo(text.getvalue(), nl=False)
 
 
+def _columns(release: Any, rows: list[dict[str, Any]], context: str | None) -> list[str]:
+    """Return the columns of an answer, which may have no rows."""
+    if rows or "ranking" in release.tables:
+        return list(rows[0]) if rows else list(release.ranking.column_names)
+    return ["rank", "item", "label", "count", "low", "high", *([] if context is None else ["context"])]
+
+
 def show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
     """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
+    if not rows:
+        if last:
+            terminal.say(f"{NO_ITEMS}. {release.guarantee.short()}.")
+        return
     labelled = any(row["label"] for row in rows)
     columns = [("", "right"), ("item", "left")]
     columns += [("label", "left")] if labelled else []

@@ -69,6 +69,15 @@ def record_draws(keys: Draws, cells: NDArray[np.int64], numbers: NDArray[np.int6
     return np.where(numbers == 0, first, later)
 
 
+def item_draws(keys: Draws, item_keys: Draws) -> Draws:
+    """Return the draw of each user's item, of which the smallest are kept where items are in no catalogue.
+
+    ``item_keys`` come from the raw items as user keys come from the raw users (:func:`user_key`): a place in a
+    list of items that the log itself makes up would hang on other users.
+    """
+    return mix(keys + item_keys * np.uint64(GOLDEN))
+
+
 def admitted(keys: Draws, admission: int) -> NDArray[np.bool_]:
     """Say which users are taken into account at all, ``admission`` of 2^64 by lot.
 
@@ -124,8 +133,12 @@ def chosen_contexts(tallies: NDArray[np.int64], keys: Draws) -> NDArray[np.int32
     [1, 2]
     """
     known = tallies[:, :-1]
-    columns = np.arange(known.shape[1], dtype=np.uint64)
-    tickets = mix(mix(keys)[:, None] + (columns + np.uint64(1)) * np.uint64(GOLDEN))
+    tickets = context_tickets(keys[:, None], np.arange(known.shape[1]))
     tied = known == known.max(axis=1, keepdims=True)
     best = np.argmin(np.where(tied, tickets, np.iinfo(np.uint64).max), axis=1)
     return np.asarray(np.where(known.any(axis=1), best, known.shape[1]), dtype=np.int32)
+
+
+def context_tickets(keys: Draws, contexts: NDArray[np.int64]) -> Draws:
+    """Return the draws that break ties between a user's contexts: the smallest wins."""
+    return mix(mix(keys) + (contexts.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, Rows
+from headcount.bounding import Bound, Bounded, BoundedCounts, BoundedTotals, FixedRange, Rows, Support
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
@@ -30,6 +30,12 @@ class Engine(Protocol):
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         """Collect the columns of all users' records, at most ``most`` random ones of each, by their number."""
+
+    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
+        """Count the people behind each item of a log without a catalogue, ``limit`` random items of each alone."""
+
+    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
+        """Count people and their records, and add up their values, with or without a catalogue."""
 
 
 def columns_of(log: EventLog, table: Table, most: int) -> int:

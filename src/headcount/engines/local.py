@@ -19,7 +19,10 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedTotals,
+    FixedRange,
     Rows,
+    Support,
     certify,
     certify_activity,
     check_limit,
@@ -27,6 +30,8 @@ from headcount.bounding import (
 from headcount.engines import draws, kernels, weighing_kernels
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.support import support
+from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
 from headcount.events.encoding import Tally
 from headcount.events.log import EventLog
@@ -102,6 +107,14 @@ class LocalEngine:
         there = users > 0
         starts = np.concatenate([[0], ends[there]])
         return Rows(sums[there], starts, columns, width=width, most=most)
+
+    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
+        """Keep each person's first items, as their draws order them, while the log is read."""
+        return support(log, limit, secret, self.progress)
+
+    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
+        """Add up what each person did, while the log is read."""
+        return totals(log, limit, within, self.progress)
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

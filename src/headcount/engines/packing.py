@@ -46,6 +46,13 @@ def pack(
     """Write a log as a store, whole or not at all; ``memory`` bytes of records are held, which changes nothing."""
     if isinstance(log.source, PackedSource):
         raise UsageError(f"{log.source.name} is packed already", remedy="copy the folder, or release from it")
+    if log.roles.value is not None:
+        raise UsageError("a store keeps no values", remedy="leave --value out, or release from the raw events")
+    if log.selects:
+        raise UsageError(
+            "a store is packed with a public catalogue, and --select-items has none before it spends",
+            remedy="list the items with --items FILE, or release from the raw events",
+        )
     threads = max(1, min(8, os.cpu_count() or 1))
     with StoreWriter(log, Path(target), force=force) as writer, ThreadPoolExecutor(threads) as pool:
         held = HeldLog(log, memory)

@@ -11,14 +11,19 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedTotals,
+    FixedRange,
     Rows,
     Sample,
+    Support,
     certify,
     certify_activity,
     check_limit,
 )
 from headcount.engines import draws
 from headcount.engines.engine import Table, columns_of
+from headcount.engines.plain_support import plain_support
+from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
@@ -67,6 +72,14 @@ class ReferenceEngine:
         sums, starts = np.unique(records[order], return_index=True)
         ends = np.append(starts, users.size)
         return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=most)
+
+    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
+        """Choose each person's items one by one."""
+        return plain_support(log, limit, secret)
+
+    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
+        """Add up what each person did: plain enough as it is."""
+        return totals(log, limit, within)
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

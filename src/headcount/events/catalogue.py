@@ -11,11 +11,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
 from headcount.events.casts import InexactError, cast_exactly, limits
 from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
 from headcount.events.readers import open_source
@@ -38,6 +39,11 @@ class Catalogue:
     ids: tuple[str, ...] | tuple[int, ...]
     labels: tuple[str | None, ...]
     _casts: dict[pa.DataType, pa.Array] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def selected(cls, ids: Sequence[str] | Sequence[int]) -> Catalogue:
+        """Make a catalogue of ids that a charged mechanism released: there may be none of them."""
+        return cls.of(ids) if ids else cls((), ())
 
     @classmethod
     def of(
@@ -74,6 +80,76 @@ class Catalogue:
                 f"({plain_type(kind)}: {low} to {high})",
                 remedy="correct the entry, or choose another id column with --items FILE:ID",
             ) from error
+
+
+class UnknownCatalogue(Catalogue):
+    """The catalogue of a log whose items are still to be selected: there is nothing to be had from it.
+
+    >>> UnknownCatalogue().ids
+    Traceback (most recent call last):
+    headcount.errors.NotSelectedError: the items of this log are still to be selected; use headcount.release or \
+headcount.rank, which select them first
+    """
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSelectedError(
+            "the items of this log are still to be selected",
+            remedy="use headcount.release or headcount.rank, which select them first",
+        )
+
+    @property
+    def digest(self) -> NoReturn:
+        """There is none."""
+        self.__getattr__("digest")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return "UnknownCatalogue()"
+
+
+class NoCatalogue(UnknownCatalogue):
+    """The catalogue of a log that names none and selects none: all of its records count, but not per item."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        check_catalogue_given(None, select_items=False)
+        raise AssertionError
+
+    def __repr__(self) -> str:
+        return "NoCatalogue()"
+
+
+def check_catalogue_given(items: object, *, select_items: bool) -> None:
+    """Refuse a log without a public catalogue whose items are not to be selected either, or with both."""
+    if items is None and not select_items:
+        raise UsageError(
+            "--items is missing: no catalogue is given, and the items that may be released must be public",
+            remedy="list them with --items FILE (one id a line, or a CSV or Parquet column); or, if there is no "
+            "public list, add --select-items and --delta 1e-6, which releases the items that enough people have",
+        )
+    if items is not None and select_items:
+        raise UsageError(
+            "--items and --select-items are both given", remedy="leave one out: a public catalogue is never worse"
+        )
+
+
+def absent_or_read(items: object, *, select_items: bool) -> Catalogue:
+    """Read the catalogue if one is given; else it is to be selected, or there is none."""
+    if items is None and not select_items:
+        return NoCatalogue()
+    check_catalogue_given(items, select_items=select_items)
+    return UnknownCatalogue() if select_items else read_catalogue(items)
 
 
 def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]:

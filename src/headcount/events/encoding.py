@@ -28,11 +28,16 @@ __all__ = ["CodedBatch", "EncodedLog", "Tally"]
 
 @dataclass(frozen=True)
 class CodedBatch:
-    """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one)."""
+    """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
+
+    Where items are in no catalogue, cells are items, and contexts stand apart. Values come where they are needed.
+    """
 
     users: Codes
     cells: Codes
     times: NDArray[np.int64] | None
+    contexts: Codes | None = None
+    values: NDArray[np.float64] | None = None
 
 
 class EncodedLog:
@@ -56,7 +61,8 @@ class EncodedLog:
         if isinstance(log.source, PackedSource):
             yield from self._packed(log.source)
             return
-        self.tally = Tally(nulls={log.roles.user: 0, log.roles.item: 0})
+        needed = (log.roles.user, log.roles.item, log.roles.value)
+        self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
         for raw in read_ahead(iter(log.source.batches(log.columns))):
             self.tally.rows += raw.num_rows
             try:
@@ -111,14 +117,15 @@ class EncodedLog:
         self.tally.outside_catalogue += outside
         if roles.times is None:
             return CodedBatch(users, cells, None)
-        times = _repetitions(batch.column(roles.times), roles.times)
+        times = repetitions(batch.column(roles.times), roles.times)
         return CodedBatch(users, np.where(times == 0, np.int32(-1), cells), times)
 
     def _refuse_nulls(self) -> None:
         empty = {name: count for name, count in self.tally.nulls.items() if count}
         if empty:
+            lacks = {name: "holds no number" if name == self.log.roles.value else "is empty" for name in empty}
             found = " and ".join(
-                f"column {name!r} is empty in {count:,} {'row' if count == 1 else 'rows'}"
+                f"column {name!r} {lacks[name]} in {count:,} {'row' if count == 1 else 'rows'}"
                 for name, count in empty.items()
             )
             raise DataError(
@@ -141,7 +148,7 @@ def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
+def repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
     """Return how many records each row stands for."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

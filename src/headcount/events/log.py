@@ -14,29 +14,31 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.catalogue import Catalogue, read_catalogue
+from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
+from headcount.events.column_types import check_id_type, check_times_type, check_value_type
 from headcount.events.conditions import Condition, TimeWindow, read_condition
 from headcount.events.contexts import Context, read_context
-from headcount.events.formats import TextOptions, is_text, plain_type, value_type
+from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.times import TimeFormat
+from headcount.events.values import Range, read_range
 
 MOST_CELLS = 200_000_000
 _WANTED = {
     "--user": "the column that says who",
     "--item": "the column that says what",
-    "--items": "the public catalogue",
 }
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column says who, what, and how often."""
+    """Which column says who, what, how often, and holds a number of each record."""
 
     user: str
     item: str
     times: str | None = None
+    value: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ class EventLog:
     counting: Literal["records", "users"] = "records"
     context_of: Literal["record", "user"] = "record"
     drop_nulls: bool = False
+    value_range: Range | None = None
 
     def __post_init__(self) -> None:
         schema = self.source.schema
@@ -65,15 +68,19 @@ class EventLog:
             if schema.names.count(column) > 1:
                 raise DataError(f"{self.source.name} has two columns named {column!r}", remedy="rename one")
         for role, column in (("user", self.roles.user), ("item", self.roles.item)):
-            _check_id_type(schema.field(column).type, role, column)
+            check_id_type(schema.field(column).type, role, column)
         if self.roles.times is not None:
-            _check_times_type(schema.field(self.roles.times).type, self.roles.times)
+            check_times_type(schema.field(self.roles.times).type, self.roles.times)
+        if self.roles.value is not None:
+            check_value_type(schema.field(self.roles.value).type, self.roles.value)
         for condition in self.conditions:
             condition.check(schema.field(condition.column).type)
         if self.context is not None:
             self.context.check(schema)
         elif self.context_of == "user":
             raise UsageError("--context-of user is given without --context", remedy="name it with --context")
+        if not self.has_catalogue:
+            return
         self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
         if self.cells > MOST_CELLS:
             raise UsageError(
@@ -81,6 +88,16 @@ class EventLog:
                 f"{self.cells:,} cells, more than {MOST_CELLS:,}",
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
+
+    @property
+    def selects(self) -> bool:
+        """Whether the items are still to be selected, since there is no public catalogue."""
+        return type(self.catalogue) is UnknownCatalogue
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Whether the items are known: from a public catalogue, or selected already."""
+        return not isinstance(self.catalogue, UnknownCatalogue)
 
     @property
     def width(self) -> int:
@@ -107,11 +124,12 @@ class EventLog:
         counting: Literal["records", "users"] = "records",
         context_of: Literal["record", "user"] = "record",
     ) -> EventLog:
-        """Make a small log from (user, item) or (user, item, context) records."""
+        """Make a small log from (user, item) or (user, item, context) records; no items are to be selected."""
         rows = [tuple(record) for record in records]
-        catalogue = read_catalogue(items)
+        catalogue = UnknownCatalogue() if items is None else read_catalogue(items)
+        listed = [row[1] for row in rows] if items is None else catalogue.ids
         user_type = pa.int64() if rows and isinstance(rows[0][0], int) else pa.string()
-        item_type = pa.int64() if isinstance(catalogue.ids[0], int) else pa.string()
+        item_type = pa.int64() if listed and isinstance(listed[0], int) else pa.string()
         columns = {
             "user": pa.array([row[0] for row in rows], user_type),
             "item": pa.array([row[1] for row in rows], item_type),
@@ -130,6 +148,8 @@ class EventLog:
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
         described: dict[str, Any] = {"user": self.roles.user, "item": self.roles.item}
+        if self.selects:
+            described["select_items"] = True
         if self.context is not None:
             described["context"] = self.context.specification
             if self.context.part is None:
@@ -139,6 +159,8 @@ class EventLog:
         described["count"] = self.counting
         if self.roles.times is not None:
             described["times"] = self.roles.times
+        if self.roles.value is not None and self.value_range is not None:
+            described |= {"value": self.roles.value, "value_range": ",".join(map(str, self.value_range))}
         described |= _described_conditions(self.conditions)
         for clock in _clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
@@ -152,6 +174,7 @@ def read_events(
     user: str | None = None,
     item: str | None = None,
     items: Any = None,
+    select_items: bool = False,
     context: Any = None,
     contexts: Any = None,
     context_of: Literal["record", "user"] = "record",
@@ -161,6 +184,8 @@ def read_events(
     until: str | None = None,
     time: str | None = None,
     times: str | None = None,
+    value: str | None = None,
+    value_range: Any = None,
     time_format: str | None = None,
     timezone: str | None = None,
     delimiter: str | None = None,
@@ -171,7 +196,8 @@ def read_events(
     """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
-    how it was read: only ``count`` and ``context_of`` are chosen anew.
+    how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
+    ``select_items`` lets a release find the items that enough people have, which takes a delta.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
@@ -183,16 +209,20 @@ def read_events(
     text = TextOptions(delimiter, encoding, header)
     words = {
         "user": user, "item": item, "context": context, "contexts": contexts, "where": where, "since": since,
-        "until": until, "time": time, "times": times, "time_format": time_format, "timezone": timezone,
+        "until": until, "time": time, "times": times, "value": value, "time_format": time_format,
+        "timezone": timezone,
     }  # fmt: skip
     store = the_store(events)
     if store is not None:
-        given = [f"--{name.replace('_', '-')}" for name, value in (words | {"items": items}).items() if has(value)]
+        refuse_selecting(store, select_items=select_items)
+        asked = words | {"items": items, "value_range": value_range}
+        given = [f"--{name.replace('_', '-')}" for name, each in asked.items() if has(each)]
         refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
         return packed_log(open_store(store), count=count, context_of=context_of)
-    for name, value in (("--user", user), ("--item", item), ("--items", items)):
-        if value is None:
+    for name, column in (("--user", user), ("--item", item)):
+        if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
+    catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = _understood(**words)
     source = open_source(events, text)
     if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
@@ -201,12 +231,13 @@ def read_events(
     return EventLog(
         source=source,
         roles=roles,
-        catalogue=read_catalogue(items),
+        catalogue=catalogue,
         context=read,
         conditions=conditions,
         counting=count,
         context_of=context_of,
         drop_nulls=drop_nulls,
+        value_range=limits,
     )
 
 
@@ -228,6 +259,15 @@ def refuse_packed(store: str | os.PathLike[str], given: Sequence[str]) -> None:
         raise UsageError(
             f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",
             remedy="leave it out, or pack the log again with it",
+        )
+
+
+def refuse_selecting(store: str | os.PathLike[str], *, select_items: bool) -> None:
+    """Refuse to select items from a store, which was packed with a catalogue."""
+    if select_items:
+        raise UsageError(
+            f"--select-items cannot be given for {os.fspath(store)}, which was packed with a public catalogue",
+            remedy="leave it out, or release from the raw events",
         )
 
 
@@ -294,6 +334,7 @@ def _understood(
     until: str | None = None,
     time: str | None = None,
     times: str | None = None,
+    value: str | None = None,
     time_format: str | None = None,
     timezone: str | None = None,
 ) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
@@ -308,7 +349,7 @@ def _understood(
                 f"{flag} is given, but no time is read",
                 remedy="leave it out, or use --context weekday:COL, --since or --until",
             )
-    return Roles(user, item, times), read, tuple(conditions)
+    return Roles(user, item, times, value), read, tuple(conditions)
 
 
 def _window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:
@@ -326,7 +367,7 @@ def _window(time: str | None, since: str | None, until: str | None, clock: TimeF
 
 
 def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    named = [roles.user, roles.item, roles.times, *(context.columns if context else ())]
+    named = [roles.user, roles.item, roles.times, roles.value, *(context.columns if context else ())]
     named += [condition.column for condition in conditions]
     return tuple(dict.fromkeys(name for name in named if name is not None))
 
@@ -352,22 +393,3 @@ def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UsageError(f"{name} must be {' or '.join(allowed)}", given=value)
-
-
-def _check_id_type(kind: pa.DataType, role: str, column: str) -> None:
-    kind = value_type(kind)
-    if is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
-        return
-    raise DataError(
-        f"column {column!r} is to name the {role} but holds {plain_type(kind)}; ids are text or whole numbers",
-        remedy="cast the column, or choose another one",
-    )
-
-
-def _check_times_type(kind: pa.DataType, column: str) -> None:
-    kind = value_type(kind)
-    if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
-        raise DataError(
-            f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",
-            remedy="cast it to whole numbers",
-        )

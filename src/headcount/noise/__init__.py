@@ -5,16 +5,20 @@ from headcount.noise.gaussian import add_gaussian, sigma_for
 from headcount.noise.laplace import add, can_draw, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
+from headcount.noise.threshold import Threshold, select, threshold_for
 
 __all__ = [
     "NoiseSource",
     "OperatingSystemNoise",
     "SeededNoise",
+    "Threshold",
     "add",
     "add_gaussian",
     "can_draw",
     "choose",
     "peel",
     "scale_for",
+    "select",
     "sigma_for",
+    "threshold_for",
 ]

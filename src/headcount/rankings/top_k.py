@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from headcount.bounding import Bounded, Sample, check_limit, column, count_scores, part
-from headcount.budget import Grant
+from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -67,6 +67,7 @@ class DirectTopK:
     k: int
     per_context: bool = False
     with_counts: bool = False
+    shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.k, "k")
@@ -77,6 +78,7 @@ class DirectTopK:
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
+        self._shares()
         self._check(log)
         if not self.with_counts:
             return {}
@@ -133,17 +135,18 @@ class DirectTopK:
         return list(grant.split(shares).values())
 
     def _shares(self) -> dict[str, Decimal]:
-        return shares_of(("ranking", "counts"), _SHARES, None)
+        stages = ("ranking", "counts") if self.with_counts else ("ranking",)
+        return shares_of(stages, _SHARES, self.shares)
 
     def _check(self, log: EventLog) -> None:
+        if self.per_context and log.context is None:
+            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
         if self.k > len(log.catalogue.ids):
             raise UsageError(
                 f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",
                 given=self.k,
                 remedy="ask for fewer",
             )
-        if self.per_context and log.context is None:
-            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
 
     def _story(self, log: EventLog, first: _Ranked) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
@@ -160,7 +163,9 @@ class DirectTopK:
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if first.law is not None:
-            told.append(f"The counts of the chosen items got {first.law.in_words()}, paid with half of it.")
+            part = self._shares()["counts"]
+            share = "half" if part * 2 == 1 else f"{part:.4g}"
+            told.append(f"The counts of the chosen items got {first.law.in_words()}, paid with {share} of it.")
         return tuple(told)
 
 

@@ -60,6 +60,8 @@ def release_page(release: Release) -> str:
         meaning=meaning(release),
         guarantee=release.guarantee.sentence(),
         top={"rows": ranked, "pairs": pairs},
+        totals=_totals(release),
+        bounded=_bound(release),
         rankings=excerpts.rankings(release),
         ranking=_ranking_words(release),
         counted=counted,
@@ -116,9 +118,23 @@ def _surest(epsilon: Decimal) -> str:
     return "all but 100%" if percent >= 100 else f"{percent}%"
 
 
+def _totals(release: Release) -> list[dict[str, str]]:
+    """Return the rows of a release of totals as they are shown: a mean with its decimals."""
+    if "totals" not in release.tables:
+        return []
+    return [
+        {
+            name: each if name == "total" else f"{each:,.6g}" if row["total"] == "mean" else whole(each)
+            for name, each in row.items()
+        }
+        for row in release.totals.to_pylist()
+    ]
+
+
 def _has_counts(release: Release) -> bool:
     """Say whether there are counts at all: a direct ranking may have none."""
-    return any("count" in table.column_names for table in release.tables.values()) or not release.tables
+    numbers = {"count", "value"}
+    return any(numbers & set(table.column_names) for table in release.tables.values()) or not release.tables
 
 
 def _places(release: Release) -> int:
@@ -146,6 +162,8 @@ def _ranking_words(release: Release) -> dict[str, str]:
 def _title(release: Release) -> str:
     if not {"items", "edges"} & set(release.tables) and "ranking" in release.tables:
         return _ranking_words(release)["title"]
+    if "totals" in release.tables:
+        return "Totals over all people"
     what = "People" if release.counts == "users" else "Records"
     if "edges" not in release.tables:
         return f"{what} per item"
@@ -160,6 +178,9 @@ def _lede(release: Release) -> str:
         also = " Their counts carry noise as well." if _has_counts(release) else " Their counts are not released."
         return f"Ranked by how many people have an item{of_what}. The choice was made with random {noise}.{also}"
     sizes = []
+    if "totals" in release.tables:
+        hidden = "noise that hides what any one person did" if release.is_private else "noise"
+        return f"How many people and records there are, of {_bound(release)}. Each number carries random {hidden}."
     if "items" in release.tables:
         sizes.append(some(release.items.num_rows, "item"))
     if release.contexts:

@@ -23,7 +23,7 @@ EXCEL_ROWS = 1_048_575  # beside the header
 _EXCEL_LETTERS = 32_767  # in one cell
 _EXCEL_DIGITS = 10**15  # whole numbers from here on are rounded by spreadsheets
 _CHUNK = 10_000
-_NUMBERS = ("count", "low", "high", "users")
+_NUMBERS = ("count", "low", "high", "users", "value")
 
 
 def write_sheets(

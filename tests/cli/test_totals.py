@@ -1,0 +1,105 @@
+"""``--what totals``, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import headcount as hc
+from tests.cli.conftest import Run
+from tests.cli.test_release import everything_in
+
+TOTALS = ("release", "visits.csv", "--user", "user", "--item", "venue", "--what", "totals", "--limit", "5")
+VALUE = ("--value", "stars", "--value-range", "1,5")
+
+
+def test_totals_without_a_catalogue(run: Run, work: Path) -> None:
+    done = run(*TOTALS, *VALUE, "--epsilon", "100000", "--out", "out")
+    assert done.code == 0, done.err
+    rows = {line.split()[0]: float(line.split()[1]) for line in done.out.splitlines()[1:5]}
+    assert rows == pytest.approx({"users": 3, "records": 5, "sum": 17, "mean": 3.4}, abs=0.01)
+    assert "4 totals, of at most 5 records per person: out" in done.out
+    assert {path.name for path in (work / "out").iterdir()} == {"release.json", "totals.parquet"}
+    assert hc.load("out").totals["total"].to_pylist() == ["users", "records", "sum", "mean"]
+    assert "tea" not in everything_in(work / "out")
+
+
+def test_a_release_of_totals_is_read_like_any_other(run: Run, work: Path) -> None:
+    assert run(*TOTALS, *VALUE, "--epsilon", "1", "--out", "out", "--quiet").code == 0
+    told = " ".join(run("explain", "out").out.split())
+    assert "The number of people got discrete Laplace noise of scale 5" in told
+    assert "cut to lie between 1 and 5" in told
+    assert "Their distances from 3 were added up" in told
+    assert run("report", "out", "--to", "out.html").code == 0
+    page = (work / "out.html").read_text(encoding="utf-8")
+    assert "Totals over all people" in page
+    assert "No counts" not in page
+    for kind in ("csv", "xlsx"):
+        assert run("export", "out", "--to", kind, "--format", kind).code == 0
+    assert (work / "csv" / "totals.csv").read_text(encoding="utf-8").startswith('"total","value","low","high"')
+    for command in (("top", "out"), ("top", "out", "--context", "AM"), ("recommend", "out", "--context", "AM")):
+        done = run(*command)
+        assert done.code == 2
+        assert "totals, which are not per item" in done.complaint
+    again = run("release", "visits.csv", "--config", "out", "--out", "again", "--json")
+    assert again.code == 0, again.err
+    assert again.data["method"] == "totals"
+    assert hc.load("again").request == hc.load("out").request
+
+
+def test_a_dry_run_of_totals(run: Run, work: Path) -> None:
+    told = " ".join(run(*TOTALS, *VALUE, "--epsilon", "1", "--dry-run").out.split())
+    assert "Cells 4 totals" in told
+    assert "the number of users: standard deviation 7.1" in told
+    assert "the sum of distances from 3: standard deviation 28.3" in told
+    data = json.loads(run(*TOTALS, "--epsilon", "1", "--dry-run", "--json").out)
+    assert data["cells"] == {"totals": 2}
+    assert set(data["noise"]) == {"users", "records"}
+
+
+BAD = {
+    "a method for counts": (("--method", "hpa"), ("one method alone", "leave --method out")),
+    "a value without range": (("--value", "stars"), ("--value-range 1,5",)),
+    "a range without value": (("--value-range", "1,5"), ("--value COL",)),
+    "a range upside down": (("--value", "stars", "--value-range", "5,1"), ("'5,1'",)),
+    "text for values": (("--value", "venue", "--value-range", "1,5"), ("'venue'", "not a number")),
+    "no such column": (("--value", "star", "--value-range", "1,5"), ("did you mean 'stars'",)),
+    "a context": (("--context", "weekday:time"), ("--context", "--where")),
+    "people": (("--count", "users"), ("--count users",)),
+    "selection": (("--select-items", "--delta", "1e-6"), ("--select-items",)),
+    "an option": (("--option", "d=2"), ("cannot use d",)),
+    "shares of others": (("--shares", "items=1"), ("users, records",)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_totals_cannot_use(run: Run, work: Path, name: str) -> None:
+    flags, words = BAD[name]
+    done = run(*TOTALS, "--epsilon", "1", *flags, "--out", "out")
+    assert done.code == 2
+    for word in words:
+        assert word in done.complaint
+    assert not (work / "out").exists()
+
+
+def test_a_value_is_for_totals(run: Run, work: Path) -> None:
+    common = ("visits.csv", "--user", "user", "--item", "venue", "--items", "tea", *VALUE, "--epsilon", "1")
+    for command in (
+        ("release", *common, "--method", "sra", "--limit", "2", "--out", "out"),
+        ("rank", *common, "-k", "1"),
+    ):
+        done = run(*command)
+        assert done.code == 2
+        assert "--value is of no use here" in done.complaint
+
+
+def test_missing_values(run: Run, work: Path) -> None:
+    (work / "gaps.csv").write_text("user,venue,stars\nann,tea,5\nbob,tea,\ncyn,tea,nan\n", encoding="utf-8")
+    flags = ("release", "gaps.csv", *TOTALS[2:], *VALUE, "--epsilon", "100000", "--out", "out")
+    done = run(*flags)
+    assert done.code == 2
+    assert "column 'stars' holds no number in 2 rows" in done.complaint
+    assert run(*flags, "--drop-nulls").code == 0
+    assert hc.load("out").totals["value"].to_pylist()[:2] == [1, 1]
