@@ -62,7 +62,6 @@ def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
     ("change", "kind", "words"),
     [
         ({"epsilon": "nan"}, UsageError, "epsilon"),
-        ({"method": None}, UsageError, "lpa, sra, hpa"),
         ({"method": "nope"}, UnknownNameError, "'nope'"),
         ({"limit": None}, UsageError, "needs --limit"),
         ({"limt": 3}, UsageError, "did you mean limit"),

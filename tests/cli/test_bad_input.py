@@ -168,11 +168,6 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
         (*RELEASE, "--method", "fpa", "--noise", "gaussian", "--delta", "1e-6"),
         ("method fpa has no gaussian noise", "lpa, sra, hpa"),
     ),
-    "no method": (
-        _nothing,
-        ("release", "visits.csv", *FLAGS, "--epsilon", "1", "--out", "out"),
-        ("--method", "lpa", "sra", "hpa", "hpa-published"),
-    ),
     "unknown method": (_nothing, (*RELEASE, "--method", "hpaa"), ("'hpaa'", "did you mean 'hpa'")),
     "no limit": (
         _nothing,

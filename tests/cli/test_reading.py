@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 import headcount as hc
-from tests.cli.conftest import RELEASE, Run
+from headcount.cli.demonstrate import _footnote
+from headcount.releases import Interval
+from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
 
 
 def test_top_as_json_has_the_agreed_shape(run: Run, made: Path) -> None:
@@ -111,3 +116,57 @@ def test_methods_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, col
     assert max(len(line) for line in text.splitlines()) <= columns
     assert "claimed, not established" in text
     assert "--option d=…" in text
+
+
+# Estimated counts: intervals that are lopsided, and hold on average
+
+
+@pytest.fixture
+def estimated(run: Run, work: Path) -> Path:
+    flags = ("--method", "adaptive", "--out", "estimated", "--quiet")
+    done = run("release", "visits.csv", *FLAGS, *WEEKDAY, "--epsilon", "1", *flags)
+    assert done.code == 0
+    closing = " ".join(done.out.split())
+    assert "item-by-context counts, of everything each person did, and a histogram of how active" in closing
+    return work / "estimated"
+
+
+def test_top_says_what_intervals_of_estimates_mean(run: Run, estimated: Path) -> None:
+    text = " ".join(run("top", estimated).out.split())
+    assert "Counts of records, with 95% intervals, which hold on average over all rows." in text
+    assert "on average" in " ".join(run("explain", estimated).out.split())
+
+
+def test_top_rounds_intervals_outward(run: Run, made: Path) -> None:
+    release = hc.load(made)
+    counts = {"count": [12.37, 0.4, 0.2], "low": [3.9, 0.0, -0.4], "high": [95.01, 7.5, 1.0]}
+    items = pa.table({"item": release.items["item"], "label": release.items["label"], **counts})
+    replace(release, tables={"items": items}, counts="users", interval=Interval(covers="true", average=True)).save(
+        made, force=True
+    )
+    text = run("top", made).out
+    assert [line.split()[-3:] for line in text.splitlines()[1:4]] == [
+        ["12", "3", "96"],
+        ["0", "0", "8"],
+        ["0", "−1", "1"],
+    ]
+    assert "Counts of people, with 95% intervals, which hold on average" in text
+
+
+def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: Path, work: Path) -> None:
+    assert run("report", estimated, "--to", "page.html").code == 0
+    page = (work / "page.html").read_text(encoding="utf-8")
+    assert "How active people are" in page
+    assert "on average over all rows" in page
+    files = run("export", estimated, "--to", "sheets", "--json").data["files"]
+    assert [Path(name).name for name in files] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
+
+
+def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
+    rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
+    said = _footnote(SimpleNamespace(bounded="everything each person did", interval=Interval(average=True)), rows)
+    assert said.startswith("* of everything each person did; 95% of all intervals hold, on average over all rows")
+    assert "from 3 to 96" in said
+    assert "±" not in said
+    said = _footnote(SimpleNamespace(bounded="at most 10 records per person", interval=Interval()), rows)
+    assert said == "* of at most 10 records per person; within ±83 with probability 95%"

@@ -224,7 +224,7 @@ def test_gaussian_noise_from_plan_to_release(run: Run, work: Path) -> None:
     assert plan["noise"]["items"]["law"] == "discrete-gaussian"
     done = run(*flags, "--out", "bell")
     assert done.code == 0
-    assert "ε = 1, δ = 1e-6 was spent" in done.err
+    assert "ε = 1, δ = 1e-6 were spent" in done.err
     release = load("bell")
     assert release.noise["items"].to_json()["sigma"] == plan["noise"]["items"]["sigma"]
     again = run(*RELEASE[:2], *FLAGS, "--config", "bell", "--out", "again", "--json")

@@ -29,10 +29,10 @@ def test_a_release_without_a_catalogue(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *CONTEXT, *SPEND, "--out", "out")
     assert done.code == 0
     assert done.out.startswith("2 item counts and 6 item-by-context counts")
-    assert "δ = 0.000001" in done.out
+    assert "δ = 1e-6" in done.out
     assert "300 records of items not selected were dropped" in done.err
     assert "check --items" not in done.err
-    assert "ε = 5 and δ = 0.000001 were spent" in done.err
+    assert "ε = 5, δ = 1e-6 were spent" in done.err
     release = hc.load("out")
     assert release.items["item"].to_pylist() == ["rye", "tea"]
     assert "secret" not in everything_in(big / "out")
@@ -54,7 +54,7 @@ def test_json_and_asking_again(run: Run, big: Path) -> None:
     assert hc.load("a").request == hc.load("b").request
     asked = hc.load("a").request
     assert asked["events"]["select_items"] is True
-    assert asked["release"]["delta"] == "0.000001"
+    assert asked["release"]["delta"] == "1e-6"
     assert asked["release"]["select_limit"] == 2
     assert asked["release"]["shares"] == {"selection": "0.4", "items": "0.6"}
 
@@ -70,7 +70,7 @@ def test_the_command_line_wins_over_the_file(run: Run, big: Path) -> None:
     assert hc.load("b").items["item"].to_pylist() == ["rye", "tea"]
     done = run("release", *WHO, "--items", "tea", *SPEND, "--config", "selected.toml", "--out", "c")
     assert done.code == 2  # the file's delta is of no use to a public catalogue
-    assert "--delta is of no use here" in done.complaint
+    assert "--delta needs --noise gaussian or --select-items" in done.complaint
 
 
 def test_a_ranking_without_a_catalogue(run: Run, big: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run")
     assert done.code == 0
     told = " ".join(done.out.split())
-    assert "Price ε = 5 and δ = 0.000001" in told
+    assert "Price ε = 5, δ = 1e-6" in told
     assert "Items selected with ε = 1 and δ = 0.000001 of it: those that 30 people or more have" in told
     assert "Cells not known before the items are selected" in told
     assert "each item count: standard deviation" in told

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -91,6 +93,38 @@ def make_ranking(
     return Release(**{**given, **changes})
 
 
+def make_adaptive(
+    of: Sequence[str] = ("records",), users: Sequence[float] = (900.0, 400.0, 80.0, -12.0, 3.0), **changes: Any
+) -> Release:
+    """Build a release of estimated counts with lopsided intervals, and of how active people are."""
+    base = make(**{name: changes.pop(name) for name in ("items", "contexts", "only") if name in changes})
+    tables = {name: _lopsided(table) for name, table in base.tables.items()}
+    bins = {
+        "from": pa.array([1, *((1 << n - 1) + 1 for n in range(1, len(users)))] * len(of), pa.int64()),
+        "to": pa.array([*(1 << n for n in range(len(users) - 1)), None] * len(of), pa.int64()),
+        "users": list(users) * len(of),
+        "low": [each - 60.0 for each in users] * len(of),
+        "high": [each + 60.0 for each in users] * len(of),
+        "of": [each for each in of for _ in users],
+    }
+    given: dict[str, Any] = {
+        "method": "adaptive",
+        "tables": {**tables, "activity": pa.table(bins)},
+        "noise": {**dict.fromkeys(tables, LAW), "activity": LAW},
+        "interval": Interval(covers="true", average=True),
+        "bounded": "everything each person did",
+        "chosen": {name: {"limit": 64} for name in tables},
+        "steps": ("First it was released how active people are.",),
+    }
+    return replace(base, **{**given, **changes})
+
+
+def _lopsided(table: pa.Table) -> pa.Table:
+    counts = table["count"].to_numpy() + 0.37
+    columns = {"count": counts, "low": np.maximum(counts - 80.5, 0), "high": 9 * counts + 0.5}
+    return pa.table({**{name: table[name] for name in table.column_names}, **columns})
+
+
 def _with_interval(columns: dict[str, Any], counts: list[float]) -> pa.Table:
     return pa.table(_counted(columns, counts))
 
@@ -108,6 +142,11 @@ def release() -> Callable[..., Release]:
 @pytest.fixture
 def ranking() -> Callable[..., Release]:
     return make_ranking
+
+
+@pytest.fixture
+def adaptive() -> Callable[..., Release]:
+    return make_adaptive
 
 
 @pytest.fixture(scope="session")

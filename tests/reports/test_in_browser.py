@@ -121,6 +121,21 @@ def test_dark_screens_and_a_change_of_mind(release: Make, visit: Callable[..., V
     assert seen.complaints == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_estimates_and_activity_are_drawn(adaptive: Make, visit: Callable[..., Visit], scheme: str) -> None:
+    users = [900.0, 700.0, 300.0, 80.0, -40.0, 5.0, 0.0]
+    window = {"color_scheme": scheme, "viewport": {"width": 360, "height": 800}}
+    seen = visit(adaptive(of=("items", "pairs"), users=users, contexts=DAYS), **window)
+    assert seen.page.locator("[data-chart] svg").count() == 5
+    for name in ("activity-1", "activity-2"):
+        bars = seen.page.locator(f"[data-chart=chart-{name}] svg .mark-rect path")
+        assert bars.count() == 5 + 2 * 5  # the bars, and the ends of their lines
+        text = seen.page.locator(f"[data-chart=chart-{name}] svg").text_content() or ""
+        assert text.index("3–4") < text.index("5–8") < text.index("9–16")
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert seen.complaints == []
+
+
 @pytest.mark.parametrize("width", [360, 1200])
 def test_no_window_is_too_narrow(release: Make, visit: Callable[..., Visit], width: int) -> None:
     names = [f"a-rather-long-name-{n}-" + "x" * 300 for n in range(30)]

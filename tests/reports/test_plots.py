@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,62 @@ def test_the_noise_level_is_marked() -> None:
     said = [layer["mark"].get("text", "") for layer in spec["layer"]]
     assert "95% of pure noise falls into this band (±60)" in said
     assert "1 lie" in spec["description"]
+
+
+def bins(users: list[float], reach: float = 10.5) -> pa.Table:
+    ends = [*(1 << n for n in range(len(users) - 1)), None]
+    starts = [1, *(end + 1 for end in ends if end is not None)]
+    low, high = [each - reach for each in users], [each + reach for each in users]
+    return pa.table({"from": starts, "to": pa.array(ends, pa.int64()), "users": users, "low": low, "high": high})
+
+
+def test_a_histogram_shows_every_bin_it_is_given_in_order() -> None:
+    spec = plots.spec_of(
+        plots.histogram(bins([90.0, 40.5, 8.0, -12.0]), title="t", counted="People", unit="records")
+    )
+    rows = data(spec)
+    assert [row["name"] for row in rows] == ["1", "2", "3–4", "over 4"]
+    assert [(row["count"], row["low"], row["high"]) for row in rows[1:]] == [
+        (40.5, 30, 51),
+        (8, -3, 19),
+        (-12, -23, -1),
+    ]
+    assert spec["layer"][0]["encoding"]["x"]["sort"] is None
+    assert spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [-23, 101]
+    assert "4 bins. Largest: 1 with 90 (79 to 101)" in spec["description"]
+
+
+@pytest.mark.parametrize("users", [[5.0], [-7.0, -90.0], [0.0] * 22, [3e9, 1.0]])
+def test_every_histogram_compiles(users: list[float]) -> None:
+    chart = plots.histogram(bins(users), title="t", counted="People", unit="records")
+    assert vl_convert.vegalite_to_svg({**plots.spec_of(chart), "width": 400}).startswith("<svg")
+
+
+def test_intervals_that_dwarf_the_counts_are_cut_and_marked() -> None:
+    table = pa.table({"name": ["a", "b"], "count": [100.0, 40.0], "low": [80.0, 20.0], "high": [9000.0, 60.0]})
+    spec = plots.spec_of(plots.ranking(table, title="t", counted="c"))
+    rows = data(spec)
+    assert [row["end"] for row in rows] == [250, 60]
+    assert [row["high"] for row in rows] == [9000, 60]  # tooltips tell the truth
+    arrows = [layer for layer in spec["layer"] if layer["mark"].get("shape") == "triangle-right"]
+    assert [layer["transform"] for layer in arrows] == [[{"filter": "datum.high > datum.end"}]]
+    assert vl_convert.vegalite_to_svg({**spec, "width": 400}).startswith("<svg")
+
+
+def test_intervals_as_wide_as_the_noise_are_never_cut() -> None:
+    table = counts([3.0, 1.0], reach=500.0, name=["a", "b"])
+    spec = plots.spec_of(plots.ranking(table, title="t", counted="c"))
+    assert [row["end"] for row in data(spec)] == [503, 501]
+    assert len(spec["layer"]) == 5
+
+
+def test_a_curve_of_estimates_has_the_interval_of_each_rank_and_no_band_of_noise() -> None:
+    table = pa.table({"count": [5.5, 500.0, 20.0], "low": [0.0, 300.5, 2.0], "high": [60.5, 4000.0, 90.0]})
+    chart = plots.rank_size(table, title="t", counted="c", level=0.95, noise_alone=False)
+    spec = plots.spec_of(chart)
+    assert [(row["low"], row["high"]) for row in data(spec)] == [(300, 4000), (2, 90), (0, 61)]
+    assert "noise" not in json.dumps({**spec, "config": {}})
+    assert vl_convert.vegalite_to_svg({**spec, "width": 400}).startswith("<svg")
 
 
 @pytest.mark.parametrize("values", [[5.0], [-7.0, -9.0], [0.0, 0.0], [3e9, 1.0]])

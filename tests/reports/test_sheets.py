@@ -208,3 +208,19 @@ def test_names_in_a_ranking_become_no_formula(ranking: Make, tmp_path: Path) -> 
     for row, text in zip(book["ranking"].iter_rows(min_row=2, min_col=2, max_col=3), NASTY, strict=True):
         for cell in row:
             assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
+
+
+def test_the_activity_of_an_adaptive_release_is_exported(adaptive: Make, tmp_path: Path) -> None:
+    made = adaptive(of=("items", "pairs"), contexts=list(DAYS))
+    written = write_sheets(made, tmp_path, "csv")
+    assert [path.name for path in written] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
+    with closing((tmp_path / "activity.csv").open(encoding="utf-8", newline="")) as file:
+        rows = list(csv.DictReader(file))
+    assert [row["of"] for row in rows] == ["items"] * 5 + ["pairs"] * 5
+    assert rows[4] == {"from": "9", "to": "", "users": "3", "low": "-57", "high": "63", "of": "items"}
+    assert "on average" in (tmp_path / "about.txt").read_text(encoding="utf-8")
+    book = book_of(made, tmp_path / "book")
+    assert book.sheetnames == ["items", "edges", "activity", "about"]
+    assert list(book["activity"].iter_rows(min_row=6, max_row=6, values_only=True)) == [
+        (9, None, 3, -57, 63, "items")
+    ]

@@ -121,12 +121,12 @@ def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[A
     click.echo()
     terminal.print_table([("", "right"), ("private top 10", "left"), *headings, *beside], rows)
     right = {venue for venue, _ in best} & {row["item"] for row in release.top(10)}
-    click.echo(_footnote(release, release.top(1)))
+    terminal.say(_footnote(release, release.top(1)))
     click.echo(f"{len(right)} of the true top 10 are in the private one.\n")
     places = _ranks(friday)
     rows = [_line(row, places) for row in release.top(10, _DAY)]
     terminal.print_table([("", "right"), (f"best for a {_DAY}", "left"), *headings], rows)
-    click.echo(_footnote(release, release.top(1, _DAY)))
+    terminal.say(_footnote(release, release.top(1, _DAY)))
     click.echo("\nWhat was spent and guaranteed")
     terminal.say_numbered(release.sentences())
     click.echo()
@@ -141,5 +141,10 @@ def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
 
 
 def _footnote(release: Any, rows: list[dict[str, Any]]) -> str:
+    level = f"{release.interval.level:.0%}"
+    if release.interval.average:  # then every row has an interval of its own
+        low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))
+        first = f"that of the first count goes from {low} to {high}"
+        return f"* of {release.bounded}; {level} of all intervals hold, on average over all rows, and {first}"
     reach = whole(math.ceil(rows[0]["high"] - rows[0]["count"]))
-    return f"* of {release.bounded}; within ±{reach} with probability {release.interval.level:.0%}"
+    return f"* of {release.bounded}; within ±{reach} with probability {level}"

@@ -193,19 +193,22 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     if table in ("users", "records", "sum"):
         return f"{law.get('on', f'the number of {table}')}: {reach}"
     if "on" in law:
-        return f"{_NOUNS[table]}s: noise on {law['on']} of {reach}; how much smoothing costs depends on the data"
+        of = "" if noise else "noise of "
+        return f"{_NOUNS[table]}s: {of}{reach}, on {law['on']}; how large their errors become depends on the data"
     what = "the count of each place" if table == "ranking" else f"each {_NOUNS[table]}"
     return f"{what}: {reach} of what people were allowed to add"
 
 
 def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
-    made = " and ".join(some(table.num_rows, _NOUNS[name]) for name, table in release.tables.items())
+    counted = {name: table for name, table in release.tables.items() if name != "activity"}
+    made = " and ".join(some(table.num_rows, _NOUNS[name]) for name, table in counted.items())
+    beside = ", and a histogram of how active people are" if "activity" in release.tables else ""
     if not release.is_private:
         terminal.say("NOT PRIVATE: for research alone.")
-    nothing = not any(table.num_rows for table in release.tables.values())
+    nothing = not any(table.num_rows for table in counted.values())
     if "totals" in release.tables:
         show_totals(release)
-    terminal.say(f"{NO_ITEMS}: {target}" if nothing else f"{made}, of {release.bounded}: {target}")
+    terminal.say(f"{NO_ITEMS}: {target}" if nothing else f"{made}, of {release.bounded}{beside}: {target}")
     terminal.say(release.guarantee.sentence())
     if not quiet:
         folder = str(target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from typing import Any
 
 import click
@@ -98,7 +99,7 @@ def show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None, l
     lines = []
     for row in rows:
         names = [row["item"], row["label"]] if labelled else [row["item"]]
-        lines.append([row["rank"], *names, *(whole(row[each]) for each in numbers)])
+        lines.append([row["rank"], *names, *(_outward(row[each], each) for each in numbers)])
     if asked is not None:
         click.echo(f"Best for {terminal.printable(rows[0]['context'])}\n")
     terminal.print_table(columns, lines)
@@ -112,8 +113,16 @@ def show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None, l
         return
     level = f"{release.interval.level:.0%}"
     counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
-    what = "people" if release.interval.covers == "true" else release.bounded
-    terminal.say(f"{counts} of {what}, with {level} intervals. {release.guarantee.short()}.")
+    true = "people" if release.counts == "users" else "records"
+    what = true if release.interval.covers == "true" else release.bounded
+    average = ", which hold on average over all rows" if release.interval.average else ""
+    terminal.say(f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}.")
+
+
+def _outward(number: float, column: str) -> str:
+    """Round the ends of an interval outward, so that rounding never undercuts its level."""
+    rounded = {"low": math.floor, "high": math.ceil}.get(column)
+    return whole(number if rounded is None else rounded(number))
 
 
 def _why(release: Any) -> str:

@@ -11,7 +11,7 @@ rows with the same name (the first 44 characters) are one row, so names there ha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -22,9 +22,11 @@ UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis
 CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many of them
 MOST_NUMBERED = 12  # with more columns than this, a heat map has no room for numbers in its cells
+FURTHEST = 2.5  # times the largest count: lopsided intervals are drawn so far, and an arrow says they go on
 
 _FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 _WHOLE = ",.0f"
+_FLAT_BINS = 6  # with more bins than this, their names stand at an angle
 
 
 def _theme(
@@ -81,6 +83,11 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
     ]
     lowest = min(0, *(row["low"] for row in rows))
     highest = max(1, *(row["high"] for row in rows))
+    edge = furthest(table)
+    if edge is not None:
+        highest = edge
+    for row in rows:
+        row["end"] = min(row["high"], highest)
     widest = 7 * len(f"{highest:,}") + 14  # pixels for the number to the right of the longest bar
     end = alt.ExprRef(f"{lowest} + {highest - lowest} * width / max(width - {widest}, {widest})")
     base = alt.Chart(_inline(rows)).encode(
@@ -101,13 +108,16 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
         )
     )
     bars = base.mark_bar(style="count").encode(x=amount)
-    spans = base.mark_rule(style="interval").encode(x=alt.X("low:Q"), x2="high:Q")
-    ends = [
-        base.mark_tick(style="interval", thickness=1.6, size=9).encode(x=alt.X(f"{end}:Q"))
-        for end in ("low", "high")
-    ]
+    spans = base.mark_rule(style="interval").encode(x=alt.X("low:Q"), x2="end:Q")
+    tick = base.mark_tick(style="interval", thickness=1.6, size=9)
+    ends = [tick.encode(x=alt.X("low:Q")), tick.encode(x=alt.X("end:Q"))]
+    if edge is not None:
+        on = base.mark_point(style="interval", shape="triangle-right", filled=True, size=40, opacity=1)
+        beyond = "datum.high > datum.end"
+        ends[1] = ends[1].transform_filter(f"!({beyond})")
+        ends.append(on.encode(x=alt.X("end:Q")).transform_filter(beyond))
     numbers = base.mark_text(style="words", align="left", dx=7).encode(
-        x=alt.X("high:Q"), text=alt.Text("count:Q", format=_WHOLE)
+        x=alt.X("end:Q"), text=alt.Text("count:Q", format=_WHOLE)
     )
     bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
     said = f"Bar chart, {bars_said}. {_extreme(table)}"
@@ -150,43 +160,112 @@ def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[st
     return _layered(layers, 26 * len(order), title, said)
 
 
-def rank_size(table: pa.Table, *, title: str, counted: str, level: float) -> alt.LayerChart:
+def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.LayerChart:
+    """Draw people by how much they have, with intervals; columns from, to (null: open), users, low, high.
+
+    >>> table = pa.table({"from": [1, 2], "to": [1, None], "users": [40.0, -3.0], "low": [9.5, -33.5],
+    ...                   "high": [70.5, 27.5]})
+    >>> histogram(table, title="Activity", counted="people", unit="records").to_dict()["description"]
+    'Histogram of people by number of records, 2 bins. Largest: 1 with 40 (9 to 71).'
+    """
+    named = table.append_column("name", pa.array([bin_name(row) for row in table.to_pylist()], pa.string()))
+    named = named.rename_columns(["count" if name == "users" else name for name in named.column_names])
+    named = named.select(["name", "count", "low", "high"])
+    rows = _outward(named)
+    lowest, highest = min(0, *(row["low"] for row in rows)), max(1, *(row["high"] for row in rows))
+    base = alt.Chart(_inline(rows)).encode(
+        x=alt.X("name:O", sort=None, title=unit)
+        .axis(labelAngle=-45 if len(rows) > _FLAT_BINS else 0, ticks=False, domain=False, labelLimit=120)
+        .scale(paddingInner=0.28, paddingOuter=0.2),
+        tooltip=[alt.Tooltip("name:O", title=unit), *_numbers("people")],
+    )
+    amount = (
+        alt.Y("count:Q", title=counted)
+        .scale(domain=[lowest, highest], nice=True)
+        .axis(format=_WHOLE, tickCount=6, domain=False, ticks=False)
+    )
+    tick = base.mark_tick(style="interval", thickness=1.6, size=9, orient="horizontal")
+    layers = [
+        base.mark_bar(style="count").encode(y=amount),
+        base.mark_rule(style="interval").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        *(tick.encode(y=alt.Y(f"{end}:Q")) for end in ("low", "high")),
+    ]
+    bins = "1 bin" if len(rows) == 1 else f"{len(rows)} bins"
+    said = f"Histogram of people by number of {unit}, {bins}. {_extreme(named)}"
+    return _layered(layers, 240, title, said)
+
+
+def bin_name(row: Mapping[str, Any]) -> str:
+    """Name a bin by its ends.
+
+    >>> [bin_name({"from": low, "to": high}) for low, high in ((1, 1), (3, 4), (1025, 2048), (1_048_577, None))]
+    ['1', '3–4', '1,025–2,048', 'over 1,048,576']
+    """
+    low, high = row["from"], row["to"]
+    if high is None:
+        return f"over {low - 1:,.0f}"
+    return f"{low:,.0f}" if low == high else f"{low:,.0f}–{high:,.0f}"
+
+
+def rank_size(
+    table: pa.Table, *, title: str, counted: str, level: float, noise_alone: bool = True
+) -> alt.LayerChart:
     """Draw all counts from the largest to the smallest, and the band in which noise alone would put them.
 
-    Few of many thousand ranks are kept, closer together where the curve is steep; both ends always are.
+    Few of many thousand ranks are kept, closer together where the curve is steep; both ends always are. Where
+    intervals tell of more than noise, each rank has its own, and there is no band of noise.
     """
-    counts = np.sort(table["count"].to_numpy())[::-1]
-    reach = noise_reach(table)
+    order = np.argsort(-table["count"].to_numpy(), kind="stable")
+    counts, low, high = (table[name].to_numpy()[order] for name in ("count", "low", "high"))
+    reach = noise_reach(table) if noise_alone else float(np.median(counts)) / 10
+    if noise_alone:
+        low, high = counts - reach, counts + reach
     ranks = np.unique(np.geomspace(1, counts.size, num=min(counts.size, CURVE_POINTS)).round().astype(int))
     rows = [
         {"rank": int(rank), "count": round(float(counts[rank - 1]), 2)}
-        | {"low": math.floor(counts[rank - 1] - reach), "high": math.ceil(counts[rank - 1] + reach)}
+        | {"low": math.floor(low[rank - 1]), "high": math.ceil(high[rank - 1])}
         for rank in ranks
     ]
     x = alt.X("rank:Q", title="rank, from the largest count").scale(type="log", nice=False)
     x = x.axis(format=_WHOLE, values=_decades(counts.size), grid=False, ticks=False, labelFlush=False)
     y = alt.Y("count:Q", title=counted).scale(type="symlog", constant=max(1.0, reach), nice=False)
-    low, high = float(counts[-1]) - reach, float(counts[0]) + reach
-    y = y.axis(format=_WHOLE, values=_around_zero(low, high, reach), domain=False, ticks=False)
+    marks = _around_zero(float(low.min()), float(high.max()), reach)
+    y = y.axis(format=_WHOLE, values=marks, domain=False, ticks=False)
     base = alt.Chart(_inline(rows)).encode(x=x, tooltip=[alt.Tooltip("rank:Q", format=","), *_numbers()])
     noise = alt.Chart(_inline([{"low": -reach, "high": reach}]))
     words = f"{level:.0%} of pure noise falls into this band (±{reach:,.0f})"
     layers = [
-        noise.mark_rect(style="noise").encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_area(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(style="curve").encode(y=y),
-        noise.mark_text(style="remark", align="left", baseline="bottom", dx=8, dy=-5, text=words).encode(
-            x=alt.value(0), y=alt.Y("low:Q")
-        ),
     ]
-    above = clear_of_noise(table)
-    said = f"Curve of {counts.size:,} counts from the largest to the smallest; {above:,} lie clear of the noise."
-    return _layered(layers, 260, title, said)
+    said = f"Curve of {counts.size:,} counts from the largest to the smallest"
+    if not noise_alone:
+        return _layered(layers, 260, title, f"{said}, from {counts[0]:,.0f} to {counts[-1]:,.0f}.")
+    remark = noise.mark_text(style="remark", align="left", baseline="bottom", dx=8, dy=-5, text=words)
+    layers = [
+        noise.mark_rect(style="noise").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        *layers,
+        remark.encode(x=alt.value(0), y=alt.Y("low:Q")),
+    ]
+    return _layered(layers, 260, title, f"{said}; {clear_of_noise(table):,} lie clear of the noise.")
 
 
 def noise_reach(table: pa.Table) -> float:
     """Return how far ``high`` lies above the count: the half-width of the usual interval."""
     return float(np.median(table["high"].to_numpy() - table["count"].to_numpy()))
+
+
+def furthest(table: pa.Table) -> float | None:
+    """Return where to cut intervals that reach far higher than any count, or None if all may be drawn whole.
+
+    >>> wide = pa.table({"count": [100.0, 40.0], "low": [80.0, 20.0], "high": [900.0, 60.0]})
+    >>> furthest(wide), furthest(wide.set_column(2, "high", [[120.0, 60.0]]))
+    (250.0, None)
+    """
+    counts, low, high = (table[name].to_numpy() for name in ("count", "low", "high"))
+    edge = FURTHEST * float(counts.max(initial=0.0))
+    lopsided = float((high - counts).max(initial=0.0)) > FURTHEST * float((counts - low).max(initial=0.0))
+    return edge if edge > 0 and lopsided and float(high.max()) > edge else None
 
 
 def clear_of_noise(table: pa.Table) -> int:
@@ -242,8 +321,9 @@ def _extreme(table: pa.Table, missing: str = "") -> str:
     return f"Largest: {name}{where} with {row['count']:,.0f} ({row['low']:,} to {row['high']:,})."
 
 
-def _numbers() -> list[alt.Tooltip]:
-    return [alt.Tooltip(f"{name}:Q", title=name, format=_WHOLE) for name in ("count", "low", "high")]
+def _numbers(count: str = "count") -> list[alt.Tooltip]:
+    titles = {"count": count, "low": "low", "high": "high"}
+    return [alt.Tooltip(f"{name}:Q", title=title, format=_WHOLE) for name, title in titles.items()]
 
 
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,11 +19,10 @@ from headcount.answers.words import some, whole
 from headcount.guarantee import Standing, in_short
 from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
-from headcount.reports import excerpts, page, plots
+from headcount.reports import activity, excerpts, page, plots
 from headcount.reports.page import Figure
 
 CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
-MOST_BINS = 60
 
 
 def write_release_page(release: Release, path: str | os.PathLike[str]) -> Path:
@@ -39,8 +37,8 @@ def release_page(release: Release) -> str:
     names = excerpts.contexts(release)
     grid = excerpts.grid(release, names)
     counted = counted_words(release)
-    level = release.interval.level
-    figures = []
+    histograms = activity.histograms(release)
+    figures = [each.figure for each in histograms]
     if ranked:
         figures.append(_ranking_figure(release, ranked, counted))
     if not pairs and release.items.num_rows >= CURVE_FROM:
@@ -65,13 +63,14 @@ def release_page(release: Release) -> str:
         rankings=excerpts.rankings(release),
         ranking=_ranking_words(release),
         counted=counted,
-        smoothed=release.interval.covers == "smoothed",
-        interval=f"low and high enclose it with {level:.0%} probability, each count on its own",
+        sinking=_noise_alone(release) and release.interval.covers != "smoothed",
+        interval=_interval(release),
         across=_across(release),
         grid=excerpts.cross_table(grid, names),
         best=excerpts.best(release, names),
         left_out=_left_out(release, names),
-        activity=_activity(release),
+        histograms=histograms,
+        activity=activity.words(release) if histograms else "",
         sentences=release.sentences(),
         facts=_facts(release),
         request=json.dumps(dict(release.request), indent=2, ensure_ascii=False) if release.request else "",
@@ -88,6 +87,19 @@ def counted_words(release: Release) -> str:
         return "Count of people" if people else "Count of records"
     count = "Smoothed count" if release.interval.covers == "smoothed" else "Count"
     return f"{count} of people, of {_bound(release)}" if people else f"{count} of {_bound(release)}"
+
+
+def _interval(release: Release) -> str:
+    """Say how sure the intervals of the counts are."""
+    level = f"{release.interval.level:.0%}"
+    if release.interval.average:
+        return f"low and high enclose it in {level} of cases, on average over all rows"
+    return f"low and high enclose it with {level} probability, each count on its own"
+
+
+def _noise_alone(release: Release) -> bool:
+    """Say whether intervals are as wide as the noise, all of them, and not estimated for each row."""
+    return not release.interval.average
 
 
 def meaning(release: Release) -> str:
@@ -190,6 +202,8 @@ def _lede(release: Release) -> str:
     bound = "" if release.interval.covers == "true" else f", of {_bound(release)}"
     hides = " that hides what any one person did" if release.is_private else ""
     counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
+    if not _noise_alone(release):
+        return f"{counts} of {kind}{over}{bound}, estimated from numbers that carry random noise{hides}."
     return f"{counts} of {kind}{over}{bound}. Each carries random noise{hides}."
 
 
@@ -223,11 +237,14 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
     else:
         pairs = "pair" if one else f"{len(rows)} pairs"
         title = f"The {pairs} of item and {_across(release)} with the largest counts"
-    note = (
-        f"Bars: {_lower(counted)}. Lines: {release.interval.level:.0%} intervals of the noise; where two overlap, "
-        "noise may have swapped them. The limit may have swapped others."
-    )
     table = excerpts.columns(rows, "name", "count", "low", "high")
+    level = f"{release.interval.level:.0%}"
+    lines = f"{level} intervals{' of the noise' if _noise_alone(release) else ', on average over all rows'}"
+    note = f"Bars: {_lower(counted)}. Lines: {lines}; where two overlap, noise may have swapped them."
+    if _noise_alone(release) and release.interval.covers != "true":
+        note += " The limit may have swapped others."
+    if plots.furthest(table) is not None:
+        note += " An arrow says that an interval goes on beyond the chart; the table has its end."
     return Figure.of("ranking", plots.ranking(table, title=title, counted=counted), note)
 
 
@@ -243,7 +260,14 @@ def _curve_figure(release: Release, counted: str) -> Figure:
     if release.interval.covers == "smoothed":  # an interval above zero then says nothing of a single item
         title = f"All {total:,} items"
         note = f"{counted}. The light band is the noise alone: how far smoothing moved an item is not in it."
-    return Figure.of("curve", plots.rank_size(items, title=title, counted=counted, level=level), note)
+    elif not _noise_alone(release):
+        title = f"All {total:,} items"
+        note = (
+            f"{counted}. The light band goes from low to high of each; {_interval(release)}. Small counts were "
+            "drawn together, since the noise leaves little to tell them apart."
+        )
+    chart = plots.rank_size(items, title=title, counted=counted, level=level, noise_alone=_noise_alone(release))
+    return Figure.of("curve", chart, note)
 
 
 def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted: str) -> Figure:
@@ -262,12 +286,6 @@ def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted
 def _left_out(release: Release, names: Sequence[str]) -> str:
     total = len(release.contexts or ())
     return f"Shown are the {len(names)} largest of {total:,} contexts." if total > len(names) > 0 else ""
-
-
-def _activity(release: Release) -> list[dict[str, Any]]:
-    table = release.tables.get("activity")
-    rows: list[dict[str, Any]] = [] if table is None else table.slice(0, MOST_BINS).to_pylist()
-    return rows
 
 
 def _across(release: Release) -> str:
