@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers import activity as activities
+from headcount.answers.consistency import Weights, reconcile
+from headcount.answers.edges import edges_of
 from headcount.answers.prediction import best_limit, predicted_error
+from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People, combine
 from headcount.bounding import FIXED_POINT, Bounded, Noisy, Norm, Scale, group_sums
@@ -96,6 +99,33 @@ def chosen_limit(
 def add_to(bounded: Bounded, grant: Grant, noise: NoiseSource, kind: NoiseKind) -> Noisy:
     """Spend a grant on noise of one kind for the tables of both groups."""
     return add_gaussian(bounded, grant, noise) if kind == "gaussian" else add(bounded, grant, noise)
+
+
+def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
+    """Make the noisy tables of both groups agree by weighted least squares: edges then sum to items.
+
+    Both keep their laws, though each value now has a little less noise than that.
+    """
+    weights = Weights.of(
+        items_variance=items.law.variance, edges_variance=edges.law.variance, contexts=edges.values.shape[-1]
+    )
+    pairs = [reconcile(*both, weights) for both in zip(items.counts, edges.counts, strict=True)]
+    parts = (np.stack([one for one, _ in pairs]), np.stack([other for _, other in pairs]))
+    whole = [
+        np.rint(part / float(each.law.step)).astype(np.int64)
+        for part, each in zip(parts, (items, edges), strict=True)
+    ]
+    return Noisy(whole[0], items.law), Noisy(whole[1], edges.law)
+
+
+def edges_from(noisy: Noisy, items: Posterior, people: People, bound: Scale) -> Posterior:
+    """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone."""
+    light, heavy = noisy.counts
+    above = people.estimated.above(bound.limit)
+    full = scale_up(above, bound.limit, bound.norm, distinct=False)
+    ratio = full.counted[-1] / full.weighed[-1]
+    variance = noisy.law.variance * (1 + ratio**2)
+    return edges_of(items, light + ratio * heavy, variance, sums=not people.distinct)
 
 
 def counts_from(

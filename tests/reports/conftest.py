@@ -121,7 +121,7 @@ def make_adaptive(
 
 def _lopsided(table: pa.Table) -> pa.Table:
     counts = table["count"].to_numpy() + 0.37
-    columns = {"count": counts, "low": np.maximum(counts - 80.5, 0), "high": 9 * counts + 0.5}
+    columns = {"count": counts, "low": np.maximum(counts - 300.5, 0), "high": 9 * counts + 0.5}
     return pa.table({**{name: table[name] for name in table.column_names}, **columns})
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -26,9 +27,10 @@ _STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 ti
 _WITHIN_BINS = 0.03
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
-# what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before
-# (which still makes more records), but no more than such noise hides
+# what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
+# or half of them (which makes as many records) where the number of records has no end; no more than noise hides
 _HIDDEN_SHARE = 0.8
+_HIDDEN_SHARE_WITHOUT_END = 0.5
 _HIDDEN_SCALES = 1.5
 
 
@@ -109,6 +111,24 @@ class Activity:
         return total, float(self.scale * np.sqrt(2 * (means**2).sum()) + _WITHIN_BINS * total)
 
 
+def histogram_table(users: Floats, width: float, of: str) -> pa.Table:
+    """Make the table of released bins: ``users`` with ``width`` around each, by their number of what ``of`` says.
+
+    >>> histogram_table(np.zeros(BINS), 3.0, "records").slice(2, 1).to_pylist()
+    [{'from': 3, 'to': 4, 'users': 0.0, 'low': -3.0, 'high': 3.0, 'of': 'records'}]
+    """
+    return pa.table(
+        {
+            "from": pa.array(lower_ends(), pa.int64()),
+            "to": pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
+            "users": users,
+            "low": users - width,
+            "high": users + width,
+            "of": pa.array([of] * BINS, pa.string()),
+        }
+    )
+
+
 def estimate(noisy: Floats, scale: float, most: int | None = None) -> Activity:
     """Estimate the activity from noisy numbers of users per bin, with Laplace noise of that scale.
 
@@ -131,10 +151,11 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> Activity:
     150
     """
     users = tidied(noisy, scale, most)
+    share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
     seen = np.flatnonzero(users)
     for place in range(int(seen[-1]) + 1 if seen.size else 0, _possible(most)):
         before = users[place - 1] if place > 0 else np.inf
-        users[place] = min(_HIDDEN_SHARE * before, max(noisy[place], 0.0) + _HIDDEN_SCALES * scale)
+        users[place] = min(share * before, max(noisy[place], 0.0) + _HIDDEN_SCALES * scale)
     return _spread(users, scale, most)
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.shrinkage import Posterior
-
 Counts = NDArray[np.float64]
 
 
@@ -49,30 +47,3 @@ def reconcile(items: Counts, edges: Counts, weights: Weights) -> tuple[Counts, C
     sums = edges.sum(axis=1)
     best = weights.item * items + weights.edges * sums
     return best, edges + ((best - sums) / weights.contexts)[:, None]
-
-
-def agree(items: Posterior, edges: Posterior) -> tuple[Posterior, Posterior]:
-    """Make estimates with intervals agree: by the same least squares, each weighted by its own width.
-
-    What is wanting goes to the edges that are least certain; none falls below zero.
-
-    >>> sure, unsure = Posterior(np.array([9.0]), np.array([8.0]), np.array([10.0])), np.array([[4.0, 2.0]])
-    >>> both = agree(sure, Posterior(unsure, unsure - 1, unsure + 1))
-    >>> both[0].mean.round(2).tolist(), both[1].mean.round(2).tolist()
-    ([8.0], [[5.0, 3.0]])
-    """
-    spare = 1e-9  # edges without any width share evenly
-    variances = (edges.high - edges.low) ** 2 + spare
-    sums, spread = edges.mean.sum(axis=1), variances.sum(axis=1)
-    own = (items.high - items.low) ** 2 + spare
-    best = (items.mean * spread + sums * own) / (spread + own)
-    moved = np.maximum(edges.mean + (variances / spread[:, None]) * (best - sums)[:, None], 0.0)
-    found = moved.sum(axis=1)
-    moved *= np.divide(best, found, out=np.ones_like(best), where=found > 0)[:, None]
-    return _moved(items, best), _moved(edges, moved)
-
-
-def _moved(estimate: Posterior, to: Counts) -> Posterior:
-    """Move estimates, and their intervals with them."""
-    by = to - estimate.mean
-    return Posterior(to, np.clip(estimate.low + by, 0.0, to), np.maximum(estimate.high + by, to))

@@ -20,7 +20,7 @@ from headcount.answers.scaling import Norm, chances, weights
 
 Floats = NDArray[np.float64]
 
-MISJUDGED = 0.005
+MISJUDGED = 0.006
 """The squared relative error of scaled-up counts, per unit of unevenness of heavy users (a variance of logs)."""
 
 _RANKS = 400  # so many ranks stand for all

@@ -42,8 +42,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.answers import activity as activities
-from headcount.answers.consistency import agree
+from headcount.answers.activity import histogram_table
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People
@@ -64,7 +63,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, shares_of, tables_of
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, What, shares_of, tables_of
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Release
@@ -75,9 +74,11 @@ from headcount.weighing import (
     check_kind,
     chosen_limit,
     counts_from,
+    edges_from,
     histogram,
     law_for,
     people_of,
+    reconciled,
 )
 
 ACTIVITY_SHARE = Decimal("0.05")
@@ -120,8 +121,10 @@ class Adaptive:
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a user; with δ where the noise is Gaussian."""
-        declared = "nothing else" if self.limit is None else f"the limit of {self.limit}"
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(f"{declared} was"))
+        assumes: tuple[str, ...] = (PUBLIC_CATALOGUE, ONE_ID)
+        if self.limit is not None:
+            assumes = assumptions(f"the limit of {self.limit} was")
+        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumes)
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the histogram, and that of the counts where the limit is given."""
@@ -151,14 +154,15 @@ class Adaptive:
         bound = Scale(limit, NORMS[self.noise], apart=True, leaning=leaning)
         counted = engine.count(log, bound, noise.key())
         noisy = {table: add_to(getattr(counted, table), own[table], noise, self.noise) for table in tables}
-        made = {
-            table: counts_from(
-                each, people[table], bound, LEVEL, _leaned(log, table, scores, people[table], bound)
-            )
-            for table, each in noisy.items()
-        }
-        if len(made) == 2 and log.counting == "records":
-            made["items"], made["edges"] = agree(made["items"], made["edges"])
+        if len(noisy) == 2 and log.counting == "records":
+            noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
+        made: dict[Table, Posterior] = {}
+        for table in tables:
+            if table == "edges" and "items" in made and scores is None:
+                made[table] = edges_from(noisy[table], made["items"], people[table], bound)
+            else:
+                relative = _leaned(log, table, scores, people[table], bound)
+                made[table] = counts_from(noisy[table], people[table], bound, LEVEL, relative)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
@@ -237,7 +241,9 @@ class Adaptive:
             "Bayes, and those of the second were scaled up by what the released activity says."
         )
         if len(noisy) == 2 and log.counting == "records":
-            told.append("The edges of an item were made to sum to its count, by weighted least squares.")
+            told.append(
+                "Items and edges were reconciled by least squares, so that the edges of an item sum to its count."
+            )
         if self.integers:
             told.append("All numbers were then rounded to whole ones.")
         return told
@@ -268,23 +274,17 @@ def _leaned(
 
 def _activity_table(log: EventLog, histograms: Mapping[Table, Noisy]) -> pa.Table:
     """Make the table of released bins: of records, or of different items and of different pairs."""
-    parts = []
-    for table, released in histograms.items():
-        of = "records" if log.counting == "records" else "items" if table == "items" else "pairs"
-        users, width = released.counts, released.law.half_width(LEVEL)
-        parts.append(
-            pa.table(
-                {
-                    "from": pa.array(activities.lower_ends(), pa.int64()),
-                    "to": pa.array([*activities.UPPER_ENDS.tolist(), None], pa.int64()),
-                    "users": users,
-                    "low": users - width,
-                    "high": users + width,
-                    "of": pa.array([of] * activities.BINS, pa.string()),
-                }
+    names = {"items": "items", "edges": "pairs"}
+    return pa.concat_tables(
+        [
+            histogram_table(
+                released.counts,
+                released.law.half_width(LEVEL),
+                "records" if log.counting == "records" else names[table],
             )
-        )
-    return pa.concat_tables(parts)
+            for table, released in histograms.items()
+        ]
+    )
 
 
 def _whole(estimate: Posterior) -> Posterior:

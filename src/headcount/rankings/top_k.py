@@ -3,7 +3,11 @@
 Every person counts once per item, so that one of them moves each count by at most 1, however active they are: no
 limit has to be chosen and nobody's records are cut. The K best are peeled off one by one; see
 :mod:`headcount.noise.peeling`. Where only the ranking is wanted and K is small, this is far more precise than
-ranking noisy counts. For a large K (hundreds) the noise, of scale K/ε a round, makes ranked counts the better way.
+ranking noisy counts.
+
+The noise of peeling, of scale K/ε a round, grows with K. So for more than ten rounds a small share of ε first
+releases how active people are, and where counts of everything would be less noisy, these are released and ranked
+instead; see :mod:`headcount.rankings.counted`.
 
 Per context there is one ranking each. If each person has one context alone (``--context-of user``), people are
 divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it.
@@ -12,7 +16,9 @@ Why it is private
     A user who joins raises the number of people behind an item by 0 or 1 and lowers none, so K rounds of
     permute-and-flip at scale K/ε are ε-differentially private. Rankings of several contexts add up by composition;
     where contexts divide the users, one user joining or leaving touches one of them alone, and the loss is that of
-    this one. The counts of the K winners move by at most K in L1: noise of scale K/ε₂ pays for ε₂.
+    this one. The counts of the K winners move by at most K in L1: noise of scale K/ε₂ pays for ε₂. The histogram
+    of activity and counts of everything are those of the adaptive method, and so is why they are private; which
+    way is taken hangs on the released histogram alone.
 
 Departures from the paper
     Permute-and-flip in place of Gumbel noise (the exponential mechanism): never worse at the same price.
@@ -24,15 +30,16 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from headcount.bounding import Bounded, Sample, check_limit, column, count_scores, part
+from headcount.answers.activity import histogram_table
+from headcount.bounding import Bounded, Noisy, Sample, check_limit, column, count_scores, part
 from headcount.budget import Amount, Grant
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -40,10 +47,17 @@ from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, shares_of, what_counted
 from headcount.noise import NoiseSource, add, peel, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
+from headcount.rankings.counted import ByCounts
+from headcount.rankings.ranked import Ranked, ranking_table
 from headcount.releases import Interval, Release
+from headcount.weighing import LIGHT_AND_HEAVY, histogram
 
 LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
+FEW_ROUNDS = 10
+"""Up to so many rounds are always peeled, and nothing is spent on finding out what is better."""
+
+ACTIVITY_SHARE = Decimal("0.02")
 
 _SHARES = {"ranking": "0.5", "counts": "0.5"}
 
@@ -77,51 +91,99 @@ class DirectTopK:
         return Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the winners' counts, if they are asked for; refuse what cannot be done."""
+        """Return the noise of the winners' counts and of the histogram, if known; refuse what cannot be done."""
         self._shares()
         self._check(log)
+        if self._rounds(log) > FEW_ROUNDS:
+            return {"activity": DiscreteLaplace(scale_for(1, _divided(Grant(grant.epsilon))["activity"].exact))}
         if not self.with_counts:
             return {}
         each = self._for_contexts(Grant(grant.epsilon), log)[0].split(self._shares())
         return {"ranking": DiscreteLaplace(scale_for(self.k, each["counts"].exact))}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Count every person once per item, and peel the best items off."""
+        """Peel the best items off; or, for many, find out whether to rank counts instead, and do that."""
         self._check(log)
         guarantee = self.guarantee(grant)
-        log = replace(log, counting="users")
-        counted = (engine or LocalEngine()).count(log, EVERYTHING, noise.key())
-        rankings = [counted.items]
-        if self.per_context:
-            rankings = [column(counted.edges, place) for place in range(log.width - 1)]
-        made = [
-            self._ranked(counts, part, noise)
-            for counts, part in zip(rankings, self._for_contexts(grant, log), strict=True)
-        ]
+        log, engine = replace(log, counting="users"), engine or LocalEngine()
+        if self._rounds(log) <= FEW_ROUNDS:
+            found = self._peeled(log, grant, noise, engine)
+        else:
+            grants = _divided(grant)
+            table: Table = "edges" if self.per_context else "items"
+            released = histogram(log, table, grants["activity"], noise, engine)
+            counts = ByCounts.of(log, table, released, grants["ranking"])
+            if counts.pays(self._rounds(log), grants["ranking"]):
+                found = self._counted(log, counts, grants["ranking"], noise, engine)
+            else:
+                found = self._peeled(log, grants["ranking"], noise, engine)
+            found = found.with_activity(released, "items" if table == "items" else "pairs")
         context = log.context if self.per_context else None
+        ranking = ranking_table(log, found.rankings, None if context is None else context.labels)
         return Release(
             method=self.name,
             guarantee=guarantee,
-            noise={"ranking": made[0].law} if made[0].law else {},
-            tables={"ranking": _table(log, made, None if context is None else context.labels)},
+            noise=found.laws,
+            tables={"ranking": ranking, **found.tables},
             contexts=None if context is None else context.labels,
             context_name=None if context is None else context.name,
-            interval=Interval(level=LEVEL, covers="true" if log.context_of == "record" else "bounded"),
+            interval=Interval(
+                level=LEVEL, covers="true" if log.context_of == "record" else "bounded", average=found.average
+            ),
             counts="users",
             bounded=_extent(log),
-            steps=self._story(log, made[0]),
+            chosen=found.chosen,
+            steps=(*what_counted(log), *found.steps),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
-    def _ranked(self, counts: Bounded, grant: Grant, noise: NoiseSource) -> _Ranked:
+    def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
+        """Count every person once per item, and peel the best items off."""
+        counted = engine.count(log, EVERYTHING, noise.key())
+        columns = [counted.items]
+        if self.per_context:
+            columns = [column(counted.edges, place) for place in range(log.width - 1)]
+        parts = self._for_contexts(grant, log)
+        made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
+        law = made[0][1]
+        steps = self._story_of_peeling(log, law)
+        return _Found([ranked for ranked, _ in made], {} if law is None else {"ranking": law}, steps)
+
+    def _ranked(self, counts: Bounded, grant: Grant, noise: NoiseSource) -> tuple[Ranked, Law | None]:
         """Spend one ranking's grant."""
         if not self.with_counts:
-            return _Ranked(peel(count_scores(counts), self.k, grant, noise))
+            return Ranked(peel(count_scores(counts), self.k, grant, noise)), None
         grants = grant.split(self._shares())
         winners = peel(count_scores(counts), self.k, grants["ranking"], noise)
         noisy = add(part(counts, winners), grants["counts"], noise)
-        return _Ranked(winners, noisy.counts.tolist(), noisy.law)
+        width = noisy.law.half_width(LEVEL)
+        ends = (noisy.counts - width).tolist(), (noisy.counts + width).tolist()
+        return Ranked(winners, noisy.counts.tolist(), *ends), noisy.law
+
+    def _counted(
+        self, log: EventLog, counts: ByCounts, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> _Found:
+        """Release all counts, and rank them."""
+        rankings, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
+        if not self.with_counts:
+            rankings = [Ranked(each.winners) for each in rankings]
+        what = "item" if counts.table == "items" else "item in each context"
+        steps = (
+            f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
+            "released activity says; so counts were ranked.",
+            f"People with at most {counts.limit:,} different items were counted in full; of the others all count "
+            f"in part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
+            f"{law.in_words()} in each of both groups.",
+            "From these released numbers alone the counts of everything were estimated, and the largest taken.",
+        )
+        chosen = {"ranking": {"by": "counts", "limit": counts.limit}}
+        return _Found(rankings, {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+
+    def _rounds(self, log: EventLog) -> int:
+        """Return over how many places ε is spread when they are peeled off."""
+        shared = self.per_context and log.context_of == "record"
+        return self.k * (log.width - 1 if shared else 1)
 
     def _for_contexts(self, grant: Grant, log: EventLog) -> list[Grant]:
         """Divide the grant among the rankings: each gets all of it where no user is in two of them."""
@@ -148,10 +210,9 @@ class DirectTopK:
                 remedy="ask for fewer",
             )
 
-    def _story(self, log: EventLog, first: _Ranked) -> tuple[str, ...]:
+    def _story_of_peeling(self, log: EventLog, law: Law | None) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
         told = [
-            *what_counted(log),
             "Every person counted once per item, however often they had it.",
             f"{rounds} chosen one by one, by permute-and-flip with noise of scale k/ε a round.",
         ]
@@ -162,20 +223,39 @@ class DirectTopK:
                 else "sharing ε equally"
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
-        if first.law is not None:
+        if law is not None:
             part = self._shares()["counts"]
             share = "half" if part * 2 == 1 else f"{part:.4g}"
-            told.append(f"The counts of the chosen items got {first.law.in_words()}, paid with {share} of it.")
+            told.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
         return tuple(told)
 
 
 @dataclass(frozen=True)
-class _Ranked:
-    """The winners of one ranking, the best first, with their noisy counts if these were asked for."""
+class _Found:
+    """Rankings, one for each context, with what else is released and told of them."""
 
-    winners: Sequence[int]
-    counts: Sequence[float] | None = None
-    law: Law | None = None
+    rankings: Sequence[Ranked]
+    laws: Mapping[str, Law]
+    steps: tuple[str, ...]
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    average: bool = False
+
+    def with_activity(self, released: Noisy, of: str) -> _Found:
+        """Put the released histogram beside, which came first."""
+        first = (
+            "First it was released how many people have 1, 2, 3-4, 5-8, … different "
+            f"{'items' if of == 'items' else 'pairs of item and context'}, with {released.law.in_words()}, paid "
+            f"with {ACTIVITY_SHARE:%} of ε."
+        )
+        chosen = self.chosen or {"ranking": {"by": "peeling"}}
+        table = histogram_table(released.counts, released.law.half_width(LEVEL), of)
+        laws = {**self.laws, "activity": released.law}
+        return replace(self, laws=laws, steps=(first, *self.steps), chosen=chosen, tables={"activity": table})
+
+
+def _divided(grant: Grant) -> dict[str, Grant]:
+    return grant.split({"activity": ACTIVITY_SHARE, "ranking": 1 - ACTIVITY_SHARE})
 
 
 def _extent(log: EventLog) -> str:
@@ -183,26 +263,3 @@ def _extent(log: EventLog) -> str:
     if log.context_of == "user" and log.context is not None:
         return f"what each person did in the {log.context.name} they have most often"
     return "everything each person did"
-
-
-def _table(log: EventLog, made: Sequence[_Ranked], contexts: Sequence[str] | None) -> pa.Table:
-    """Put the rankings one under the other."""
-    kind = log.source.schema.field(log.roles.item).type
-    ids = log.catalogue.as_type(kind, log.roles.item)
-    labels = pa.array(log.catalogue.labels, pa.string())
-    winners = pa.array([index for each in made for index in each.winners], pa.int64())
-    columns: dict[str, Any] = {
-        "rank": pa.array([rank for each in made for rank in range(1, len(each.winners) + 1)], pa.int64()),
-        "item": ids.take(winners),
-        "label": labels.take(winners),
-    }
-    if contexts is not None:
-        names = [name for name, each in zip(contexts, made, strict=True) for _ in each.winners]
-        columns["context"] = pa.array(names, pa.string())
-    if made[0].counts is not None and made[0].law is not None:
-        counts = [count for each in made for count in each.counts or ()]
-        width = made[0].law.half_width(LEVEL)
-        columns["count"] = pa.array(counts, pa.float64())
-        columns["low"] = pa.array([count - width for count in counts], pa.float64())
-        columns["high"] = pa.array([count + width for count in counts], pa.float64())
-    return pa.table(columns)

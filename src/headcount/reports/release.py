@@ -64,6 +64,7 @@ def release_page(release: Release) -> str:
         ranking=_ranking_words(release),
         counted=counted,
         sinking=_noise_alone(release) and release.interval.covers != "smoothed",
+        at_zero="within the noise" if _noise_alone(release) else "may be zero",
         interval=_interval(release),
         across=_across(release),
         grid=excerpts.cross_table(grid, names),

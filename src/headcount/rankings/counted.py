@@ -1,0 +1,72 @@
+"""Rankings by counts: for many places, where peeling them off one by one would be too noisy.
+
+All counts are released at once, as the adaptive method (:mod:`headcount.counts.adaptive`) does it, and ranked.
+Their noise grows with how active people are, but not with the number of places. That of peeling grows with the
+number of places (over all contexts that share ε), but not with activity. A released histogram of activity tells
+which is smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headcount.answers.scaling import weights
+from headcount.answers.shrinkage import Posterior
+from headcount.answers.two_groups import People
+from headcount.bounding import Noisy, Scale
+from headcount.budget import Grant
+from headcount.engines.engine import Engine, Table
+from headcount.events.log import EventLog
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import Law
+from headcount.rankings.ranked import Ranked
+from headcount.weighing import chosen_limit, counts_from, law_for, people_of
+
+
+@dataclass(frozen=True)
+class ByCounts:
+    """The plan of a ranking by counts: which limit, and how noisy its counts will be."""
+
+    table: Table
+    people: People
+    limit: int
+    deviation: float
+
+    @classmethod
+    def of(cls, log: EventLog, table: Table, histogram: Noisy, grant: Grant) -> ByCounts:
+        """Plan with a released histogram of activity, for a grant that is not touched."""
+        people = people_of(log, table, histogram)
+        limit = chosen_limit(log, {table: people}, {table: grant}, "laplace")
+        heavy = people.estimated.above(limit)
+        weighed = (heavy.users * heavy.records * weights(heavy.records, limit, "l1")).sum()
+        ratio = heavy.total_records / weighed if weighed > 0 else 0.0
+        own = law_for(limit, grant, "laplace").variance ** 0.5
+        return cls(table, people, limit, own * math.hypot(1, ratio))
+
+    def pays(self, rounds: int, grant: Grant) -> bool:
+        """Say whether counts are less noisy than peeling so many places, at scale rounds/ε."""
+        return self.deviation < rounds / float(grant.exact)
+
+    def rank(
+        self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float
+    ) -> tuple[list[Ranked], Law]:
+        """Spend the grant on all counts, and return the best of each column, and the law of the noise."""
+        bound = Scale(self.limit, apart=True)
+        noisy = add(getattr(engine.count(log, bound, noise.key()), self.table), grant, noise)
+        counts = counts_from(noisy, self.people, bound, level)
+        if self.table == "items":
+            return [_best(counts, k)], noisy.law
+        return [
+            _best(Posterior(counts.mean[:, at], counts.low[:, at], counts.high[:, at]), k)
+            for at in range(log.width - 1)
+        ], noisy.law
+
+
+def _best(counts: Posterior, k: int) -> Ranked:
+    """Return the k largest counts; of equal ones the first in the catalogue."""
+    places: Sequence[int] = np.argsort(-counts.mean, kind="stable")[:k].tolist()
+    return Ranked(places, counts.mean[places].tolist(), counts.low[places].tolist(), counts.high[places].tolist())

@@ -1,0 +1,42 @@
+"""What a ranking is made of, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.events.log import EventLog
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The winners of one ranking by place in the catalogue, the best first, with counts if there are any."""
+
+    winners: Sequence[int]
+    counts: Sequence[float] = ()
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
+def ranking_table(log: EventLog, made: Sequence[Ranked], contexts: Sequence[str] | None) -> pa.Table:
+    """Put the rankings one under the other."""
+    kind = log.source.schema.field(log.roles.item).type
+    ids = log.catalogue.as_type(kind, log.roles.item)
+    labels = pa.array(log.catalogue.labels, pa.string())
+    winners = pa.array([index for each in made for index in each.winners], pa.int64())
+    columns: dict[str, Any] = {
+        "rank": pa.array([rank for each in made for rank in range(1, len(each.winners) + 1)], pa.int64()),
+        "item": ids.take(winners),
+        "label": labels.take(winners),
+    }
+    if contexts is not None:
+        names = [name for name, each in zip(contexts, made, strict=True) for _ in each.winners]
+        columns["context"] = pa.array(names, pa.string())
+    if made[0].counts:
+        columns["count"] = pa.array([count for each in made for count in each.counts], pa.float64())
+        columns["low"] = pa.array([low for each in made for low in each.low], pa.float64())
+        columns["high"] = pa.array([high for each in made for high in each.high], pa.float64())
+    return pa.table(columns)
