@@ -34,8 +34,13 @@ def release(log: Path, catalogue: Path, *, method: str, epsilon: str = "1") -> l
     events = hc.read_events(
         str(log), user="user", item="item", context="weekday", contexts=CONTEXTS, items=str(catalogue)
     )
-    released = hc.release(events, epsilon=epsilon, method=method, limit=10)
+    released = hc.release(events, epsilon=epsilon, method=method, limit=limit_of(method))
     return [released.items, released.edges]
+
+
+def limit_of(method: str) -> int | None:
+    """The adaptive method finds its own limit."""
+    return None if method == "adaptive" else 10
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -69,7 +74,7 @@ def packed(given: argparse.Namespace) -> dict[str, Any]:
         return str(hc.pack(events, folder))
 
     def again(store: str) -> None:
-        hc.release(hc.read_events(store), epsilon="1", method=given.method, limit=10)
+        hc.release(hc.read_events(store), epsilon="1", method=given.method, limit=limit_of(given.method))
 
     found: dict[str, Any] = {"first": [], "second": []}
     with tempfile.TemporaryDirectory(dir=given.log.parent) as folder:

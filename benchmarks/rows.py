@@ -69,12 +69,12 @@ def against_floor(bench: Bench, kind: str, size: str, method: str, *, most: floa
     )
 
 
-def peak(bench: Bench, kind: str, size: str, method: str, label: str) -> Row:
+def peak(bench: Bench, kind: str, size: str, method: str, label: str, most: float = 0.6) -> Row:
     found = bench.alone(kind, size, method)
     return judge(
         f"{label}, {size}, peak memory",
         found["peak"] / GIB,
-        0.6,
+        most,
         unit="GiB",
         raw=f"ru_maxrss {found['peak']:,} bytes of a process with one release",
         numbers=found,
@@ -114,6 +114,14 @@ def hpa(bench: Bench) -> list[Row]:
 
 def hpa_memory(bench: Bench) -> list[Row]:
     return [peak(bench, "dense", bench.largest, "hpa", "HPA")]
+
+
+def adaptive(bench: Bench) -> list[Row]:
+    return [against_floor(bench, "dense", bench.largest, "adaptive", most=10, label="adaptive")]
+
+
+def adaptive_memory(bench: Bench) -> list[Row]:
+    return [peak(bench, "dense", bench.largest, "adaptive", "adaptive", most=1.0)]
 
 
 def sparse(bench: Bench) -> list[Row]:
@@ -344,6 +352,8 @@ ROWS: dict[str, Callable[[Bench], list[Row]]] = {
     "sra-cold": sra_cold,
     "hpa": hpa,
     "hpa-memory": hpa_memory,
+    "adaptive": adaptive,
+    "adaptive-memory": adaptive_memory,
     "sparse": sparse,
     "text": text,
     "rivals": contest,

@@ -1,8 +1,9 @@
-"""Measure what private rankings find of the true one: ``python tools/ranking_quality.py [--runs N] [--people]``.
+"""Measure what private rankings find of the true one: ``python tools/ranking_quality.py [--runs N]``.
 
-The table in docs/methods/index.md comes from it, and with ``--people``, where direct top-K joins in, that in
-docs/rank.md. The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds
-MovieLens-1M and others as Parquet, those are measured too. Never do this with a private log.
+The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those in
+docs/rank.md: with ``-k 100`` the one of long rankings, as ``rank`` makes them, by peeling alone and by counts alone.
+The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and others as
+Parquet, those are measured too. Never do this with a private log.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow.parquet as pq
 
 import headcount as hc
 from headcount.events.synthetic import checkins, ratings
+from headcount.rankings import top_k
 
 PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
@@ -31,11 +34,36 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hpa, limit 10, scores 0.3", {"method": "hpa", "limit": 10, "shares": DEFAULT}),
 )
 
-BY_PEOPLE: tuple[tuple[str, dict[str, Any] | None], ...] = (
-    ("rank -k 10", None),
-    ("sra, limit 10", {"method": "sra", "limit": 10}),
-    ("hpa, limit 10", {"method": "hpa", "limit": 10}),
-)
+Ranking = Callable[[hc.EventLog, int, str], hc.Release]
+"""Makes a release to be ranked, from a log, k and ε."""
+
+
+def ranked(log: hc.EventLog, k: int, epsilon: str) -> hc.Release:
+    """As ``headcount rank`` does it."""
+    return hc.rank(log, k=k, epsilon=epsilon)
+
+
+def peeled(log: hc.EventLog, k: int, epsilon: str) -> hc.Release:
+    """By peeling, whatever the number of places, with all of ε."""
+    with mock.patch.object(top_k, "FEW_ROUNDS", k):
+        return hc.rank(log, k=k, epsilon=epsilon)
+
+
+def counted(**setting: Any) -> Ranking:
+    """By a release of all item counts."""
+
+    def make(log: hc.EventLog, _: int, epsilon: str) -> hc.Release:
+        return hc.release(log, epsilon=epsilon, what="items", **setting)
+
+    return make
+
+
+SHORT: dict[str, Ranking] = {
+    "rank": ranked,
+    "sra, limit 10": counted(method="sra", limit=10),
+    "hpa, limit 10": counted(method="hpa", limit=10),
+}
+LONG: dict[str, Ranking] = {"rank": ranked, "peeling alone": peeled, "adaptive counts": counted(method="adaptive")}
 REAL = ("movielens-1m", "gowalla-10core", "fimi-retail", "foursquare-nyc")
 
 
@@ -93,39 +121,38 @@ def of_people(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.Eve
     return name, log, people
 
 
-def found_by_people(log: hc.EventLog, people: Counter[Any], epsilon: str, setting: dict[str, Any] | None) -> float:
-    """How much of the top 10 one release finds; whatever has as many people as the tenth is right."""
-    if setting is None:
-        release = hc.rank(log, k=10, epsilon=epsilon)
-    else:
-        release = hc.release(log, epsilon=epsilon, what="items", **setting)
-    least = people.most_common(10)[-1][1]
-    return sum(people[row["item"]] >= least for row in release.top(10)) / 10
+def found_by_people(people: Counter[Any], k: int, release: hc.Release) -> float:
+    """How much of the top K a release finds; whatever has as many people as the last of them is right."""
+    least = people.most_common(k)[-1][1]
+    return sum(people[row["item"]] >= least for row in release.top(k)) / k
 
 
-def measure_people(runs: int) -> None:
-    """Print how much of the top 10 by people is found."""
-    labels = [label for label, _ in BY_PEOPLE]
-    print(f"| log | ε | {' | '.join(labels)} |")
-    print(f"|---|---|{'---:|' * len(labels)}")
+def measure_people(runs: int, k: int) -> None:
+    """Print how much of the top K by people is found, and how often a long ranking was one of counts."""
+    ways = SHORT if k <= top_k.FEW_ROUNDS else LONG
+    print(f"| log | ε | {' | '.join(ways)} | by counts |")
+    print(f"|---|---|{'---:|' * len(ways)}---:|")
     with tempfile.TemporaryDirectory() as folder:
         for name, log, people in logs_of_people(Path(folder)):
             for epsilon in ("0.1", "0.5"):
-                each = [
-                    statistics.mean(found_by_people(log, people, epsilon, setting) for _ in range(runs))
-                    for _, setting in BY_PEOPLE
-                ]
-                print(f"| {name} | {epsilon} | {' | '.join(f'{share:.1%}' for share in each)} |", flush=True)
+                shares, chosen = [], []
+                for make in ways.values():
+                    releases = [make(log, k, epsilon) for _ in range(runs)]
+                    shares.append(statistics.mean(found_by_people(people, k, each) for each in releases))
+                    chosen += [each.chosen.get("ranking", {}).get("by") for each in releases]
+                cells = " | ".join(f"{share:.1%}" for share in shares)
+                print(f"| {name} | {epsilon} | {cells} | {chosen.count('counts')} of {runs} |", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what private rankings find of the true one.")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--people", action="store_true", help="rank by people, and directly too")
+    parser.add_argument("-k", type=int, default=10, help="with --people: how many places")
     arguments = parser.parse_args()
     runs = arguments.runs
     if arguments.people:
-        measure_people(runs)
+        measure_people(runs, arguments.k)
         return 0
     print("| log | ε | method | top 10 found | top 100 found | records of the top 10 counted |")
     print("|---|---|---|---:|---:|---:|")

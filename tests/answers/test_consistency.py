@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.answers.consistency import Weights, agree, reconcile
-from headcount.answers.shrinkage import Posterior
+from headcount.answers.consistency import Weights, reconcile
 
 counts = st.integers(-1000, 1000).map(float)
 variances = st.floats(0.01, 1000)
@@ -73,71 +72,3 @@ def test_empty_tables() -> None:
     items, edges = reconcile(np.empty(0), np.empty((0, 3)), weights)
     assert items.shape == (0,)
     assert edges.shape == (0, 3)
-
-
-# Estimates with intervals
-
-
-@st.composite
-def estimates(draw: st.DrawFn) -> tuple[Posterior, Posterior]:
-    """Item counts and edges, none negative, with any intervals around them."""
-    items, contexts = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-
-    def posterior(*shape: int) -> Posterior:
-        size = int(np.prod(shape))
-        mean, below, above = (
-            np.array(draw(st.lists(st.integers(0, 500), min_size=size, max_size=size)), dtype=np.float64)
-            for _ in range(3)
-        )
-        return Posterior(
-            mean.reshape(shape), np.maximum(mean - below, 0).reshape(shape), (mean + above).reshape(shape)
-        )
-
-    return posterior(items), posterior(items, contexts)
-
-
-@given(estimates())
-def test_edges_that_agree_sum_to_their_item(given_estimates: tuple[Posterior, Posterior]) -> None:
-    """None is negative, every count is within its interval, and what is nothing gets nothing beside others."""
-    items, before = given_estimates
-    edges = agree(items, before)
-    assert np.allclose(edges.mean.sum(axis=1), items.mean, atol=1e-6)
-    assert (edges.low >= 0).all()
-    assert ((edges.low <= edges.mean) & (edges.mean <= edges.high)).all()
-    filled = before.mean.sum(axis=1) > 0
-    assert not edges.mean[filled][before.mean[filled] == 0].any()
-
-
-@given(estimates())
-def test_intervals_that_agree_reach_as_far_as_before(given_estimates: tuple[Posterior, Posterior]) -> None:
-    """A row that is scaled down keeps its high ends, and one that is scaled up its low ends."""
-    items, before = given_estimates
-    edges = agree(items, before)
-    assert (edges.high >= before.high - 1e-9).all()
-    assert (edges.low <= before.low + 1e-9).all()
-
-
-@given(estimates())
-def test_estimates_that_agree_stay(given_estimates: tuple[Posterior, Posterior]) -> None:
-    _, edges = given_estimates
-    sums = edges.mean.sum(axis=1)
-    after = agree(Posterior(sums, np.maximum(sums - 3, 0), sums + 7), edges)
-    assert np.allclose(edges.mean, after.mean, atol=1e-6)
-    assert np.allclose(edges.low, after.low, atol=1e-6)
-    assert np.allclose(edges.high, after.high, atol=1e-6)
-
-
-def test_rows_are_scaled_and_empty_ones_filled_as_all_are() -> None:
-    items = Posterior(np.array([10.0, 3.0, 8.0]), np.zeros(3), np.full(3, 20.0))
-    mean = np.array([[4.0, 1.0], [2.0, 4.0], [0.0, 0.0]])
-    edges = agree(items, Posterior(mean, mean / 2, mean + 1))
-    assert edges.mean[0] == pytest.approx([8, 2])
-    assert edges.mean[1] == pytest.approx([1, 2])
-    assert edges.mean[2] == pytest.approx([8 * 6 / 11, 8 * 5 / 11])
-    none = agree(items, Posterior(np.zeros((3, 4)), np.zeros((3, 4)), np.ones((3, 4))))
-    assert none.mean == pytest.approx(np.tile(items.mean[:, None] / 4, 4))
-
-
-def test_no_item_at_all_agrees() -> None:
-    nothing, none = np.empty(0), np.empty((0, 3))
-    assert agree(Posterior(nothing, nothing, nothing), Posterior(none, none, none)).mean.shape == (0, 3)

@@ -76,7 +76,7 @@ class Simulated:
         each = weights(self.activity.records[1:], LIMIT, norm)
         self.heavy = each[0] * self.others[0] + each[1] * self.others[1]
         self.truth = self.light + self.others[0] + self.others[1]
-        self.noisy = tuple(part + self.noise(random, part.size) for part in (self.light, self.heavy))
+        self.noisy = self.light + self.noise(random, q.size), self.heavy + self.noise(random, q.size)
 
     def noise(self, random: np.random.Generator, size: int) -> Floats:
         if isinstance(self.law, DiscreteLaplace):

@@ -28,9 +28,9 @@ _WITHIN_BINS = 0.03
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
 # what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
-# or half of them (which makes as many records) where the number of records has no end; no more than noise hides
+# or a third of them where the number of records has no end; but no more than such noise hides
 _HIDDEN_SHARE = 0.8
-_HIDDEN_SHARE_WITHOUT_END = 0.5
+_HIDDEN_SHARE_WITHOUT_END = 1 / 3
 _HIDDEN_SCALES = 1.5
 
 

@@ -18,7 +18,7 @@ from headcount.answers.shrinkage import Posterior
 
 Floats = NDArray[np.float64]
 
-_NORMAL_95 = 1.96
+_REACH = 2.2  # deviations: a little more than 1.96, since edges scatter more than normally
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.01, 9.0
 
 
@@ -44,7 +44,7 @@ def edges_of(items: Posterior, measured: Floats, variance: float, *, sums: bool)
         mean = _summing(mean, uncertain, items.mean)
     above = np.divide(items.high - items.mean, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
     below = np.divide(items.low, items.mean, out=np.zeros_like(items.mean), where=items.mean > 0)
-    reach = _NORMAL_95 * np.sqrt(uncertain)
+    reach = _REACH * np.sqrt(uncertain)
     least = np.where(items.mean > 0, 0.0, items.high)[:, None] * shares  # of an item that is taken to be empty
     return Posterior(
         mean,

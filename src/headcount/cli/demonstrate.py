@@ -30,7 +30,7 @@ def command(out: str, as_json: bool, quiet: bool) -> None:
     begin = time.monotonic()
     folder = _folder(out)
     terminal.note("Making a city: 1,000,000 visits of 20,000 people to 5,000 venues.", quiet=quiet)
-    terminal.note("Releasing item counts and item-by-weekday counts with HPA at ε = 1.", quiet=quiet)
+    terminal.note("Releasing item counts and item-by-weekday counts at ε = 1.", quiet=quiet)
     with terminal.Bar(quiet=quiet) as bar:
         city, log, release = _run(folder, bar)
         saved = release.save(folder / "release", force=True)
@@ -85,7 +85,7 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     refuse_ledger()
     city = checkins(folder)
     log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
-    request = request_of(ReleaseRequest, epsilon="1", method="hpa", limit=10)
+    request = request_of(ReleaseRequest, epsilon="1")
     return city, log, Curator(engine=LocalEngine(progress=bar)).run(request, log)
 
 
