@@ -1,0 +1,93 @@
+"""The key of the journal, and where it lies: in a file that is not in the database.
+
+The key makes edits visible. Whoever can read it can write entries that look right: keep it from those who can
+write to the database but should not be able to rewrite history. On several machines, copy the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+from pathlib import Path
+
+from headcount.errors import DataError, SurroundingsError, UsageError
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+def config_folder() -> Path:
+    """Return the user's folder for Headcount's configuration."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "headcount"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "headcount"
+
+
+def key_path(given: str | os.PathLike[str] | None = None) -> Path:
+    """Return where the key lies: as given, else ``HEADCOUNT_LEDGER_KEY``, else beside the user's configuration."""
+    return Path(given or os.environ.get("HEADCOUNT_LEDGER_KEY") or config_folder() / "ledger.key")
+
+
+def read_key(path: Path) -> bytes | None:
+    """Read the key, None if there is none."""
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        text = ""
+    except OSError as error:
+        raise SurroundingsError(f"the ledger's key {path} cannot be read ({error.strerror})") from error
+    if not _HEX.fullmatch(text):
+        raise DataError(
+            f"{path} is not a key of a ledger: 64 hexadecimal digits are expected", remedy="restore it"
+        )
+    return bytes.fromhex(text)
+
+
+def make_key(path: Path) -> bytes:
+    """Make a new key, for its owner's eyes alone, and see that it is on the disk; one that exists is read."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(secrets.token_hex(32) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, path)  # of several that start at once, one wins
+        finally:
+            aside.unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise SurroundingsError(
+            f"the ledger's key cannot be written to {path} ({error.strerror})",
+            remedy="set HEADCOUNT_LEDGER_KEY to a file that can be written",
+        ) from error
+    key = read_key(path)
+    if key is None:
+        raise SurroundingsError(f"the ledger's key {path} was removed while it was made")
+    return key
+
+
+def missing_key(path: Path) -> UsageError:
+    """Return the error for a ledger whose key is not here."""
+    return UsageError(
+        f"the key of this ledger is not at {path}",
+        remedy="copy it from where the ledger was created, or set HEADCOUNT_LEDGER_KEY to where it is",
+    )
+
+
+def sync_folder(folder: Path) -> None:
+    """See that the names in a folder are on the disk."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

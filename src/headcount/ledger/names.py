@@ -1,0 +1,26 @@
+"""The names that a ledger takes: of datasets, versions, analysts and catalogues."""
+
+from __future__ import annotations
+
+from headcount.errors import UsageError
+from headcount.ledger.journal import canonical_request
+
+_LONGEST_NAME = 200
+
+
+def check_asked(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:
+    """Refuse what cannot be written down, and return the request in its canonical form."""
+    check_name("dataset", dataset)
+    check_name("analyst", analyst)
+    check_name("catalogue", catalogue)
+    if version is not None:
+        check_name("version", version)
+    return canonical_request(request)
+
+
+def check_name(kind: str, name: str) -> None:
+    """Refuse an empty, overlong or unprintable name, and an @ in a dataset's."""
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise UsageError(f"the {kind} must be a name of 1 to {_LONGEST_NAME} printable characters", given=name)
+    if kind == "dataset" and "@" in name:
+        raise UsageError("a dataset's name has no @: that begins the version", given=name)

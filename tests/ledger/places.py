@@ -1,0 +1,69 @@
+"""Places for ledgers: a SQLite file, or a database on a real PostgreSQL server that the tests start."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from headcount.ledger import Charge, Ledger, Reservation
+
+KINDS = ("sqlite", "postgresql")
+COUNTER = itertools.count()
+
+
+@dataclass
+class Place:
+    """Where a ledger, its key and its anchor are."""
+
+    url: str
+    folder: Path
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "secret" / "key"
+
+    @property
+    def anchor(self) -> Path:
+        return self.folder / "secret" / "anchor"
+
+    def open(self, *, upgrade: bool = False) -> Ledger:
+        return Ledger(self.url, key=self.key, anchor=self.anchor, upgrade=upgrade)
+
+    @property
+    def arguments(self) -> list[str]:
+        return [self.url, str(self.key), str(self.anchor)]
+
+
+NewPlace = Callable[[str], Place]
+
+
+def cost(epsilon: str, delta: str = "0", rho: str | None = None) -> Charge:
+    return Charge(Decimal(epsilon), Decimal(delta), None if rho is None else Decimal(rho))
+
+
+def reserve(
+    ledger: Ledger,
+    charge: Charge | str,
+    *,
+    analyst: str = "ann",
+    request: str = '{"k":10}',
+    version: str | None = "w1",
+    again: bool = True,
+    dataset: str = "visits",
+) -> Reservation:
+    """Reserve, expecting a reservation."""
+    price = cost(charge) if isinstance(charge, str) else charge
+    made = ledger.reserve(dataset, version, analyst, request, "catalogue-1", price, again=again)
+    assert isinstance(made, Reservation)
+    return made
+
+
+def spend(ledger: Ledger, charge: Charge | str, *, folder: str = "out/", **asked: str) -> Reservation:
+    """Reserve, read and publish."""
+    made = reserve(ledger, charge, **asked)  # type: ignore[arg-type]
+    made.data_read()
+    made.publish(folder, "digest-1")
+    return made

@@ -1,0 +1,180 @@
+"""Costs add up exactly, conversions round up, and the two filters refuse what does not fit."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcount.errors import RefusedError, UsageError
+from headcount.guarantee import Guarantee
+from headcount.ledger.accounting import Budget, Charge, Spent, epsilon_for, plain, pure_rho
+from headcount.noise.gaussian import rho_for
+
+EPSILONS = st.decimals("0.001", "20", places=3)
+DELTAS = st.integers(1, 40).map(lambda power: Decimal(10) ** -power)
+
+
+def _fits(budget: Budget, spent: Spent, charge: Charge) -> bool:
+    try:
+        budget.check(spent, spent, charge, dataset="visits", analyst="ann")
+    except RefusedError:
+        return False
+    return True
+
+
+@given(EPSILONS, DELTAS)
+def test_what_is_converted_to_rho_and_back_fits_again(epsilon: Decimal, delta: Decimal) -> None:
+    rho = rho_for(epsilon, delta)
+    back = epsilon_for(rho, delta)
+    assert back <= epsilon
+    assert back >= epsilon * Decimal("0.999") or rho <= 0
+
+
+@given(st.decimals("1e-9", "100", places=9), DELTAS)
+def test_conversion_rounds_up_and_is_a_minimum(rho: Decimal, delta: Decimal) -> None:
+    epsilon = float(epsilon_for(rho, delta))
+    best = min(
+        (1 + more) * float(rho) - (float(delta.ln()) + math.log1p(more)) / more + math.log(more / (1 + more))
+        for more in (2 ** (step / 8) for step in range(-160, 400))
+    )
+    assert max(best, 0) * 0.98 - 1e-9 <= epsilon <= max(best, 0) + 1e-9
+
+
+@given(st.decimals("0.001", "3", places=3), st.decimals("0.001", "3", places=3))
+def test_conversion_grows_with_rho(one: Decimal, two: Decimal) -> None:
+    small, large = sorted((one, two))
+    assert epsilon_for(small, Decimal("1e-6")) <= epsilon_for(large, Decimal("1e-6"))
+
+
+def test_conversion_agrees_with_opendp() -> None:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    curve = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=2.0)).map(1.0)  # ρ = 1/8
+    assert float(epsilon_for(Decimal("0.125"), Decimal("1e-6"))) == pytest.approx(curve.epsilon(1e-6), rel=1e-6)
+
+
+@given(st.lists(EPSILONS, min_size=1, max_size=20))
+def test_sums_are_exact(epsilons: list[Decimal]) -> None:
+    budget, spent = Budget.of("1000"), Spent()
+    for epsilon in epsilons:
+        spent += budget.price(Charge(epsilon)) if epsilon else Spent()
+    assert spent.loss == sum(epsilons)
+    for epsilon in epsilons:
+        spent -= budget.price(Charge(epsilon))
+    assert spent == Spent()
+
+
+def test_the_last_cent_can_be_spent_and_no_more() -> None:
+    budget = Budget.of("0.3")
+    spent = budget.price(Charge(Decimal("0.1"))) + budget.price(Charge(Decimal("0.1")))
+    assert _fits(budget, spent, Charge(Decimal("0.1")))
+    assert not _fits(budget, spent, Charge(Decimal("0.1000000000000000000000000000000000000001")))
+
+
+def test_many_gaussian_requests_cost_less_than_their_sum() -> None:
+    budget, spent, taken = Budget.of("3", delta="1e-6", filter="zcdp"), Spent(), 0
+    charge = Charge(Decimal("0.3"), Decimal("1e-7"), rho_for(Decimal("0.3"), Decimal("1e-7")))
+    while _fits(budget, spent, charge):
+        spent, taken = spent + budget.price(charge), taken + 1
+    assert taken > 50  # ten by sum
+    assert budget.epsilon_of(spent) <= 3
+
+
+def test_a_gaussian_request_fits_a_budget_of_its_own_size() -> None:
+    for epsilon, delta in (("1", "1e-6"), ("0.1", "1e-9"), ("8", "1e-5")):
+        budget = Budget.of(epsilon, delta=delta, filter="zcdp")
+        rho = rho_for(Decimal(epsilon), Decimal(delta))
+        assert _fits(budget, Spent(), Charge(Decimal(epsilon), Decimal(delta), rho))
+
+
+def test_slack_takes_its_part_of_delta() -> None:
+    budget = Budget.of("3", delta="1e-6", filter="zcdp")
+    threshold = Charge.of_stages(threshold=[(Decimal("0.2"), Decimal("4e-7"))])
+    assert (threshold.rho, threshold.slack) == (Decimal("0.02"), Decimal("4e-7"))
+    once = budget.price(threshold)
+    assert budget.epsilon_of(once) == epsilon_for(Decimal("0.02"), Decimal("6e-7"))
+    assert _fits(budget, once, threshold)
+    assert not _fits(budget, once + budget.price(threshold), threshold)  # δ would be 1.2e-6
+    exactly = Charge(Decimal("0.1"), Decimal("1e-6"), Decimal("0.005"), Decimal("1e-6"))
+    assert not _fits(budget, Spent(), exactly)  # no δ would be left to convert at
+
+
+def test_delta_without_rho_counts_as_slack() -> None:
+    budget = Budget.of("3", delta="1e-6", filter="zcdp")
+    assert budget.price(Charge(Decimal("0.2"), Decimal("1e-7"))) == Spent(Decimal("0.02"), Decimal("1e-7"))
+
+
+def test_by_sum_delta_adds_up_and_pure_budgets_take_none() -> None:
+    budget = Budget.of("3", delta="1e-6")
+    half = Charge(Decimal("0.1"), Decimal("5e-7"))
+    assert _fits(budget, budget.price(half), half)
+    assert not _fits(budget, budget.price(half) + budget.price(half), half)
+    with pytest.raises(RefusedError, match="pure ε"):
+        Budget.of("3").price(half)
+
+
+def test_each_analyst_has_a_limit_within_the_budget() -> None:
+    budget = Budget.of("3", per_analyst="1")
+    with pytest.raises(RefusedError, match=r"ann on visits has spent ε = 0\.5 of 1"):
+        budget.check(
+            Spent(Decimal(2)), Spent(Decimal("0.5")), Charge(Decimal("0.6")), dataset="visits", analyst="ann"
+        )
+    budget.check(Spent(Decimal(2)), Spent(), Charge(Decimal(1)), dataset="visits", analyst="bob")
+    with pytest.raises(RefusedError, match=r"visits has spent ε = 2\.5 of 3"):
+        budget.check(Spent(Decimal("2.5")), Spent(), Charge(Decimal(1)), dataset="visits", analyst="bob")
+
+
+def test_budgets_and_charges_round_trip() -> None:
+    budget = Budget.of("3.50", delta="1e-6", per_analyst=1, filter="zcdp")
+    assert Budget.from_json(budget.to_json()) == budget
+    assert Budget.from_json(Budget.of(3).to_json()) == Budget.of(3)
+    charge = Charge(Decimal("0.10"), Decimal("1e-7"), Decimal("0.02"), Decimal("1e-8"))
+    assert Charge.from_json(charge.to_json()) == charge
+    assert plain(Decimal("1e-9")) == "0.000000001"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"epsilon": "0"},
+        {"epsilon": "1", "filter": "zcdp"},
+        {"epsilon": "1", "filter": "best"},
+        {"epsilon": "1", "per_analyst": "2"},
+        {"epsilon": "1", "delta": "1"},
+        {"epsilon": "1", "delta": "1e-200"},
+    ],
+)
+def test_budgets_that_make_no_sense_are_refused(given: dict[str, str]) -> None:
+    with pytest.raises(UsageError):
+        Budget.of(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", ["0", "-1", "NaN", "Infinity", "1e-200", "1e13"])
+def test_charges_that_make_no_sense_are_refused(bad: str) -> None:
+    with pytest.raises(UsageError):
+        Charge(Decimal(bad))
+
+
+def test_a_charge_cannot_have_more_slack_than_delta_nor_a_rho_of_nothing() -> None:
+    with pytest.raises(UsageError):
+        Charge(Decimal(1), Decimal("1e-6"), Decimal(1), Decimal("1e-5"))
+    with pytest.raises(UsageError):
+        Charge(Decimal(1), rho=Decimal(0))
+
+
+def test_another_unit_is_refused() -> None:
+    with pytest.raises(RefusedError, match="per person"):
+        Charge.of(Guarantee(epsilon=Decimal(1), unit="add-or-remove-record"))
+    assert Charge.of(Guarantee(epsilon=Decimal(1))) == Charge(Decimal(1))
+
+
+def test_rho_of_very_many_digits_is_rounded_up() -> None:
+    epsilon = Decimal("0.12345678901234567890123456789")
+    assert pure_rho(epsilon) >= Decimal("0.00762078936595336076816034135345")
+    assert pure_rho(Decimal("1e-100")) == Decimal("1e-40")
