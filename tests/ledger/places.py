@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,6 +20,7 @@ class Place:
 
     url: str
     folder: Path
+    opened: list[Ledger] = field(default_factory=list)
 
     @property
     def key(self) -> Path:
@@ -29,8 +30,16 @@ class Place:
     def anchor(self) -> Path:
         return self.folder / "secret" / "anchor"
 
-    def open(self, *, upgrade: bool = False) -> Ledger:
-        return Ledger(self.url, key=self.key, anchor=self.anchor, upgrade=upgrade)
+    def open(self, *, upgrade: bool = False, like: Place | None = None) -> Ledger:
+        """Open the ledger here, with the key and the anchor of another place if need be."""
+        secrets = like or self
+        ledger = Ledger(self.url, key=secrets.key, anchor=secrets.anchor, upgrade=upgrade)
+        self.opened.append(ledger)
+        return ledger
+
+    def close(self) -> None:
+        for ledger in self.opened:
+            ledger.close()
 
     @property
     def arguments(self) -> list[str]:
