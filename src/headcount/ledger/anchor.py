@@ -78,12 +78,13 @@ class Anchor:
             handle = self._open()
             with self._threads, _locked(handle):
                 os.lseek(handle, 0, os.SEEK_SET)
-                newest, slot = self._newest(os.read(handle, 2 * _SLOT))
+                data = os.read(handle, 2 * _SLOT)
+                newest, slot = self._newest(data)
                 if newest is not None and newest.count >= mark.count:
                     return
-                os.lseek(handle, slot * _SLOT, os.SEEK_SET)
-                if os.write(handle, self._slot(mark)) != _SLOT:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                if len(data) < 2 * _SLOT:  # room for both, so that a disk that is full later does not matter
+                    _write(handle, len(data), b" " * (2 * _SLOT - len(data)))
+                _write(handle, slot * _SLOT, self._slot(mark))
                 _sync(handle)
         except OSError as error:
             raise SurroundingsError(
@@ -139,6 +140,12 @@ class Anchor:
             return Mark(data["count"], data["head"]) if right else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+
+def _write(handle: int, place: int, data: bytes) -> None:
+    os.lseek(handle, place, os.SEEK_SET)
+    if os.write(handle, data) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _sync(handle: int) -> None:

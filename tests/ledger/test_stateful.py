@@ -1,0 +1,134 @@
+"""The ledger against a model of ten lines, over every sequence of steps that Hypothesis can think of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from headcount.errors import RefusedError, UsageError
+from headcount.ledger import Charge, Published, Reservation
+from tests.ledger.places import Place
+
+EPSILONS = st.sampled_from(["0.1", "0.25", "0.7", "1", "1.3"]).map(Decimal)
+ANALYSTS = st.sampled_from(["ann", "bob"])
+REQUESTS = st.integers(0, 3).map(lambda number: json.dumps({"k": number}))
+VERSIONS = st.sampled_from(["w1", "w2", None])
+WHOLE, EACH = Decimal(3), Decimal(2)
+
+
+class Model:
+    """What a ledger does, without any of its care."""
+
+    def __init__(self) -> None:
+        self.spent: dict[int, tuple[str, Decimal]] = {}
+        self.published: dict[tuple[str | None, str], str] = {}
+
+    def total(self, analyst: str | None = None) -> Decimal:
+        return sum((cost for who, cost in self.spent.values() if analyst in (None, who)), Decimal(0))
+
+    def affords(self, analyst: str, cost: Decimal) -> bool:
+        return self.total() + cost <= WHOLE and self.total(analyst) + cost <= EACH
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    reserved, reading = Bundle("reserved"), Bundle("reading")
+
+    @initialize()
+    def create(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.place = Place(f"sqlite:///{self.folder}/headcount.db", self.folder)
+        self.ledger = self.place.open()
+        self.ledger.create("visits", WHOLE, per_analyst=EACH)
+        self.model, self.entries = Model(), 1
+
+    def teardown(self) -> None:
+        if hasattr(self, "place"):
+            assert self.ledger.verify().ok
+            self.place.close()
+            shutil.rmtree(self.folder)
+
+    @rule(
+        target=reserved,
+        epsilon=EPSILONS,
+        analyst=ANALYSTS,
+        request=REQUESTS,
+        version=VERSIONS,
+        again=st.booleans(),
+    )
+    def reserve(
+        self, epsilon: Decimal, analyst: str, request: str, version: str | None, again: bool
+    ) -> Reservation | None:
+        known = None if again else self.model.published.get((version, request))
+        try:
+            made = self.ledger.reserve("visits", version, analyst, request, "c", Charge(epsilon), again=again)
+        except RefusedError:
+            assert known is None
+            assert not self.model.affords(analyst, epsilon)
+            return None
+        if isinstance(made, Published):
+            assert made.folder == known
+            return None
+        assert known is None
+        assert self.model.affords(analyst, epsilon)
+        self.entries += 1
+        assert made.entry == self.entries
+        self.model.spent[made.entry] = (analyst, epsilon)
+        vars(made)["asked"] = (version, request)
+        return made
+
+    @rule(target=reading, made=consumes(reserved))
+    def read(self, made: Reservation | None) -> Reservation | None:
+        if made is not None:
+            made.data_read()
+        return made
+
+    @rule(made=consumes(reserved))
+    def refund(self, made: Reservation | None) -> None:
+        if made is not None:
+            made.refund("no file")
+            del self.model.spent[made.entry]
+            self.entries += 1
+
+    @rule(made=reading)
+    def refund_too_late(self, made: Reservation | None) -> None:
+        if made is not None:
+            with pytest.raises(UsageError):
+                made.refund("a null")
+
+    @rule(made=consumes(reading))
+    def publish(self, made: Reservation | None) -> None:
+        if made is not None:
+            made.publish(f"out/{made.entry}", "digest")
+            self.model.published[vars(made)["asked"]] = f"out/{made.entry}"
+            self.entries += 1
+
+    @rule()
+    def reopen(self) -> None:
+        self.ledger.close()  # reservations at hand go on with the new connection
+
+    @invariant()
+    def agrees_with_the_model(self) -> None:
+        if not hasattr(self, "place"):
+            return
+        account = self.ledger.show("visits")
+        assert account.epsilon == self.model.total() <= WHOLE
+        for each in account.analysts:
+            assert each.epsilon == self.model.total(each.analyst) <= EACH
+
+
+TestLedger = LedgerMachine.TestCase
+TestLedger.settings = settings(
+    max_examples=25,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
