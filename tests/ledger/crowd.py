@@ -39,7 +39,8 @@ def ask(ledger: Ledger, number: int, requests: int, notes: Path) -> None:
 def main() -> int:
     url, key, anchor, processes, requests, notes = sys.argv[1:]
     ledger = Ledger(url, key=key, anchor=anchor)
-    ledger.show("visits")  # opened before the fork: each process must get its own connection
+    with ledger.store.writing():
+        pass  # opened before the fork: each process must get its own connection
     children = []
     for number in range(int(processes)):
         child = os.fork()

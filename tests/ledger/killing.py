@@ -16,6 +16,9 @@ import traceback
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+import sqlalchemy.dialects.sqlite  # noqa: F401  (before the forks, which would each take their time over it)
 
 from headcount.ledger import Charge, Ledger, Reservation
 
@@ -43,10 +46,14 @@ def spend(ledger: Ledger, folder: Path, start: int) -> None:
         note("published", made)
 
 
+def _notes(folder: Path) -> list[list[Any]]:
+    file = folder / "notes"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
 def check(ledger: Ledger, folder: Path) -> None:
     """See that the journal verifies, that nothing published is uncharged, and that no reservation vanished."""
-    file = folder / "notes"
-    steps = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    steps = _notes(folder)
     releases = [path for path in folder.iterdir() if path.name.startswith("release-")]
     seen = [(entry, head) for _, entry, head in steps]
     seen += [(int(path.name.partition("-")[2]), text) for path in releases if (text := path.read_text())]
@@ -79,12 +86,13 @@ def main() -> int:
             except BaseException:
                 traceback.print_exc()
             os._exit(1)
-        time.sleep(draw.uniform(0.005, 0.12))
+        wanted = len(_notes(folder)) + draw.randrange(9)  # so many steps, and a little more
+        while len(_notes(folder)) < wanted:
+            time.sleep(0.0005)
+        time.sleep(draw.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        file = folder / "notes"
-        lines = file.read_text().splitlines() if file.exists() else []
-        reached[json.loads(lines[-1])[0] if lines else "nothing"] += 1
+        reached[_notes(folder)[-1][0] if _notes(folder) else "nothing"] += 1
         with Ledger(url, key=key, anchor=anchor) as ledger:
             check(ledger, folder)
     print(json.dumps(reached))  # noqa: T201

@@ -188,7 +188,7 @@ def test_a_server_that_goes_away_in_mid_transaction_is_told(postgres: Any, new_p
     def be_cut_off() -> None:
         with ledger.store.writing() as run:
             run.run("UPDATE accounts SET loss = '9'")
-            own = run.one("SELECT pg_backend_pid() AS pid").pid
+            own = run.one("SELECT pg_backend_pid()")[0]
             with psycopg.connect(postgres.get_uri(), autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [own])
             run.one("SELECT 1")
@@ -324,7 +324,7 @@ def test_a_damaged_database_is_told(sqlite_place: Place) -> None:
 
 
 def test_a_locked_database_is_told(sqlite_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcount.ledger.stores.WAIT", 0)
+    monkeypatch.setattr("headcount.ledger.sqlite.WAIT", 0)
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
     holder = sqlite3.connect(sqlite_place.folder / "headcount.db", isolation_level=None)
@@ -377,7 +377,7 @@ def test_keys_and_anchors_have_their_default_places(tmp_path: Path, monkeypatch:
 def test_sqlite_is_never_less_than_durable(sqlite_place: Place) -> None:
     ledger = sqlite_place.open()
     ledger.create("visits", "1")
-    with ledger.store.reading() as run:
+    with ledger.store.writing() as run:
         assert run.one("PRAGMA synchronous")[0] == 2
         assert run.one("PRAGMA journal_mode")[0] == "wal"
 

@@ -32,11 +32,9 @@ def _prepared(place: Place) -> Ledger:
 
 def _tamper(ledger: Ledger, *statements: str) -> None:
     ledger.close()
-    with ledger.store.engine.connect() as connection:
-        connection.execution_options(headcount_writes=True)
-        with connection.begin():
-            for statement in statements:
-                connection.execute(sa.text(statement))
+    with ledger.store.engine.begin() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
     ledger.close()
 
 

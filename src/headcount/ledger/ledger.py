@@ -39,7 +39,8 @@ from headcount.ledger.keys import key_path, make_key, missing_key, read_key
 from headcount.ledger.moving import read_lines, write_lines
 from headcount.ledger.names import check_asked, check_name
 from headcount.ledger.reservations import Reservation
-from headcount.ledger.stores import Store, Transaction, open_store
+from headcount.ledger.stores import Store, open_store
+from headcount.ledger.transactions import Transaction
 from headcount.ledger.verifying import Balance, Verification, verify
 
 

@@ -11,7 +11,7 @@ from headcount.errors import UsageError
 from headcount.ledger.accounting import Budget, Spent
 from headcount.ledger.anchor import Mark
 from headcount.ledger.journal import Entry, Signed, canonical
-from headcount.ledger.stores import Transaction
+from headcount.ledger.transactions import Transaction
 from headcount.ledger.verifying import Balance, Replay, Stored
 
 Ended = tuple[int, str | None, str | None, str | None]
@@ -29,19 +29,19 @@ class Outcome(NamedTuple):
 def name(run: Transaction) -> tuple[str, str]:
     """Return the journal's name, and which key signs it."""
     row = run.one("SELECT chain, key_id FROM headcount_ledger")
-    return row.chain, row.key_id
+    return row[0], row[1]
 
 
 def head(run: Transaction) -> Mark | None:
     """Return the last entry's number and MAC."""
     row = run.one("SELECT number, mac FROM journal ORDER BY number DESC LIMIT 1")
-    return None if row is None else Mark(row.number, row.mac)
+    return None if row is None else Mark(*row)
 
 
 def mac(run: Transaction, number: int) -> str | None:
     """Return an entry's MAC."""
     row = run.one("SELECT mac FROM journal WHERE number = :number", number=number)
-    return None if row is None else str(row.mac)
+    return None if row is None else str(row[0])
 
 
 def entry(run: Transaction, number: int) -> Entry:
@@ -49,7 +49,7 @@ def entry(run: Transaction, number: int) -> Entry:
     row = run.one("SELECT body FROM journal WHERE number = :number", number=number)
     if row is None:
         raise UsageError(f"this ledger has no entry {number}", remedy="run `headcount ledger verify`")
-    return Entry.from_text(row.body)
+    return Entry.from_text(row[0])
 
 
 def journal(run: Transaction, dataset: str | None = None) -> Iterator[tuple[int, str, Signed]]:
@@ -59,8 +59,8 @@ def journal(run: Transaction, dataset: str | None = None) -> Iterator[tuple[int,
         rows = run.walk(f"{columns} ORDER BY number")
     else:
         rows = run.walk(f"{columns} WHERE dataset = :dataset ORDER BY number", dataset=dataset)
-    for row in rows:
-        yield row.number, row.dataset, Signed(row.body, row.mac)
+    for number, filed, body, code in rows:
+        yield number, filed, Signed(body, code)
 
 
 def add_entries(run: Transaction, entries: Iterable[tuple[Entry, Signed]]) -> None:
@@ -76,13 +76,13 @@ def add_entries(run: Transaction, entries: Iterable[tuple[Entry, Signed]]) -> No
 
 def datasets(run: Transaction) -> tuple[str, ...]:
     """Return the names of all datasets."""
-    return tuple(row.name for row in run.all("SELECT name FROM datasets ORDER BY name"))
+    return tuple(row[0] for row in run.all("SELECT name FROM datasets ORDER BY name"))
 
 
 def budget(run: Transaction, dataset: str) -> Budget | None:
     """Return a dataset's budget, if it has one."""
     row = run.one("SELECT budget FROM datasets WHERE name = :name", name=dataset)
-    return None if row is None else Budget.from_json(json.loads(row.budget))
+    return None if row is None else Budget.from_json(json.loads(row[0]))
 
 
 def add_dataset(run: Transaction, dataset: str, amounts: Budget) -> None:
@@ -100,8 +100,7 @@ def balances(run: Transaction, dataset: str, analysts: tuple[str, str] | None = 
         some = f"{columns} AND analyst IN (:first, :second)"
         rows = run.all(some, dataset=dataset, first=analysts[0], second=analysts[1])
     return {
-        row.analyst: Balance(Spent(Decimal(row.loss), Decimal(row.delta)), row.open, row.published, row.refunded)
-        for row in rows
+        analyst: Balance(Spent(Decimal(loss), Decimal(delta)), *counts) for analyst, loss, delta, *counts in rows
     }
 
 
@@ -149,7 +148,7 @@ def published(run: Transaction, identity: str) -> tuple[int, str, str] | None:
         "SELECT entry, folder, digest FROM outcomes WHERE identity = :identity ORDER BY entry DESC LIMIT 1",
         identity=identity,
     )
-    return None if row is None else (row.entry, row.folder, row.digest)
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def stored(run: Transaction) -> Stored:
@@ -157,7 +156,7 @@ def stored(run: Transaction) -> Stored:
     accounts = run.all("SELECT dataset, analyst, loss, delta, open, published, refunded FROM accounts")
     outcomes = run.all("SELECT reservation, entry, identity, folder, digest FROM outcomes")
     return Stored(
-        {row.name: row.budget for row in run.all("SELECT name, budget FROM datasets")},
+        dict(map(tuple, run.all("SELECT name, budget FROM datasets"))),
         {(row[0], row[1]): tuple(row[2:]) for row in accounts},
         {row[0]: tuple(row[1:]) for row in outcomes},
     )
