@@ -89,7 +89,7 @@ def main() -> int:
         wanted = len(_notes(folder)) + draw.randrange(9)  # so many steps, and a little more
         while len(_notes(folder)) < wanted:
             time.sleep(0.0005)
-        time.sleep(draw.uniform(0, 0.01))
+        time.sleep(draw.choice((0, draw.uniform(0, 0.01))))
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
         reached[_notes(folder)[-1][0] if _notes(folder) else "nothing"] += 1

@@ -249,24 +249,24 @@ class Budget:
     def check(self, spent: Spent, by_analyst: Spent, charge: Charge, *, dataset: str, analyst: str) -> None:
         """Refuse a charge that does not fit into what is left, for the dataset or for the analyst."""
         price = self.price(charge)
-        after, before = self.epsilon_of(spent + price), self.epsilon_of(spent)
-        if (spent + price).delta > self.delta or (self.filter == "zcdp" and not after.is_finite()):
+        left = _EXACT.subtract(self.delta, (spent + price).delta)
+        if left < 0 or (self.filter == "zcdp" and left == 0):  # some δ is needed to convert at
             raise RefusedError(
                 f"{dataset} has spent δ = {in_short(spent.delta)} of {in_short(self.delta)}, and this request "
                 f"adds δ = {in_short(price.delta)}",
                 remedy="ask for a smaller delta",
             )
-        self._check_epsilon(before, after, self.epsilon, dataset, charge)
+        self._check_epsilon(spent, price, self.epsilon, dataset, charge)
         if self.per_analyst is not None:
-            before, after = self.epsilon_of(by_analyst), self.epsilon_of(by_analyst + price)
-            self._check_epsilon(before, after, self.per_analyst, f"{analyst} on {dataset}", charge)
+            self._check_epsilon(by_analyst, price, self.per_analyst, f"{analyst} on {dataset}", charge)
 
-    def _check_epsilon(self, before: Decimal, after: Decimal, most: Decimal, who: str, charge: Charge) -> None:
+    def _check_epsilon(self, spent: Spent, price: Spent, most: Decimal, who: str, charge: Charge) -> None:
+        after = self.epsilon_of(spent + price)
         if after <= most:
             return
         as_spent = "" if self.filter == "sum" else f", which would make it {plain(after)}"
         raise RefusedError(
-            f"{who} has spent ε = {plain(before)} of {plain(most)}, and this request costs "
+            f"{who} has spent ε = {plain(self.epsilon_of(spent))} of {plain(most)}, and this request costs "
             f"{charge.amounts}{as_spent}",
             remedy="ask for less, or use what is published already",
         )

@@ -60,7 +60,7 @@ class Store(ABC):
         """Open a transaction that nobody else writes beside; it is durable when this ends without an error."""
         with self._told(), self.engine.connect() as connection:
             with connection.begin():
-                transaction = EngineTransaction(connection)
+                transaction = self._transaction(connection)
                 self._lock(transaction)
                 self._check_age(int(transaction.one("SELECT version FROM headcount_schema")[0]))
                 yield transaction
@@ -106,7 +106,7 @@ class Store(ABC):
         """Bring the schema up to date in one transaction; ``fresh`` fills the row of a ledger that is new."""
         self._prepare()
         with self._told(), self.engine.connect() as connection, connection.begin():
-            run = EngineTransaction(connection)
+            run = self._transaction(connection)
             self._lock_schema(run)
             old = self._version(run)
             if not old and fresh is None:
@@ -163,6 +163,9 @@ class Store(ABC):
 
     @abstractmethod
     def _explain(self, cause: BaseException) -> tuple[str, str]: ...
+
+    def _transaction(self, connection: sa.Connection) -> Transaction:
+        return EngineTransaction(connection)
 
     def _lock(self, run: Transaction) -> None:  # noqa: ARG002
         """Wait until nobody else writes."""
