@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -301,8 +302,6 @@ def test_every_migration_step_is_reached_from_the_one_before(place: Place) -> No
         store.migrate(target=version)
         assert store.version() == version
     store.close()
-    with pytest.raises(UsageError, match="no ledger"):
-        Ledger(f"sqlite:///{place.folder}/nothing.db", upgrade=True)
 
 
 def test_a_file_that_is_no_database_is_told(sqlite_place: Place) -> None:
@@ -380,6 +379,64 @@ def test_sqlite_is_never_less_than_durable(sqlite_place: Place) -> None:
     with ledger.store.writing() as run:
         assert run.one("PRAGMA synchronous")[0] == 2
         assert run.one("PRAGMA journal_mode")[0] == "wal"
+
+
+def test_a_server_without_fsync_is_refused(postgres: Any, new_place: Any) -> None:
+    import psycopg
+
+    place = new_place("postgresql")
+    with psycopg.connect(postgres.get_uri(), autocommit=True) as admin:
+        try:
+            admin.execute("ALTER SYSTEM SET fsync = off")
+            admin.execute("SELECT pg_reload_conf()")
+            _wait_until(lambda: _setting(postgres, "fsync") == "off")
+            with pytest.raises(SurroundingsError, match="fsync = off"):
+                place.open().create("visits", "1")
+        finally:
+            admin.execute("ALTER SYSTEM RESET fsync")
+            admin.execute("SELECT pg_reload_conf()")
+            _wait_until(lambda: _setting(postgres, "fsync") == "on")
+    place.open().create("visits", "1")
+
+
+def _setting(server: Any, name: str) -> str:
+    import psycopg
+
+    with psycopg.connect(server.get_uri()) as connection:
+        row = connection.execute(f"SHOW {name}").fetchone()
+        assert row is not None
+        return str(row[0])
+
+
+def _wait_until(done: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if done():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def test_many_can_begin_at_once(place: Place) -> None:
+    script = (
+        "import sys\nfrom headcount.ledger import Ledger\n"
+        "with Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3]) as ledger:\n"
+        "    ledger.create(sys.argv[4], '1')\n"
+    )
+    command = [sys.executable, "-c", script, *place.arguments]
+    running = [
+        subprocess.Popen([*command, f"d{number}"], stderr=subprocess.PIPE, text=True) for number in range(6)
+    ]
+    said = [each.communicate()[1] for each in running]
+    assert [each.returncode for each in running] == [0] * 6, said
+    ledger = place.open()
+    assert ledger.datasets() == tuple(f"d{number}" for number in range(6))
+    assert ledger.verify().sentences() == ("6 entries, no problem found.",)
+
+
+def test_upgrading_nothing_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no ledger"):
+        Ledger(f"sqlite:///{tmp_path}/nothing.db", upgrade=True)
+    assert not (tmp_path / "nothing.db").exists()
 
 
 def test_postgres_commits_are_never_asynchronous(new_place: Any) -> None:

@@ -181,10 +181,10 @@ class Spent:
         return Spent(total([self.loss, other.loss]), total([self.delta, other.delta]))
 
     def __sub__(self, other: Spent) -> Spent:
-        less = Spent(_EXACT.subtract(self.loss, other.loss), _EXACT.subtract(self.delta, other.delta))
-        if less.loss < 0 or less.delta < 0:
+        rest = Spent(less(self.loss, other.loss), less(self.delta, other.delta))
+        if rest.loss < 0 or rest.delta < 0:
             raise HeadcountError("more would be refunded than was ever spent; run `headcount ledger verify`")
-        return less
+        return rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,13 +243,13 @@ class Budget:
         """Return the ε that everything spent so far amounts to, at the budget's δ."""
         if self.filter == "sum" or not spent.loss:
             return spent.loss
-        left = _EXACT.subtract(self.delta, spent.delta)
+        left = less(self.delta, spent.delta)
         return epsilon_for(spent.loss, left) if left > 0 else Decimal("Infinity")
 
     def check(self, spent: Spent, by_analyst: Spent, charge: Charge, *, dataset: str, analyst: str) -> None:
         """Refuse a charge that does not fit into what is left, for the dataset or for the analyst."""
         price = self.price(charge)
-        left = _EXACT.subtract(self.delta, (spent + price).delta)
+        left = less(self.delta, (spent + price).delta)
         if left < 0 or (self.filter == "zcdp" and left == 0):  # some δ is needed to convert at
             raise RefusedError(
                 f"{dataset} has spent δ = {in_short(spent.delta)} of {in_short(self.delta)}, and this request "
@@ -290,6 +290,11 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
     for each in amounts:
         result = _EXACT.add(result, each)
     return result
+
+
+def less(whole: Decimal, taken: Decimal) -> Decimal:
+    """Subtract exactly."""
+    return _EXACT.subtract(whole, taken)
 
 
 def pure_rho(epsilon: Decimal) -> Decimal:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from headcount.ledger.accounting import Budget, Spent, plain
+from headcount.ledger.accounting import Budget, Spent, less, plain
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Account:
     @property
     def left(self) -> Decimal:
         """The ε that is left; with the filter ``zcdp`` a small request takes less of it than its own ε."""
-        return self.most - self.epsilon
+        return less(self.most, self.epsilon)
 
     def to_json(self) -> dict[str, Any]:
         """Return the account as plain data."""

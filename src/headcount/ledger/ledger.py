@@ -11,7 +11,6 @@ read may be refunded. An analyst is a name, not an authentication.
 
 from __future__ import annotations
 
-import getpass
 import hmac
 import os
 import secrets
@@ -37,7 +36,7 @@ from headcount.ledger.journal import (
 )
 from headcount.ledger.keys import key_path, make_key, missing_key, read_key
 from headcount.ledger.moving import read_lines, write_lines
-from headcount.ledger.names import check_asked, check_name
+from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.stores import Store, open_store
 from headcount.ledger.transactions import Transaction
@@ -150,7 +149,7 @@ less, or use what is published already
         ``request`` is JSON text and is made canonical. ``analyst`` is the user's name if None. ``again`` asks for
         a fresh, charged draw. When this returns a reservation, it is durable.
         """
-        analyst = getpass.getuser() if analyst is None else analyst
+        analyst = user_name() if analyst is None else analyst
         request = check_asked(dataset, version, analyst, request, catalogue)
         with self._writing() as (run, head):
             budget = self._budget(run, dataset)
@@ -189,7 +188,7 @@ less, or use what is published already
 
     def check(self, dataset: str, analyst: str | None, charge: Charge) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
-        analyst = getpass.getuser() if analyst is None else analyst
+        analyst = user_name() if analyst is None else analyst
         account = self.show(dataset)
         own = next((each.spent for each in account.analysts if each.analyst == analyst), Spent())
         account.budget.check(account.spent, own, charge, dataset=dataset, analyst=analyst)

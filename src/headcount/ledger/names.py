@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
+
 from headcount.errors import UsageError
 from headcount.ledger.journal import canonical_request
 
 _LONGEST_NAME = 200
+
+
+def user_name() -> str:
+    """Return the name of the operating system's user: the analyst, if none is given."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("this user has no name", remedy="give one with --analyst") from error
 
 
 def check_asked(dataset: str, version: str | None, analyst: str, request: str, catalogue: str) -> str:

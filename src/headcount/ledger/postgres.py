@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from headcount.errors import UsageError
+from headcount.errors import SurroundingsError, UsageError
 from headcount.ledger.stores import WAIT, Store
 from headcount.ledger.transactions import EngineTransaction, Transaction
 
@@ -48,8 +48,14 @@ class PostgresStore(Store):
 
         def prepare(connection: Any, _record: object) -> None:
             with connection.cursor() as cursor:
-                cursor.execute("SHOW synchronous_commit")
-                if cursor.fetchone()[0] == "off":
+                cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
+                fsync, commit = cursor.fetchone()
+                if fsync == "off":
+                    raise SurroundingsError(
+                        f"the server of {self.shown} runs with fsync = off and may lose what it acknowledged",
+                        remedy="set fsync = on in postgresql.conf",
+                    )
+                if commit == "off":
                     cursor.execute("SET synchronous_commit = on")
                 cursor.execute(f"SET lock_timeout = '{WAIT}s'")
             connection.commit()

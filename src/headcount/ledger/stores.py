@@ -84,10 +84,11 @@ class Store(ABC):
         """Refuse a database without a ledger, and one of another age."""
         version = self.version()
         if version == 0:
-            raise UsageError(
-                f"there is no ledger at {self.shown}", remedy="make one with `headcount ledger create`"
-            )
+            raise self._nothing_here()
         self._check_age(version)
+
+    def _nothing_here(self) -> UsageError:
+        return UsageError(f"there is no ledger at {self.shown}", remedy="make one with `headcount ledger create`")
 
     def _check_age(self, version: int) -> None:
         if version < VERSION:
@@ -105,14 +106,12 @@ class Store(ABC):
     def migrate(self, *, target: int = VERSION, fresh: Mapping[str, str] | None = None) -> None:
         """Bring the schema up to date in one transaction; ``fresh`` fills the row of a ledger that is new."""
         self._prepare()
+        if fresh is None and not self.version():
+            raise self._nothing_here()
         with self._told(), self.engine.connect() as connection, connection.begin():
             run = self._transaction(connection)
             self._lock_schema(run)
             old = self._version(run)
-            if not old and fresh is None:
-                raise UsageError(
-                    f"there is no ledger at {self.shown}", remedy="make one with `headcount ledger create`"
-                )
             for step in MIGRATIONS[old:target]:
                 for statement in step:
                     run.run(statement)
