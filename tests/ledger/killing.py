@@ -6,6 +6,7 @@ it was done; it is killed without warning, and a new one goes on. What must hold
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -81,6 +82,7 @@ def main() -> int:
     for number in range(int(rounds)):
         child = os.fork()
         if child == 0:
+            faulthandler.dump_traceback_later(60, exit=True)  # should it ever hang, say where
             try:
                 spend(Ledger(url, key=key, anchor=anchor), folder, number)
             except BaseException:
@@ -88,6 +90,7 @@ def main() -> int:
             os._exit(1)
         wanted = len(_notes(folder)) + draw.randrange(9)  # so many steps, and a little more
         while len(_notes(folder)) < wanted:
+            assert os.waitpid(child, os.WNOHANG) == (0, 0), "the spender ended by itself"
             time.sleep(0.0005)
         time.sleep(draw.choice((0, draw.uniform(0, 0.01))))
         os.kill(child, signal.SIGKILL)
