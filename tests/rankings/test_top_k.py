@@ -396,7 +396,7 @@ class Once(LocalEngine):
         self._counted: dict[tuple[int, str], tuple[EventLog, BoundedCounts]] = {}
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        key = (id(log.source), f"{log.counting} {log.context_of}")
+        key = (id(log.source), f"{log.counting} {log.context_of} {bound}")
         if key not in self._counted:
             self._counted[key] = (log, ReferenceEngine().count(log, bound, secret))
         return self._counted[key][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,11 @@ def note_price(guarantee: Any) -> None:
 
 def _how_selected(selection: dict[str, Any]) -> str:
     """Say how items will be selected."""
+    from headcount.guarantee import in_short
+
+    delta = in_short(Decimal(selection["delta"]))
     return (
-        f"selected with ε = {selection['epsilon']} and δ = {selection['delta']} of it: those that "
+        f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
         f"{selection['threshold']:,} people or more have, noise included, where at most "
         f"{some(selection['limit'], 'item')} of each person count"
     )
