@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from headcount import api
+from headcount import api, weighing
 from headcount.answers.activity import BINS, Activity, lower_ends
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People
@@ -49,11 +49,11 @@ from headcount.weighing import histogram
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
 from tests.laws import LEVEL, loses_more_than
-from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, by_user, of_pairs, parts_of, remembered
+from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, of_pairs, parts_of, remembered
 
 ITEMS = 30
-LIGHT = np.array([500, 200, *[0] * (BINS - 2)])
-HEAVY = np.array([0, 0, 0, 0, 0, 500, *[0] * (BINS - 6)])  # people with 17 to 32 different items
+LIGHT = np.array([50_000, 20_000, *[0] * (BINS - 2)])
+HEAVY = np.array([0, 0, 0, 0, 0, 50_000, *[0] * (BINS - 6)])  # people with 17 to 32 different items
 WAYS = {"counted": LIGHT, "peeled": HEAVY}
 
 
@@ -150,7 +150,7 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         expected = {"activity": scale_for(1, Fraction(epsilon) / 50)}
         if way == "counted":
             expected["ranking"] = scale_of(
-                counted.law_for(release.chosen["ranking"]["limit"], _of(rest), "laplace")
+                weighing.law_for(release.chosen["ranking"]["limit"], _of(rest), "laplace")
             )
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / rest
         elif case.method.with_counts:
@@ -264,7 +264,8 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
         nothing = replace(case.town(users=0), counting="users")
         plan = ByCounts.of(nothing, table, known, Grant("1.96"))
         rounds = case.method.k * (case.contexts if case.context_of == "record" else 1)
-        way = {"by": "counts", "limit": plan.limit} if plan.pays(rounds, Grant("1.96")) else {"by": "peeling"}
+        peeling = 1.96 / 2 if case.method.with_counts else 1.96
+        way = {"by": "counts", "limit": plan.limit} if plan.pays(rounds, peeling) else {"by": "peeling"}
         assert release.chosen == {"ranking": way}
 
 
@@ -272,10 +273,10 @@ def test_the_more_places_the_more_counts_pay() -> None:
     log = replace(town(items=ITEMS), counting="users")
     known = Noisy(HEAVY, DiscreteLaplace(Fraction(50)))
     plan = ByCounts.of(log, "items", known, Grant("0.98"))
-    assert [plan.pays(rounds, Grant("0.98")) for rounds in (11, 30, 10_000)] == [False, False, True]
+    assert [plan.pays(rounds, 0.98) for rounds in (11, 30, 10_000)] == [False, False, True]
     light = ByCounts.of(log, "items", Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Grant("0.98"))
     assert light.deviation < plan.deviation
-    assert light.pays(11, Grant("0.98"))
+    assert light.pays(11, 0.98)
 
 
 # The release
@@ -361,7 +362,7 @@ def test_the_story_says_which_way(case: Case, way: str) -> None:
     assert ("pairs of item and context" in told) is case.method.per_context
     assert ("permute-and-flip" in told) is (way == "peeled")
     assert ("so counts were ranked" in told) is (way == "counted")
-    assert ("on average" in told) is (way == "counted")
+    assert ("on average" in told) is (way == "counted" and case.method.with_counts)
     assert "How active people are" in page
     assert f"The {case.method.k} best items" in page
     if way == "counted":
@@ -394,7 +395,7 @@ def rows_of(truth: dict[tuple[str, str], int]) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("context_of", ["record", "user"])
 def test_counts_are_ranked_in_their_own_context(context_of: Any) -> None:
-    """Without noise to speak of: what is best in the morning is worst in the evening, and the night is left out."""
+    """Without noise to speak of: what is best in the morning is worst in the evening; the night is left out."""
     items = [f"i{n:02}" for n in range(12)]
     truth = {(item, "AM"): 10 * (n + 1) for n, item in enumerate(items)}
     truth |= {(item, "PM"): 7 * (12 - n) for n, item in enumerate(items)}
@@ -499,6 +500,7 @@ def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list
     told = []
     with (
         remembered(),
+        mock.patch.object(weighing, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
         mock.patch.object(top_k, "FEW_ROUNDS", 0),
         mock.patch.object(counted, "chosen_limit", return_value=1),
         mock.patch.object(counted, "people_of", return_value=NOBODY),
@@ -531,7 +533,7 @@ def test_nobody_loses_more_than_epsilon_by_counts(per_context: bool) -> None:
 
 def test_the_loss_is_really_spent() -> None:
     """The promise is nearly tight: ε = 0.6 would be a wrong promise for what is spent as 1, and is rejected."""
-    assert compare(DirectTopK(k=1), 3_000, epsilon=0.6) < LEVEL
+    assert compare(DirectTopK(k=1), 5_000, epsilon=0.6) < LEVEL
 
 
 def test_half_the_scale_is_caught() -> None:
@@ -569,12 +571,12 @@ def compared(log: EventLog, counts: NDArray[np.int64]) -> tuple[float, float, fl
     return ranking, peeling, counting
 
 
-@pytest.mark.parametrize("each", [1, 25])
+@pytest.mark.parametrize("each", [1, 300])
 def test_a_long_ranking_finds_as_much_as_the_better_way(each: int) -> None:
-    """6,000 people with one item each, or 25: there counts find more, and here peeling."""
+    """6,000 people with one record each, or 300: there counts find more, and here peeling."""
     generator = np.random.default_rng(1)
-    weights = 1 / np.arange(1, 301) ** 0.8
-    items = generator.choice(300, 6_000 * each, p=weights / weights.sum())
+    weights = 1 / np.arange(1, 3_001) ** 0.8
+    items = generator.choice(3_000, 6_000 * each, p=weights / weights.sum())
     ranking, peeling, counting = compared(*of_pairs(np.arange(items.size) % 6_000, items))
     assert (counting > peeling) is (each == 1)
     assert ranking >= max(peeling, counting) - 0.05

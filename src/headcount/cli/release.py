@@ -189,7 +189,7 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     if law is None and selecting:
         return f"each {_NOUNS[table]}: not known before the items are selected"
     if law is None and table == "ranking":
-        return "which items are chosen; no counts are released"
+        return "which items are chosen; counts, if any, are as noisy as the data will tell"
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
     noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""

@@ -37,6 +37,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from headcount.answers.activity import histogram_table
+from headcount.answers.words import some
 from headcount.bounding import Bounded, Noisy, Sample, check_limit, column, count_scores, part
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine, Table
@@ -113,7 +114,8 @@ class DirectTopK:
             table: Table = "edges" if self.per_context else "items"
             released = histogram(log, table, grants["activity"], noise, engine)
             counts = ByCounts.of(log, table, released, grants["ranking"])
-            if counts.pays(self._rounds(log), grants["ranking"]):
+            peeling = float(grants["ranking"].exact) * float(self._shares()["ranking"])
+            if counts.pays(self._rounds(log), peeling):
                 found = self._counted(log, counts, grants["ranking"], noise, engine)
             else:
                 found = self._peeled(log, grants["ranking"], noise, engine)
@@ -168,12 +170,15 @@ class DirectTopK:
         rankings, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         if not self.with_counts:
             rankings = [Ranked(each.winners) for each in rankings]
-        what = "item" if counts.table == "items" else "item in each context"
+        what, units = "item", ("different item", "different items")
+        if counts.table == "edges":
+            what = "item in each context"
+            units = ("different pair of item and context", "different pairs of item and context")
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
-            f"People with at most {counts.limit:,} different items were counted in full; of the others all count "
-            f"in part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
+            f"People with at most {some(counts.limit, *units)} were counted in full; of the others all count in "
+            f"part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
             f"{law.in_words()} in each of both groups.",
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
