@@ -29,7 +29,7 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -37,7 +37,21 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from headcount.answers.activity import histogram_table
-from headcount.bounding import Bounded, Noisy, Sample, check_limit, column, count_scores, part
+from headcount.bounding import (
+    Bounded,
+    Noisy,
+    Sample,
+    Scored,
+    SparseCounts,
+    SparseScored,
+    check_limit,
+    column,
+    count_scores,
+    part,
+    sparse_column,
+    sparse_part,
+    sparse_scores,
+)
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
@@ -56,6 +70,9 @@ LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
 FEW_ROUNDS = 10
 """Up to so many rounds are always peeled, and nothing is spent on finding out what is better."""
+
+MANY_CELLS = 1 << 22
+"""Above so many, cells without people are not held: a public number, and the law is the same."""
 
 ACTIVITY_SHARE = Decimal("0.02")
 
@@ -140,23 +157,34 @@ class DirectTopK:
 
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
-        counted = engine.count(log, EVERYTHING, noise.key())
-        columns = [counted.items]
-        if self.per_context:
-            columns = [column(counted.edges, place) for place in range(log.width - 1)]
+        columns = self._columns(log, noise.key(), engine)
         parts = self._for_contexts(grant, log)
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law = made[0][1]
         steps = self._story_of_peeling(log, law)
         return _Found([ranked for ranked, _ in made], {} if law is None else {"ranking": law}, steps)
 
-    def _ranked(self, counts: Bounded, grant: Grant, noise: NoiseSource) -> tuple[Ranked, Law | None]:
+    def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
+        """Count people, and return what each ranking is of; zeros are held where there are few cells."""
+        if log.cells > MANY_CELLS:
+            sparse = engine.sparse(log, "edges" if self.per_context else "items", secret)
+            if not self.per_context:
+                return [sparse]
+            return (sparse_column(sparse, log.width, place) for place in range(log.width - 1))
+        counted = engine.count(log, EVERYTHING, secret)
+        if not self.per_context:
+            return [counted.items]
+        return (column(counted.edges, place) for place in range(log.width - 1))
+
+    def _ranked(
+        self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
+    ) -> tuple[Ranked, Law | None]:
         """Spend one ranking's grant."""
         if not self.with_counts:
-            return Ranked(peel(count_scores(counts), self.k, grant, noise)), None
+            return Ranked(peel(_scores(counts), self.k, grant, noise)), None
         grants = grant.split(self._shares())
-        winners = peel(count_scores(counts), self.k, grants["ranking"], noise)
-        noisy = add(part(counts, winners), grants["counts"], noise)
+        winners = peel(_scores(counts), self.k, grants["ranking"], noise)
+        noisy = add(_part(counts, winners), grants["counts"], noise)
         width = noisy.law.half_width(LEVEL)
         ends = (noisy.counts - width).tolist(), (noisy.counts + width).tolist()
         return Ranked(winners, noisy.counts.tolist(), *ends), noisy.law
@@ -252,6 +280,14 @@ class _Found:
         table = histogram_table(released.counts, released.law.half_width(LEVEL), of)
         laws = {**self.laws, "activity": released.law}
         return replace(self, laws=laws, steps=(first, *self.steps), chosen=chosen, tables={"activity": table})
+
+
+def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
+    return sparse_scores(counts) if isinstance(counts, SparseCounts) else count_scores(counts)
+
+
+def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
+    return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
 
 
 def _divided(grant: Grant) -> dict[str, Grant]:
