@@ -58,7 +58,7 @@ def test_parts_and_columns_are_those_of_all_counts(counts: list[int], data: st.D
     mine, its = sparse_part(sparse(counts), places), part(dense(counts), places)
     assert mine.sensitive_values.tolist() == its.sensitive_values.tolist()
     assert mine.sensitivity.l1 == its.sensitivity.l1 == len(places)
-    assert (mine.sensitivity.linf, mine.unit, mine.admission) == (1, 1, 1)
+    assert mine.sensitivity.linf == mine.unit == mine.admission == 1
     width = data.draw(st.sampled_from([n for n in range(1, 13) if len(counts) % n == 0]))
     place = data.draw(st.integers(0, width - 1))
     one = sparse_column(sparse(counts), width, place)
@@ -95,7 +95,7 @@ def test_what_are_no_counts_is_refused(columns: list[int], counted: list[int], s
 
 def test_wide_integers_are_refused() -> None:
     with pytest.raises(ValueError, match="32-bit"):
-        certify_sparse(np.array([1]), codes([1]), 3)  # type: ignore[arg-type]
+        certify_sparse(np.array([1]), codes([1]), 3)
 
 
 def test_only_the_package_makes_them() -> None:

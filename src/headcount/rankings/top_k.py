@@ -12,6 +12,9 @@ instead; see :mod:`headcount.rankings.counted`.
 Per context there is one ranking each. If each person has one context alone (``--context-of user``), people are
 divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it.
 
+Where there are many cells, those that nobody is in are not held but counted; the law of what is released is the
+same, and the number of cells, which is public, decides.
+
 Why it is private
     A user who joins raises the number of people behind an item by 0 or 1 and lowers none, so K rounds of
     permute-and-flip at scale K/ε are ε-differentially private. Rankings of several contexts add up by composition;
