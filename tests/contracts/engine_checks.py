@@ -190,6 +190,9 @@ def check_keeps_all_it_may(engine: Engine) -> None:
         _check_sparse(engine, log, table, secret)
 
     full()
+    # one item in two contexts is within a limit of one item, and above one of one pair: rare above
+    twice = Case(rows=((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1)), contexts=True, counting="users")
+    _check_counts(twice, *_values(engine.count(twice.log(), Scale(1), bytes(16))), Scale(1))
 
 
 def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: Bound) -> None:
