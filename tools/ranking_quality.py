@@ -1,9 +1,9 @@
 """Measure what private rankings find of the true one: ``python tools/ranking_quality.py [--runs N]``.
 
-The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those in
-docs/rank.md: with ``-k 100`` the one of long rankings, as ``rank`` makes them, by peeling alone and by counts alone.
-The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and others as
-Parquet, those are measured too. Never do this with a private log.
+The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those
+in docs/rank.md; with ``-k 100`` the one of long rankings: as ``rank`` makes them, by peeling alone and by counts
+alone. The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and
+others as Parquet, those are measured too. Never do this with a private log.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ Ranking = Callable[[hc.EventLog, int, str], hc.Release]
 
 def ranked(log: hc.EventLog, k: int, epsilon: str) -> hc.Release:
     """As ``headcount rank`` does it."""
-    return hc.rank(log, k=k, epsilon=epsilon)
+    release: hc.Release = hc.rank(log, k=k, epsilon=epsilon)
+    return release
 
 
 def peeled(log: hc.EventLog, k: int, epsilon: str) -> hc.Release:
     """By peeling, whatever the number of places, with all of ε."""
     with mock.patch.object(top_k, "FEW_ROUNDS", k):
-        return hc.rank(log, k=k, epsilon=epsilon)
+        return ranked(log, k, epsilon)
 
 
 def counted(**setting: Any) -> Ranking:
@@ -130,8 +131,9 @@ def found_by_people(people: Counter[Any], k: int, release: hc.Release) -> float:
 def measure_people(runs: int, k: int) -> None:
     """Print how much of the top K by people is found, and how often a long ranking was one of counts."""
     ways = SHORT if k <= top_k.FEW_ROUNDS else LONG
-    print(f"| log | ε | {' | '.join(ways)} | by counts |")
-    print(f"|---|---|{'---:|' * len(ways)}---:|")
+    more = [] if ways is SHORT else ["by counts"]
+    print(f"| log | ε | {' | '.join([*ways, *more])} |")
+    print(f"|---|---|{'---:|' * len([*ways, *more])}")
     with tempfile.TemporaryDirectory() as folder:
         for name, log, people in logs_of_people(Path(folder)):
             for epsilon in ("0.1", "0.5"):
@@ -140,8 +142,9 @@ def measure_people(runs: int, k: int) -> None:
                     releases = [make(log, k, epsilon) for _ in range(runs)]
                     shares.append(statistics.mean(found_by_people(people, k, each) for each in releases))
                     chosen += [each.chosen.get("ranking", {}).get("by") for each in releases]
-                cells = " | ".join(f"{share:.1%}" for share in shares)
-                print(f"| {name} | {epsilon} | {cells} | {chosen.count('counts')} of {runs} |", flush=True)
+                last = [f"{chosen.count('counts')} of {runs}" for _ in more]
+                cells = " | ".join([*(f"{share:.1%}" for share in shares), *last])
+                print(f"| {name} | {epsilon} | {cells} |", flush=True)
 
 
 def main() -> int:

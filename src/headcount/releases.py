@@ -118,7 +118,7 @@ class Release:
         sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
         number = "total" if "totals" in self.tables else "count"
         counted = [f"Each {number} comes with an interval, low to high, that encloses {self.covered} {sure}."]
-        closing = [*(counted if self.noise else ()), self.guarantee.sentence()]
+        closing = [*(counted if self.noise and self._has_counts else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
         if self.simulated:
@@ -131,6 +131,13 @@ class Release:
             )
         )
         return (*self.steps, *closing, charged)
+
+    @property
+    def _has_counts(self) -> bool:
+        """Whether there are counts, or totals: a ranking may have none."""
+        if {"items", "edges", "totals"} & set(self.tables):
+            return True
+        return "ranking" in self.tables and "count" in self.ranking.column_names
 
     @property
     def covered(self) -> str:

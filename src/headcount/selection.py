@@ -25,7 +25,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee
+from headcount.guarantee import Guarantee, in_short
 from headcount.method import PUBLIC_CATALOGUE, Method
 from headcount.noise import NoiseSource, select, threshold_for
 from headcount.releases import Release
@@ -133,7 +133,7 @@ def told(release: Release, selected: Mapping[str, Any]) -> Release:
     number = some(selected["items"], "item") if selected["items"] else "no item"
     people = f"{selected['threshold']:,} people"
     of_each = "1 item" if selected["limit"] == 1 else f"{selected['limit']:,} different items"
-    paid = f"ε = {Decimal(selected['epsilon']).normalize():f} and δ = {selected['delta']}"
+    paid = f"ε = {Decimal(selected['epsilon']).normalize():f} and δ = {in_short(Decimal(selected['delta']))}"
     steps = (
         f"There was no public catalogue. To select items, at most {of_each} of each person counted, drawn at "
         f"random; those that {people} or more have, noise included, were selected: {number}. This was paid with "

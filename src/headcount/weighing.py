@@ -118,14 +118,17 @@ def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
     return Noisy(whole[0], items.law), Noisy(whole[1], edges.law)
 
 
-def edges_from(noisy: Noisy, items: Posterior, people: People, bound: Scale) -> Posterior:
+def edges_from(
+    noisy: Noisy, items: Posterior, people: People, bound: Scale, leaned: NDArray[np.float64] | None = None
+) -> Posterior:
     """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone."""
     light, heavy = noisy.counts
     above = people.estimated.above(bound.limit)
     full = scale_up(above, bound.limit, bound.norm, distinct=False)
-    ratio = full.counted[-1] / full.weighed[-1]
-    variance = noisy.law.variance * (1 + ratio**2)
-    return edges_of(items, light + ratio * heavy, variance, sums=not people.distinct)
+    relative = np.ones(light.shape) if leaned is None else leaned.reshape(light.shape)
+    ratios = full.counted[-1] / full.weighed[-1] / relative
+    variance = noisy.law.variance * (1 + ratios**2)
+    return edges_of(items, light + ratios * heavy, variance, sums=not people.distinct)
 
 
 def counts_from(

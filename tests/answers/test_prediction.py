@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.answers.activity import Activity
-from headcount.answers.prediction import best_limit, misjudged, predicted_error
+from headcount.answers.prediction import MISPLACED, best_limit, misjudged, predicted_error
 from headcount.answers.scaling import Norm
 
 norms = st.sampled_from(("l1", "l2"))
@@ -52,9 +52,10 @@ def test_with_no_noise_only_misjudging_is_left(activity: Activity, limit: int, c
     error = predicted_error(activity, limit, 0.0, cells, "l1", distinct=False)
     most = misjudged(heavy, "l1") * heavy.total_records**2
     assert most / cells * (1 - 1e-9) - 1e-9 <= error <= most * (1 + 1e-9) + 1e-9
-    assert misjudged(heavy, "l2") == misjudged(heavy, "l1") / 4
-    if np.unique(heavy.records).size <= 1:
-        assert error == pytest.approx(0, abs=1e-9)
+    placed = MISPLACED * heavy.misplaced**2
+    assert misjudged(heavy, "l2") - placed == pytest.approx((misjudged(heavy, "l1") - placed) / 4, abs=1e-12)
+    if np.unique(heavy.records).size <= 1:  # then only where in their bin they are is not known
+        assert misjudged(heavy, "l1") == pytest.approx(placed)
 
 
 def test_more_epsilon_calls_for_a_larger_limit() -> None:

@@ -223,6 +223,82 @@ def test_a_packed_store_is_ranked(run: Run, work: Path) -> None:
     assert len(done.data["ranking"]) == 4
 
 
+# Long rankings
+
+
+LONG = ("rank", "many.csv", "--user", "user", "--item", "venue", "--items", "places.csv", "--epsilon", "2")
+
+
+@pytest.fixture
+def many(work: Path) -> Path:
+    """A log of 600 people with one to three of 40 places, or (``busy.csv``) with nearly all of them."""
+    places = [f"p{n:02}" for n in range(40)]
+    (work / "places.csv").write_text("item,label\n" + "".join(f"{each},Place {each}\n" for each in places))
+    for name, most in (("many.csv", 3), ("busy.csv", 40)):
+        rows = [
+            f"u{n},{places[(n * n + 7 * each) % 40]},{'FM'[n % 2]}\n"
+            for n in range(600)
+            for each in range(most - n % 2)
+        ]
+        (work / name).write_text("user,venue,sex\n" + "".join(rows), encoding="utf-8")
+    return work
+
+
+@pytest.mark.parametrize("counts", [(), ("--with-counts",)], ids=["plain", "counts"])
+@pytest.mark.parametrize(("log", "by"), [("many.csv", "counts"), ("busy.csv", "peeling")])
+def test_a_long_ranking(run: Run, many: Path, log: str, by: str, counts: tuple[str, ...]) -> None:
+    k = 30 if by == "counts" else 12  # with counts, peeling has half of ε
+    done = run("rank", log, *LONG[2:], "-k", str(k), *counts, "--out", "a")
+    assert done.code == 0
+    assert len([line for line in done.out.splitlines() if " Place p" in line]) == k
+    assert {path.name for path in (many / "a").iterdir()} == {
+        "release.json",
+        "ranking.parquet",
+        "activity.parquet",
+    }
+    story = json.loads((many / "a" / "release.json").read_text(encoding="utf-8"))
+    assert (story["tables"], story["chosen"]["ranking"]["by"]) == (["ranking", "activity"], by)
+    assert story["noise"]["activity"]["scale"] == "25"  # 1 / (2 % of 2)
+    assert request_in(many / "a")["rank"] == {"epsilon": "2", "k": k} | ({"with_counts": True} if counts else {})
+    rows = run("top", "a", "-k", str(k), "--json").data
+    assert [list(row) for row in rows] == [
+        ["rank", "item", "label", *(["count", "low", "high"] * bool(counts))]
+    ] * k
+    told = " ".join(run("explain", "a").out.split())
+    assert "paid with 2% of ε" in told
+    assert ("so counts were ranked" if by == "counts" else "permute-and-flip") in told
+    assert ("on average over all rows" in " ".join(done.out.split())) is (bool(counts) and by == "counts")
+    assert ("without counts" in done.out) is (not counts)
+    assert run("report", "a", "--to", "a.html").code == 0
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert f"The {k} best items" in page
+    assert "How active people are" in page
+    files = run("export", "a", "--to", "b", "--json").data["files"]
+    assert files == ["b/ranking.csv", "b/activity.csv", "b/about.txt"]
+
+
+@pytest.mark.parametrize("context_of", ["record", "user"])
+def test_a_long_ranking_per_context(run: Run, many: Path, context_of: str) -> None:
+    flags = (*SEX, "--context-of", context_of, "--per-context", "--with-counts")
+    done = run(*LONG, "-k", "12", *flags, "--out", "a", "--json")
+    assert [(row["rank"], row["context"]) for row in done.data["ranking"]] == [
+        (rank, sex) for sex in "FM" for rank in range(1, 13)
+    ]
+    assert all(row["low"] <= row["count"] <= row["high"] for row in done.data["ranking"])
+    release = hc.load("a")
+    assert release.chosen["ranking"]["by"] == "counts"
+    assert set(release.tables["activity"]["of"].to_pylist()) == {"pairs"}
+    assert run("recommend", "a", "--context", "M", "-k", "2", "--json").data == release.top(2, "M")
+
+
+def test_a_dry_run_of_a_long_ranking_announces_the_histogram(run: Run, many: Path) -> None:
+    data = run(*LONG, "-k", "30", "--dry-run", "--json").data
+    assert data["cells"] == {"ranking": 30}
+    assert {name: law["scale"] for name, law in data["noise"].items()} == {"activity": "25"}
+    short = run(*LONG, "-k", "10", "--dry-run", "--json").data
+    assert short["noise"] == {}
+
+
 # Before it is run
 
 
@@ -231,7 +307,7 @@ def test_a_dry_run_reads_keeps_and_spends_nothing(run: Run, work: Path) -> None:
     assert done.code == 0
     assert "Dry run: nothing was counted, written or charged." in done.out
     assert "2 places" in done.out
-    assert "no counts are released" in done.out
+    assert "which items are chosen" in done.out
     data = run(*RANK, "-k", "2", *SEX, "--per-context", "--with-counts", "--dry-run", "--json").data
     assert set(data) == {"guarantee", "price", "cells", "noise", "ledger"}
     assert data["cells"] == {"ranking": 4}

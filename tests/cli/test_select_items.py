@@ -117,7 +117,7 @@ def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
     assert done.code == 0
     told = " ".join(done.out.split())
     assert "Price ε = 5, δ = 1e-6" in told
-    assert "Items selected with ε = 1 and δ = 0.000001 of it: those that 30 people or more have" in told
+    assert "Items selected with ε = 1 and δ = 1e-6 of it: those that 30 people or more have" in told
     assert "Cells not known before the items are selected" in told
     assert "each item count: standard deviation" in told
     data = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run", "--json").data

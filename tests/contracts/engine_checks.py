@@ -36,6 +36,7 @@ from headcount.bounding import (
     SampleUsers,
     Scale,
     Sensitivity,
+    SparseCounts,
 )
 from headcount.engines.engine import Engine, Table
 from headcount.engines.reference import ReferenceEngine
@@ -69,7 +70,12 @@ def _everything(engine: Engine, log: EventLog, bound: Bound, table: Table, most:
         _promise_and_values(engine.activity(log, table, most, secret)),
         (rows.width, rows.most),
         [(records, sorted(rows.columns[begin:end].tolist())) for records, begin, end in parts],
+        *_sparsely(engine.sparse(log, table, secret)),
     ]
+
+
+def _sparsely(sparse: SparseCounts) -> list[Any]:
+    return [sparse.size, sparse.sensitive_columns.tolist(), sparse.sensitive_people.tolist()]
 
 
 def _counted(engine: Engine, log: EventLog, bound: Bound, secret: bytes) -> list[Any]:
@@ -98,17 +104,19 @@ def check_sensitivity(engine: Engine) -> None:
         asked, logs = data.draw(every_kind(case)), [case.log()]
         for user in case.everyone:
             logs += [case.without(user).log(), case.only(user).log()]
-        counts, activity, rows = [], [], []
+        counts, activity, rows, sparse = [], [], [], []
         for log in logs:  # all of one log before the next, as methods do
             counts.append([engine.count(log, bound, secret) for bound in asked])
             activity.append(engine.activity(log, table, most, secret))
             rows.append(engine.rows(log, table, _most_of(log, table, most), secret))
+            sparse.append(engine.sparse(log, table, secret))
         for rest in range(1, len(logs), 2):
             for (number, bound), name in itertools.product(enumerate(asked), TABLES):
                 whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
                 _check_step(whole, others, own, bound)
             _check_user_leaves(activity[0], activity[rest], activity[rest + 1])
             _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
+            _check_sparse_leave(sparse[0], sparse[rest], sparse[rest + 1])
 
     exhaustive()
 
@@ -152,6 +160,17 @@ def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
     assert own.sums.tolist() in ([], [own.columns.size]), "a user's rows are not under their number"
 
 
+def _check_sparse_leave(whole: SparseCounts, rest: SparseCounts, own: SparseCounts) -> None:
+    all_of_it, without, mine = (
+        Counter(dict(zip(sparse.sensitive_columns.tolist(), sparse.sensitive_people.tolist(), strict=True)))
+        for sparse in (whole, rest, own)
+    )
+    assert all_of_it == without + mine, "another user's columns changed"
+    assert set(mine.values()) <= {whole.sensitivity.linf} == {1}, "a user counts more than once in a column"
+    assert whole.size == rest.size == own.size, "the number of columns hangs on the log"
+    assert whole.sensitivity == Sensitivity(l1=whole.size, l2_squared=whole.size, linf=1)
+
+
 def check_keeps_all_it_may(engine: Engine) -> None:
     """A user keeps min(limit, what counts) records, or weighs all of them: neither more nor less.
 
@@ -168,8 +187,12 @@ def check_keeps_all_it_may(engine: Engine) -> None:
             everyone = [columns for (columns,) in people]
             _check_activity(engine.activity(log, table, most, secret), everyone, most)
         _check_rows(engine, log, table, most, secret)
+        _check_sparse(engine, log, table, secret)
 
     full()
+    # one item in two contexts is within a limit of one item, and above one of one pair: rare above
+    twice = Case(rows=((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1)), contexts=True, counting="users")
+    _check_counts(twice, *_values(engine.count(twice.log(), Scale(1), bytes(16))), Scale(1))
 
 
 def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: Bound) -> None:
@@ -271,6 +294,15 @@ def _check_rows(engine: Engine, log: EventLog, table: Table, most: int, secret: 
     assert users.tolist() == engine.activity(log, table, most, secret).sensitive_values.tolist()
     assert (np.diff(rows.sums) > 0).all(), "sums do not rise"
     assert (users[rows.sums - 1] * rows.sums).tolist() == np.diff(rows.starts).tolist(), "rows are cut off"
+
+
+def _check_sparse(engine: Engine, log: EventLog, table: Table, secret: bytes) -> None:
+    """Sparse counts are the counts of people of whom everything is kept, without the zeros."""
+    sparse = engine.sparse(log, table, secret)
+    people = log if log.counting == "users" else replace(log, counting="users")
+    dense = getattr(engine.count(people, Sample(10**6), secret), table).sensitive_values.ravel()
+    there = np.flatnonzero(dense)
+    assert _sparsely(sparse) == [dense.size, there.tolist(), dense[there].tolist()], "not the counts of people"
 
 
 def check_equals_reference(engine: Engine) -> None:
@@ -478,6 +510,7 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
         lambda log: engine.count(log, Scale(2), bytes(16)),
         lambda log: engine.activity(log, "items", 3, bytes(16)),
         lambda log: engine.rows(log, "items", 3, bytes(16)),
+        lambda log: engine.sparse(log, "items", bytes(16)),
     )
     with batches_of(4):
         for ask in asks:
@@ -513,6 +546,7 @@ def check_empty_log(engine: Engine) -> None:
             rows = engine.rows(log, table, 4, bytes(16))
             assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])
             assert (rows.width, rows.most) == (width, 4)
+            assert _sparsely(engine.sparse(log, table, bytes(16))) == [width, [], []]
 
 
 CHECKS = (

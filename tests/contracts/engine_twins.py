@@ -9,7 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import EVERYONE, Bound, Bounded, BoundedCounts, Rows, certify, certify_activity
+from headcount.bounding import (
+    EVERYONE,
+    Bound,
+    Bounded,
+    BoundedCounts,
+    Rows,
+    SparseCounts,
+    certify,
+    certify_activity,
+    certify_sparse,
+)
 from headcount.bounding.bounded import root_above
 from headcount.engines import draws, reference
 from headcount.engines.engine import Table, columns_of
@@ -399,6 +409,38 @@ class RowsCutToTheFirst(ReferenceEngine):
         order = np.argsort(records, kind="stable")
         sums, starts = np.unique(records[order], return_index=True)
         return Rows(sums, np.append(starts, users.size), columns[order].astype(np.int32), width=width, most=most)
+
+
+class SparseOncePerRecord(ReferenceEngine):
+    """Counts people once per record, where once per column was asked for."""
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        _, cells, _ = reference._eligible(replace(log, counting="records"), secret)
+        width = log.width if table == "items" else 1
+        columns, people = np.unique(cells // width, return_counts=True)
+        size = len(log.catalogue.ids) if table == "items" else log.cells
+        return certify_sparse(columns.astype(np.int32), people.astype(np.int32), size)
+
+
+class SparseInEachBatch(ReferenceEngine):
+    """Counts people batch by batch: one with the same column in several is counted several times."""
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        size = super().sparse(log, table, secret).size
+        people = np.zeros(size, dtype=np.int32)
+        for batch in log.source.batches(log.columns):
+            part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
+            found = super().sparse(part, table, secret)
+            people[found.sensitive_columns] += found.sensitive_people
+        there = np.flatnonzero(people)
+        return certify_sparse(there.astype(np.int32), people[there], size)
+
+
+class SparseInEveryContext(ReferenceEngine):
+    """Counts people in all their contexts, where each was to have one."""
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        return super().sparse(replace(log, context_of="record"), table, secret)
 
 
 class RemembersAFailedRead(ReferenceEngine):

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, BoundedTotals, FixedRange, Rows, Support
+from headcount.bounding import (
+    Bound,
+    Bounded,
+    BoundedCounts,
+    BoundedTotals,
+    FixedRange,
+    Rows,
+    SparseCounts,
+    Support,
+)
 from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
@@ -33,6 +42,9 @@ class FromAStore:
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         return self.engine.rows(self.packed(log), table, most, secret)
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        return self.engine.sparse(self.packed(log), table, secret)
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
         return self.engine.support(log, limit, secret)  # a store has a catalogue: there is nothing to select

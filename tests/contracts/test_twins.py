@@ -71,6 +71,10 @@ BROKEN_ENGINES: list[tuple[type[Engine], Callable[[Engine], None]]] = [
     (engine_twins.RowsUncut, engine_checks.check_keeps_all_it_may),
     (engine_twins.RowsCutToTheFirst, engine_checks.check_layout_has_no_effect),
     (engine_twins.RowsCutToTheFirst, engine_checks.check_equals_reference),
+    (engine_twins.SparseOncePerRecord, engine_checks.check_sensitivity),
+    (engine_twins.SparseOncePerRecord, engine_checks.check_keeps_all_it_may),
+    (engine_twins.SparseInEachBatch, engine_checks.check_layout_has_no_effect),
+    (engine_twins.SparseInEveryContext, engine_checks.check_keeps_all_it_may),
     (engine_twins.RemembersAFailedRead, engine_checks.check_forgets_a_failed_read),
 ]
 

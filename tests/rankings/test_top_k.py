@@ -327,7 +327,8 @@ def test_active_people_count_in_full() -> None:
     rows += [(f"u{n}", items[n % 2], "AM") for n in range(3)]
     log = EventLog.of(rows, items=items, contexts=CONTEXTS)
     assert exactly(log, 2) == [("i0", 3), ("i1", 2)]
-    assert {count for _, count in exactly(log, 3_000)} == {1, 2, 3}
+    with mock.patch("headcount.rankings.top_k.FEW_ROUNDS", 3_000):
+        assert {count for _, count in exactly(log, 3_000)} == {1, 2, 3}
     assert [count for _, count, context in exactly(log, 2, per_context=True) if context == "PM"] == [1, 1]
 
 
@@ -396,7 +397,7 @@ class Once(LocalEngine):
         self._counted: dict[tuple[int, str], tuple[EventLog, BoundedCounts]] = {}
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        key = (id(log.source), f"{log.counting} {log.context_of}")
+        key = (id(log.source), f"{log.counting} {log.context_of} {bound}")
         if key not in self._counted:
             self._counted[key] = (log, ReferenceEngine().count(log, bound, secret))
         return self._counted[key][1]

@@ -24,7 +24,11 @@ UPPER_ENDS = np.array([1 << k for k in range(21)], dtype=np.int64)
 BINS = UPPER_ENDS.size + 1
 
 _STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 times
+_BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
 _WITHIN_BINS = 0.03
+_ANYWHERE_IN_A_BIN = 0.2
+_CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
+_IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
 # what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
@@ -85,6 +89,20 @@ class Activity:
         logs = np.log(self.records)
         mean = (self.users * logs).sum() / self.total_users
         return float((self.users * (logs - mean) ** 2).sum() / self.total_users)
+
+    @property
+    def misplaced(self) -> float:
+        """How far the number of records may be off, relatively, since users may be anywhere in their bins.
+
+        Users of one bin, all at one end of it, have a quarter more or fewer records than was taken for granted; so
+        a fifth is a deviation. Bins err independently of each other.
+        """
+        if self.total_users == 0:
+            return 0.0
+        places = bin_of(np.ceil(self.records).astype(np.int64))
+        shares = np.bincount(places, weights=self.users * self.records, minlength=BINS) / self.total_records
+        single = lower_ends()[:-1] == UPPER_ENDS  # a bin for one number alone
+        return _ANYWHERE_IN_A_BIN * float(np.sqrt((shares[:-1][~single] ** 2).sum() + shares[-1] ** 2))
 
     def above(self, limit: int) -> Activity:
         """Return those who have more than ``limit`` records."""
@@ -173,7 +191,7 @@ def _spread(users: Floats, scale: float, most: int | None) -> Activity:
 def tidied(noisy: Floats, scale: float, most: int | None = None) -> Floats:
     """Return numbers of users that are nowhere negative, and zero beyond the run of bins that stands out."""
     size = _possible(most)
-    end = _end_of_best_run(noisy[:size] - _STANDS_OUT * scale)
+    end = _end_of_best_run(noisy[:size] / scale if scale > 0 else noisy[:size] * np.inf)
     tidy = np.zeros(BINS)
     tidy[:end] = _nowhere_negative(noisy[:end])
     return tidy
@@ -184,14 +202,27 @@ def _possible(most: int | None) -> int:
     return BINS if most is None else int(np.count_nonzero(lower_ends() <= most))
 
 
-def _end_of_best_run(gains: Floats) -> int:
-    """Return where the run of neighbours with the largest sum ends.
+def _end_of_best_run(seen: Floats) -> int:
+    """Return where the run of neighbours ends that stands out most; ``seen`` is in scales of noise.
 
-    >>> _end_of_best_run(np.array([5.0, -1.0, 3.0, -4.0, 2.0, -7.0, 6.0]))
+    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do.
+
+    >>> _end_of_best_run(np.array([9.0, 1.0, 8.0, 2.5, 0.0, -1.0, 5.5]))
     3
+    >>> _end_of_best_run(np.array([1.0, 0.5, -1.0, 0.0, 0.0, 0.0, 6.0]))
+    4
     """
+    gains = np.nan_to_num(seen, nan=0.0, posinf=1e300, neginf=-1e300) - _BELONGS
     sums = np.concatenate([[0.0], np.cumsum(gains)])
-    return int(np.argmax((sums - np.minimum.accumulate(sums))[1:])) + 1
+    runs = (sums - np.minimum.accumulate(sums))[1:]
+    end = int(np.argmax(runs)) + 1
+    if runs[end - 1] < _CLUSTER:
+        return min(_IF_NOTHING_IS_SEEN, seen.size)
+    first = int(np.argmin(sums[:end]))
+    most = first + int(np.argmax(seen[first:end]))
+    while end - 1 > most and seen[end - 1] < _STANDS_OUT:
+        end -= 1
+    return end
 
 
 def _nowhere_negative(values: Floats) -> Floats:

@@ -5,7 +5,8 @@ How popular the items are is not; it is modelled by Zipf's law, popularity in pr
 then off by the noise of both its parts, or by its own count where shrinkage gives it up, and by what scaling up
 gets wrong: heavy users differ from each other, the more the less even their activity is.
 
-The size of that last part, ``MISJUDGED``, was fixed by looking at public logs (docs/methods/adaptive.md).
+The sizes of that last part, ``MISJUDGED`` and ``MISPLACED``, were fixed by looking at public logs and at made-up
+ones (docs/methods/adaptive.md).
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ Floats = NDArray[np.float64]
 
 MISJUDGED = 0.006
 """The squared relative error of scaled-up counts, per unit of unevenness of heavy users (a variance of logs)."""
+
+MISPLACED = 0.1
+"""How much of what is known as possible, that users are all at one end of their bins, is to be expected."""
+
+NEARLY_AS_GOOD = 1.2
+"""Of limits whose predicted errors differ by less, the smallest is taken: its noise is certain, bias is not."""
 
 _RANKS = 400  # so many ranks stand for all
 
@@ -55,19 +62,20 @@ def predicted_error(
 def misjudged(heavy: Activity, norm: Norm) -> float:
     """Return the squared relative error of heavy users' counts after scaling up.
 
-    Weights of √(θ/n) differ half as much between users as weights of θ/n do, on the scale of logarithms.
+    Weights of √(θ/n) differ half as much between users as weights of θ/n do, on the scale of logarithms. Where
+    within their bins users are is not known: it matters where nearly all are in one.
     """
-    return MISJUDGED * heavy.unevenness * (1.0 if norm == "l1" else 0.25)
+    return MISJUDGED * heavy.unevenness * (1.0 if norm == "l1" else 0.25) + MISPLACED * heavy.misplaced**2
 
 
 def best_limit(candidates: Sequence[int], errors: Sequence[Sequence[float]]) -> int:
-    """Return the limit with the smallest predicted error, as a geometric mean over several tables.
+    """Return the smallest limit whose predicted error is nearly the least, as a geometric mean over tables.
 
-    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [100.0, 90.0, 60.0]])
+    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [100.0, 90.0, 50.0]])
     4
     """
-    together = np.log(np.maximum(np.asarray(errors, dtype=np.float64), 1e-300)).sum(axis=0)
-    return candidates[int(np.argmin(together))]
+    together = np.log(np.maximum(np.asarray(errors, dtype=np.float64), 1e-300)).mean(axis=0)
+    return candidates[int(np.argmax(together <= together.min() + np.log(NEARLY_AS_GOOD)))]
 
 
 def _expected(activity: Activity, popularities: Floats, *, distinct: bool) -> Floats:

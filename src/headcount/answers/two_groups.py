@@ -72,7 +72,8 @@ def combine(
     )
     curve = scale_up(groups[1], limit, norm, distinct=people.distinct)
     full = Posterior(*(curve.apply(each) for each in (others.mean, others.low, others.high)))
-    misjudged = _NORMAL_95 * np.sqrt(_ITEMS_DIFFER * groups[1].unevenness) * (1.0 if norm == "l1" else 0.5)
+    differing = _ITEMS_DIFFER * groups[1].unevenness * (1.0 if norm == "l1" else 0.25)
+    misjudged = _NORMAL_95 * np.sqrt(differing + groups[1].misplaced ** 2)
     mean = own.mean + full.mean
     reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
     return Posterior(
@@ -85,15 +86,15 @@ def combine(
 def _shrunk(light: Floats, heavy: Floats, law: Law, spread: Floats, level: float) -> tuple[Posterior, Posterior]:
     """Shrink both tables; where the heavy one is noisier in some cells than in others, cells of a kind together.
 
-    Its noise is that of the law divided by ``spread``; cells of a kind have that in common, up to a factor of 2.
+    Its noise is that of the law divided by ``spread``; cells of a kind have that in common, up to 19 %.
     """
-    kinds = np.round(np.log2(spread)).astype(np.int64)
+    kinds = np.round(2 * np.log2(spread)).astype(np.int64)
     if (kinds == 0).all():
         return shrink(light, heavy, (law, law), level)
     found = [[np.empty(light.size) for _ in range(3)] for _ in range(2)]
     for kind in np.unique(kinds):
         inside = kinds == kind
-        parts = shrink(light[inside], heavy[inside], (law, law.times(Fraction(2) ** -int(kind))), level)
+        parts = shrink(light[inside], heavy[inside], (law, law.times(Fraction(2 ** (-int(kind) / 2)))), level)
         for into, part in zip(found, parts, strict=True):
             for values, own in zip(into, (part.mean, part.low, part.high), strict=True):
                 values[inside] = own

@@ -48,6 +48,14 @@ from headcount.bounding.scores import (
     scaled_scores,
     tail_scores,
 )
+from headcount.bounding.sparse import (
+    SparseCounts,
+    SparseScored,
+    certify_sparse,
+    sparse_column,
+    sparse_part,
+    sparse_scores,
+)
 from headcount.bounding.support import Support, certify_support
 from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
 
@@ -72,10 +80,13 @@ __all__ = [
     "Scale",
     "Scored",
     "Sensitivity",
+    "SparseCounts",
+    "SparseScored",
     "Support",
     "capped_total_scores",
     "certify",
     "certify_activity",
+    "certify_sparse",
     "certify_support",
     "certify_totals",
     "check_candidates",
@@ -90,6 +101,9 @@ __all__ = [
     "part",
     "scaled_scores",
     "sensitivity",
+    "sparse_column",
+    "sparse_part",
+    "sparse_scores",
     "tail_scores",
     "unit_for",
     "walsh_hadamard",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,11 @@ def note_price(guarantee: Any) -> None:
 
 def _how_selected(selection: dict[str, Any]) -> str:
     """Say how items will be selected."""
+    from headcount.guarantee import in_short
+
+    delta = in_short(Decimal(selection["delta"]))
     return (
-        f"selected with ε = {selection['epsilon']} and δ = {selection['delta']} of it: those that "
+        f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
         f"{selection['threshold']:,} people or more have, noise included, where at most "
         f"{some(selection['limit'], 'item')} of each person count"
     )
@@ -185,7 +189,7 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     if law is None and selecting:
         return f"each {_NOUNS[table]}: not known before the items are selected"
     if law is None and table == "ranking":
-        return "which items are chosen; no counts are released"
+        return "which items are chosen; counts, if any, are as noisy as the data will tell"
     if law is None:
         return f"each {_NOUNS[table]}: not known before the data is read"
     noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""

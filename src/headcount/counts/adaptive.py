@@ -158,10 +158,10 @@ class Adaptive:
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
         made: dict[Table, Posterior] = {}
         for table in tables:
-            if table == "edges" and "items" in made and scores is None:
-                made[table] = edges_from(noisy[table], made["items"], people[table], bound)
+            relative = _leaned(log, table, scores, people[table], bound)
+            if table == "edges" and "items" in made:
+                made[table] = edges_from(noisy[table], made["items"], people[table], bound, relative)
             else:
-                relative = _leaned(log, table, scores, people[table], bound)
                 made[table] = counts_from(noisy[table], people[table], bound, LEVEL, relative)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, BoundedTotals, FixedRange, Rows, Support
+from headcount.bounding import (
+    Bound,
+    Bounded,
+    BoundedCounts,
+    BoundedTotals,
+    FixedRange,
+    Rows,
+    SparseCounts,
+    Support,
+)
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
@@ -30,6 +39,12 @@ class Engine(Protocol):
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         """Collect the columns of all users' records, at most ``most`` random ones of each, by their number."""
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        """Count the people behind each column of a table, each person once a column, whatever the log counts.
+
+        Only columns that somebody is in are held.
+        """
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
         """Count the people behind each item of a log without a catalogue, ``limit`` random items of each alone."""

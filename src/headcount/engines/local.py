@@ -22,14 +22,17 @@ from headcount.bounding import (
     BoundedTotals,
     FixedRange,
     Rows,
+    SparseCounts,
     Support,
     certify,
     certify_activity,
+    certify_sparse,
     check_limit,
 )
 from headcount.engines import draws, kernels, weighing_kernels
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
 from headcount.engines.support import support
 from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
@@ -107,6 +110,14 @@ class LocalEngine:
         there = users > 0
         starts = np.concatenate([[0], ends[there]])
         return Rows(sums[there], starts, columns, width=width, most=most)
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        """Count people into one hash table a thread, and put these together."""
+        tables = [PeopleTable() for _ in range(self.threads)]
+        asked = (_width(log, table), log.width, log.context_of == "user")
+        self._each(log, secret, (count_blocks, count_packed), [(*asked, each) for each in tables])
+        size = len(log.catalogue.ids) if table == "items" else log.cells
+        return certify_sparse(*merged(tables), size)
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
         """Keep each person's first items, as their draws order them, while the log is read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ from headcount.bounding import (
     FixedRange,
     Rows,
     Sample,
+    SparseCounts,
     Support,
     certify,
     certify_activity,
+    certify_sparse,
     check_limit,
 )
 from headcount.engines import draws
@@ -72,6 +75,14 @@ class ReferenceEngine:
         sums, starts = np.unique(records[order], return_index=True)
         ends = np.append(starts, users.size)
         return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=most)
+
+    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+        """Count the people behind each column that somebody is in."""
+        log = replace(log, counting="users")
+        users, cells, _ = _eligible(log, secret)
+        columns, people = np.unique(_columns(log, table, users, cells)[1], return_counts=True)
+        size = len(log.catalogue.ids) if table == "items" else log.cells
+        return certify_sparse(columns.astype(np.int32), people.astype(np.int32), size)
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
         """Choose each person's items one by one."""

@@ -32,7 +32,7 @@ _NO_RANKS = np.empty(0, dtype=np.int64)
 
 
 @compiled
-def _once(cells: Codes, begin: Word, end: Word, width: Word, out: Codes, run: Word, seen: Integers) -> Word:
+def each_once(cells: Codes, begin: Word, end: Word, width: Word, out: Codes, run: Word, seen: Integers) -> Word:
     """Write each different cell divided by ``width`` once; return how many there are."""
     mask = mask_for(end - begin)
     size: Word = np.int64(0)
@@ -47,7 +47,8 @@ def _once(cells: Codes, begin: Word, end: Word, width: Word, out: Codes, run: Wo
 
 
 @compiled
-def _longest(starts: Integers) -> Word:
+def longest_of(starts: Integers) -> Word:
+    """Return the most rows any user of a block has, or 1."""
     longest: Word = np.int64(1)
     for user in range(starts.size - 1):
         longest = max(longest, starts[user + 1] - starts[user])
@@ -121,7 +122,7 @@ def weigh_users(
     the second half of the tables; ``factors`` say how their records lean, if there are any.
     """
     seen, numbers, heap, held, run = scratch
-    longest = _longest(starts)
+    longest = longest_of(starts)
     if seen.size < 4 * longest:
         seen = np.zeros(8 * longest, dtype=np.int64)
     if held.size < longest:
@@ -154,7 +155,7 @@ def weigh_users(
             if measured > 0 and measured != each:
                 continue
             run += 1
-            size = _once(cells, begin, end, each, held, run, seen)
+            size = each_once(cells, begin, end, each, held, run, seen)
             if measured > 0:
                 edges[min(size, edges.size) - 1] += 1
                 break
@@ -219,7 +220,7 @@ def gather_users(
 ) -> Scratch:  # fmt: skip
     """Write the columns of every user's records, at most ``most`` random ones, where ``ahead`` says."""
     seen, numbers, heap, held, run = scratch
-    longest = _longest(starts)
+    longest = longest_of(starts)
     if seen.size < 4 * longest:
         seen = np.zeros(8 * longest, dtype=np.int64)
         numbers = np.empty(seen.size, dtype=np.int64)
@@ -234,7 +235,7 @@ def gather_users(
         total = np.sum(weights[begin:end]) if weights.size > 0 else end - begin
         if distinct:
             run += 1
-            size = _once(cells, begin, end, column_width, held, run, seen)
+            size = each_once(cells, begin, end, column_width, held, run, seen)
         elif total <= most:
             to = ahead[total]
             for at in range(begin, end):

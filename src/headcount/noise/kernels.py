@@ -163,3 +163,45 @@ def permute_and_flip(
             order[taken], order[at] = order[at], order[taken]
             return index, at, settled
         at += 1
+
+
+@compiled
+def permute_and_flip_with_zeros(
+    behind: NDArray[np.int32], best: Word, numerator: Word, denominator: Word, order: NDArray[np.int32],
+    taken: Word, at: Word, zeros_behind: Word, zeros: Word, failed: Word, words: Words,
+) -> tuple[Word, Word, Word, Word]:  # fmt: skip
+    """Go on as :func:`permute_and_flip` does, among the candidates in ``order`` and ``zeros`` more, all alike.
+
+    Each of those is ``zeros_behind``, and ``failed`` of them have failed in this round. Returns the candidate, or
+    as many as ``order`` has where one of the zeros stays, or -1; where to go on; how many zeros have failed; and
+    the words used. The round is over when a candidate is returned.
+    """
+    settled: Word = np.int64(0)
+    while True:
+        held = np.int64(order.size - at)
+        ahead, cursor = _below(held + zeros - failed, words, settled)
+        if ahead < 0:
+            return np.int64(-1), at, failed, settled
+        index = np.int64(order[at + ahead]) if ahead < held else np.int64(order.size)
+        gap = np.int64(behind[index]) if ahead < held else np.int64(zeros_behind)
+        kept, cursor = _stays(gap - best, numerator, denominator, words, cursor)
+        if kept < 0:
+            return np.int64(-1), at, failed, settled
+        settled = cursor
+        if ahead >= held:
+            if kept == 1:
+                return index, at, failed, settled
+            failed += 1
+            continue
+        order[at], order[at + ahead] = order[at + ahead], order[at]
+        if kept == 1:
+            order[taken], order[at] = order[at], order[taken]
+            return index, at, failed, settled
+        at += 1
+
+
+@compiled
+def uniform_below(bound: Word, words: Words) -> tuple[Word, Word]:
+    """Return a uniform integer below ``bound`` < 2^32, or -1 if the words ran out, and the words used."""
+    drawn, cursor = _below(np.int64(bound), words, np.int64(0))
+    return drawn, cursor if drawn >= 0 else np.int64(0)

@@ -14,6 +14,9 @@ Why it is private
     t. So a round at scale K · rise / ε is ε/K-differentially private, and K rounds, each given the outcome of
     those before, are ε-differentially private together. OpenDP's privacy map for such a choice confirms the scale.
 
+    Long lists are held without the candidates that have no people; the law is the same: see
+    :mod:`headcount.noise.sparse_peeling`.
+
     As with every choice here, the time it takes depends on the data and must not be shown.
 
 Reference
@@ -27,20 +30,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Scored
+from headcount.bounding import Scored, SparseScored
 from headcount.budget import Grant
 from headcount.errors import UsageError
 from headcount.noise.choice import confirm
 from headcount.noise.laplace import scale_for
 from headcount.noise.source import NoiseSource
+from headcount.noise.sparse_peeling import draw_sparse
 
 _BUFFER = 1 << 18  # words asked for at a time, at most
 _WORDS_PER_FLIP = 4  # about what one flip uses
 
 
-def peel(scored: Scored, k: int, grant: Grant, source: NoiseSource) -> list[int]:
+def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSource) -> list[int]:
     """Spend the grant on the ``k`` best candidates; return their indices, the one taken first in front."""
-    if type(scored) is not Scored:
+    if type(scored) not in (Scored, SparseScored):
         raise TypeError(f"a choice is made from Scored candidates alone, not from {type(scored).__name__}")
     if scored.rise is None:
         raise ValueError("candidates that a joining person may lower cannot be peeled off")
@@ -50,6 +54,8 @@ def peel(scored: Scored, k: int, grant: Grant, source: NoiseSource) -> list[int]
     scale = scale_for(k * scored.rise, grant.exact)
     confirm(scale, k * scored.rise, grant.exact)
     grant.spend()
+    if isinstance(scored, SparseScored):
+        return draw_sparse(scored, k, scale.numerator, scale.denominator, source)
     return draw(scored.sensitive_gaps, k, scale.numerator, scale.denominator, source)
 
 

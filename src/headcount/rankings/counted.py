@@ -47,9 +47,9 @@ class ByCounts:
         own = law_for(limit, grant, "laplace").variance ** 0.5
         return cls(table, people, limit, own * math.hypot(1, ratio))
 
-    def pays(self, rounds: int, grant: Grant) -> bool:
-        """Say whether counts are less noisy than peeling so many places, at scale rounds/ε."""
-        return self.deviation < rounds / float(grant.exact)
+    def pays(self, rounds: int, epsilon: float) -> bool:
+        """Say whether counts are less noisy than peeling so many places at that ε, of scale rounds/ε each."""
+        return self.deviation < rounds / epsilon
 
     def rank(
         self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float

@@ -12,6 +12,9 @@ instead; see :mod:`headcount.rankings.counted`.
 Per context there is one ranking each. If each person has one context alone (``--context-of user``), people are
 divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it.
 
+Where there are many cells, those that nobody is in are not held but counted; the law of what is released is the
+same, and the number of cells, which is public, decides.
+
 Why it is private
     A user who joins raises the number of people behind an item by 0 or 1 and lowers none, so K rounds of
     permute-and-flip at scale K/ε are ε-differentially private. Rankings of several contexts add up by composition;
@@ -29,7 +32,7 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -37,7 +40,22 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from headcount.answers.activity import histogram_table
-from headcount.bounding import Bounded, Noisy, Sample, check_limit, column, count_scores, part
+from headcount.answers.words import some
+from headcount.bounding import (
+    Bounded,
+    Noisy,
+    Sample,
+    Scored,
+    SparseCounts,
+    SparseScored,
+    check_limit,
+    column,
+    count_scores,
+    part,
+    sparse_column,
+    sparse_part,
+    sparse_scores,
+)
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
@@ -56,6 +74,9 @@ LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
 FEW_ROUNDS = 10
 """Up to so many rounds are always peeled, and nothing is spent on finding out what is better."""
+
+MANY_CELLS = 1 << 22
+"""Above so many, a public number, cells without people are not held, and all rankings are peeled."""
 
 ACTIVITY_SHARE = Decimal("0.02")
 
@@ -94,7 +115,7 @@ class DirectTopK:
         """Return the noise of the winners' counts and of the histogram, if known; refuse what cannot be done."""
         self._shares()
         self._check(log)
-        if self._rounds(log) > FEW_ROUNDS:
+        if self._has_two_ways(log):
             return {"activity": DiscreteLaplace(scale_for(1, _divided(Grant(grant.epsilon))["activity"].exact))}
         if not self.with_counts:
             return {}
@@ -106,14 +127,15 @@ class DirectTopK:
         self._check(log)
         guarantee = self.guarantee(grant)
         log, engine = replace(log, counting="users"), engine or LocalEngine()
-        if self._rounds(log) <= FEW_ROUNDS:
+        if not self._has_two_ways(log):
             found = self._peeled(log, grant, noise, engine)
         else:
             grants = _divided(grant)
             table: Table = "edges" if self.per_context else "items"
             released = histogram(log, table, grants["activity"], noise, engine)
             counts = ByCounts.of(log, table, released, grants["ranking"])
-            if counts.pays(self._rounds(log), grants["ranking"]):
+            peeling = float(grants["ranking"].exact) * float(self._shares()["ranking"])
+            if counts.pays(self._rounds(log), peeling):
                 found = self._counted(log, counts, grants["ranking"], noise, engine)
             else:
                 found = self._peeled(log, grants["ranking"], noise, engine)
@@ -140,23 +162,34 @@ class DirectTopK:
 
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
-        counted = engine.count(log, EVERYTHING, noise.key())
-        columns = [counted.items]
-        if self.per_context:
-            columns = [column(counted.edges, place) for place in range(log.width - 1)]
+        columns = self._columns(log, noise.key(), engine)
         parts = self._for_contexts(grant, log)
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law = made[0][1]
         steps = self._story_of_peeling(log, law)
         return _Found([ranked for ranked, _ in made], {} if law is None else {"ranking": law}, steps)
 
-    def _ranked(self, counts: Bounded, grant: Grant, noise: NoiseSource) -> tuple[Ranked, Law | None]:
+    def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
+        """Count people, and return what each ranking is of; zeros are held where there are few cells."""
+        if log.cells > MANY_CELLS:
+            sparse = engine.sparse(log, "edges" if self.per_context else "items", secret)
+            if not self.per_context:
+                return [sparse]
+            return (sparse_column(sparse, log.width, place) for place in range(log.width - 1))
+        counted = engine.count(log, EVERYTHING, secret)
+        if not self.per_context:
+            return [counted.items]
+        return (column(counted.edges, place) for place in range(log.width - 1))
+
+    def _ranked(
+        self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
+    ) -> tuple[Ranked, Law | None]:
         """Spend one ranking's grant."""
         if not self.with_counts:
-            return Ranked(peel(count_scores(counts), self.k, grant, noise)), None
+            return Ranked(peel(_scores(counts), self.k, grant, noise)), None
         grants = grant.split(self._shares())
-        winners = peel(count_scores(counts), self.k, grants["ranking"], noise)
-        noisy = add(part(counts, winners), grants["counts"], noise)
+        winners = peel(_scores(counts), self.k, grants["ranking"], noise)
+        noisy = add(_part(counts, winners), grants["counts"], noise)
         width = noisy.law.half_width(LEVEL)
         ends = (noisy.counts - width).tolist(), (noisy.counts + width).tolist()
         return Ranked(winners, noisy.counts.tolist(), *ends), noisy.law
@@ -168,17 +201,24 @@ class DirectTopK:
         rankings, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         if not self.with_counts:
             rankings = [Ranked(each.winners) for each in rankings]
-        what = "item" if counts.table == "items" else "item in each context"
+        what, units = "item", ("different item", "different items")
+        if counts.table == "edges":
+            what = "item in each context"
+            units = ("different pair of item and context", "different pairs of item and context")
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
-            f"People with at most {counts.limit:,} different items were counted in full; of the others all count "
-            f"in part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
+            f"People with at most {some(counts.limit, *units)} were counted in full; of the others all count in "
+            f"part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
             f"{law.in_words()} in each of both groups.",
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
         chosen = {"ranking": {"by": "counts", "limit": counts.limit}}
         return _Found(rankings, {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+
+    def _has_two_ways(self, log: EventLog) -> bool:
+        """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
+        return self._rounds(log) > FEW_ROUNDS and log.cells <= MANY_CELLS
 
     def _rounds(self, log: EventLog) -> int:
         """Return over how many places ε is spread when they are peeled off."""
@@ -252,6 +292,14 @@ class _Found:
         table = histogram_table(released.counts, released.law.half_width(LEVEL), of)
         laws = {**self.laws, "activity": released.law}
         return replace(self, laws=laws, steps=(first, *self.steps), chosen=chosen, tables={"activity": table})
+
+
+def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
+    return sparse_scores(counts) if isinstance(counts, SparseCounts) else count_scores(counts)
+
+
+def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
+    return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
 
 
 def _divided(grant: Grant) -> dict[str, Grant]:

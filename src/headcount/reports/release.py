@@ -169,6 +169,7 @@ def _ranking_words(release: Release) -> dict[str, str]:
         "title": f"{title} of each {_across(release)}" if contexts else title,
         "left_out": " ".join(left_out),
         "counted": counted_words(release) if "count" in release.ranking.column_names else "",
+        "by_counts": "by counts" if release.chosen.get("ranking", {}).get("by") == "counts" else "",
     }
 
 
