@@ -108,12 +108,6 @@ def test_a_log_is_needed() -> None:
         hc.release(path, epsilon=1, method="sra", limit=1)
 
 
-def test_a_ledger_in_the_environment_is_refused(log: hc.EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///headcount.db")
-    with pytest.raises(UsageError, match="HEADCOUNT_LEDGER"):
-        hc.release(log, epsilon=1, method="sra", limit=1)
-
-
 def test_folders_are_neither_overwritten_nor_guessed(log: hc.EventLog, tmp_path: Path) -> None:
     release = hc.release(log, epsilon=1, method="sra", limit=1)
     release.save(tmp_path / "out")

@@ -15,7 +15,7 @@ import pytest
 import headcount as hc
 from headcount import registry
 from headcount.api import request_of
-from headcount.curator import Curator, refuse_ledger
+from headcount.curator import Curator
 from headcount.errors import GrantError, HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.method import section, shares_of, tables_of
 from headcount.noise import SeededNoise
@@ -117,17 +117,6 @@ def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(registry, "METHODS", {**METHODS, "leaves-a-part": LeavesAPart})
     with pytest.raises(GrantError, match="left a part of its grant unspent"):
         Curator().run(ReleaseRequest(epsilon=Decimal(1), method="leaves-a-part", limit=2), town())
-
-
-def test_a_ledger_that_is_asked_for_is_not_silently_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADCOUNT_LEDGER", "")
-    refuse_ledger()
-    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///ledger.db")
-    with pytest.raises(UsageError, match="keeps no ledger"):
-        Curator().run(ReleaseRequest(epsilon=Decimal(1), method="sra", limit=2), unreadable())
-    monkeypatch.delenv("HEADCOUNT_LEDGER")
-    with pytest.raises(UsageError, match="keeps no ledger"):
-        hc.release(unreadable(), epsilon=1, method="sra", limit=2, ledger="x")  # type: ignore[arg-type]
 
 
 def test_the_request_in_a_release_is_what_was_asked() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
     from headcount.guarantee import Guarantee, Standing
+    from headcount.ledger import Ledger
     from headcount.releases import Release, load
 
 _HOMES = {
@@ -34,6 +35,7 @@ _HOMES = {
     "Grant": "budget",
     "Guarantee": "guarantee",
     "HeadcountError": "errors",
+    "Ledger": "ledger",
     "Release": "releases",
     "Standing": "guarantee",
     "hour": "events.contexts",
@@ -52,6 +54,7 @@ __all__ = [
     "Grant",
     "Guarantee",
     "HeadcountError",
+    "Ledger",
     "Release",
     "Standing",
     "__version__",

@@ -10,10 +10,12 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 
 from headcount.budget import Amount
+from headcount.charging import Charging
 from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.ledger import Ledger
 from headcount.noise_law import NoiseKind
 from headcount.releases import Release
 from headcount.request import RankRequest, ReleaseRequest, Spending
@@ -33,10 +35,17 @@ def release(
     delta: Amount | None = None,
     select_limit: int | None = None,
     research: bool = False,
-    ledger: None = None,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
     **options: Any,
 ) -> Release:
     """Release item counts, item-by-context counts or both, or totals, under user-level differential privacy.
+
+    With a ``ledger`` (or ``HEADCOUNT_LEDGER``) the cost is charged to the budget of ``dataset``, a name or
+    name@version, before any event is read; saving the release notes it as published. What was published for the
+    same request before is returned at no cost, unless ``again`` asks for a fresh draw.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> release(log, epsilon="1").items.column_names
@@ -45,7 +54,6 @@ def release(
     'ε = 1, δ = 1e-6, proven, per person'
     """
     _check_log(log)
-    _refuse_ledger(ledger)
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
@@ -59,7 +67,8 @@ def release(
         options=options,
         research=research,
     )
-    return Curator(engine=LocalEngine()).run(request, log)
+    charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)
+    return Curator(engine=LocalEngine(), charging=charging).run(request, log)
 
 
 def rank(
@@ -72,16 +81,20 @@ def rank(
     with_counts: bool = False,
     shares: Mapping[str, Amount] | None = None,
     select_limit: int | None = None,
-    ledger: None = None,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
 ) -> Release:
     """Release the ``k`` items that most people have, directly, under user-level differential privacy.
+
+    A ``ledger`` is charged as by :func:`release`.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
     ['tea']
     """
     _check_log(log)
-    _refuse_ledger(ledger)
     request = request_of(
         RankRequest,
         epsilon=epsilon,
@@ -92,7 +105,8 @@ def rank(
         shares=shares,
         select_limit=select_limit,
     )
-    return Curator(engine=LocalEngine()).run(request, log)
+    charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)
+    return Curator(engine=LocalEngine(), charging=charging).run(request, log)
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -118,11 +132,6 @@ def _check_log(log: object) -> None:
         raise UsageError(
             f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
         )
-
-
-def _refuse_ledger(ledger: object) -> None:
-    if ledger is not None:
-        raise UsageError("this version keeps no ledger", given=ledger, remedy="leave ledger out, or None")
 
 
 def request_of(kind: type[Request], /, **fields: Any) -> Request:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.budget import Grant
+from headcount.charging import Charging, Outlook, WithheldError, begin_reading, charged
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.errors import GrantError, NotSelectedError, RefusedError, UsageError
+from headcount.errors import GrantError, NotSelectedError, RefusedError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, OperatingSystemNoise
@@ -28,6 +28,7 @@ class Plan:
     cells: Mapping[str, int | None]
     noise: Mapping[str, Law]
     selection: Mapping[str, Any] | None = None
+    ledger: Outlook | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
@@ -37,14 +38,17 @@ class Plan:
         }
         promise = self.guarantee.to_json()
         price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
-        cells = dict(self.cells)
-        plan = {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": None}
+        cells, ledger = dict(self.cells), None if self.ledger is None else self.ledger.to_json()
+        plan = {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": ledger}
         return plan if self.selection is None else plan | {"selection": dict(self.selection)}
 
 
 @dataclass
 class Curator:
-    """Runs requests over logs, with real randomness alone.
+    """Runs requests over logs, with real randomness alone; with ``charging``, none that the ledger does not grant.
+
+    The order is always the same: everything is validated, the cost is reserved, then events are read, then the
+    release is written and noted as published. A crash anywhere leaves the cost spent.
 
     >>> from headcount.request import ReleaseRequest
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
@@ -54,6 +58,7 @@ class Curator:
 
     engine: Engine = field(default_factory=LocalEngine)
     noise: NoiseSource = field(default_factory=OperatingSystemNoise)
+    charging: Charging | None = None
 
     def __post_init__(self) -> None:
         if not self.noise.is_private:
@@ -64,7 +69,12 @@ class Curator:
 
     def plan(self, request: Spending, log: EventLog) -> Plan:
         """Validate everything that can be validated without reading an event, and say what would happen."""
-        refuse_ledger()
+        plan = self._plan(request, log)
+        if self.charging is None:
+            return plan
+        return replace(plan, ledger=self.charging.outlook(request, log, plan.guarantee))
+
+    def _plan(self, request: Spending, log: EventLog) -> Plan:
         selection, grant = request.selection(log), request.grant()
         if selection is None:
             method = request.build()
@@ -79,8 +89,24 @@ class Curator:
         return Plan(promised, cells, laws, selection.plan(first))
 
     def run(self, request: Spending, log: EventLog) -> Release:
-        """Release what is asked for; the grant must be spent exactly."""
-        self.plan(request, log)
+        """Release what is asked for; the grant must be spent exactly.
+
+        With a ledger, what was published for the same request before is returned, at no cost.
+        """
+        plan = self._plan(request, log)
+        if self.charging is None:
+            return self._run(request, log)
+        made = self.charging.reserve(request, log, plan.guarantee)
+        if isinstance(made, Release):
+            return made
+        begin_reading(made, log)
+        try:
+            release = self._run(request, log)
+        except Exception as error:
+            raise WithheldError from error
+        return charged(release, made)
+
+    def _run(self, request: Spending, log: EventLog) -> Release:
         grant, selection = request.grant(), request.selection(log)
         if selection is None:
             release = request.build().release(log, grant, self.noise, self.engine)
@@ -102,12 +128,3 @@ class Curator:
             method = request.build(selecting=True)
             release = empty_release(method, found, rest, self.noise, request.columns(log))
         return told(replace(release, guarantee=selection.promised(release.guarantee, log, grant)), selected)
-
-
-def refuse_ledger() -> None:
-    """Refuse to spend where the surroundings say that spending is to be charged."""
-    if os.environ.get("HEADCOUNT_LEDGER"):
-        raise UsageError(
-            "HEADCOUNT_LEDGER is set, but this version keeps no ledger",
-            remedy="unset it, and keep the account of what is spent yourself",
-        )

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from headcount.budget import Amount, Grant, amount
 from headcount.engines.engine import Engine
@@ -43,6 +43,14 @@ class Method(Protocol):
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A method that can say without data how it splits its grant: δ goes to stages with Gaussian noise alone."""
+
+    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
+        """Split a grant as the release will; the ledger then accounts for Gaussian noise by its ρ."""
 
 
 def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:

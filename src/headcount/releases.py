@@ -7,12 +7,13 @@ place, so an interrupted run leaves nothing that looks like a release.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headcount.answers import top as answers
-from headcount.errors import DataError, SurroundingsError, UsageError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
 
@@ -51,13 +52,29 @@ class Interval:
         return data | {"average": True} if self.average else data
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """A folder that was published before for the same request, as the ledger knows it."""
+
+    folder: Path
+    digest: str
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy the release, and see that the copy is the one that was published."""
+        for each in _files(self.folder):
+            shutil.copyfile(self.folder / each, folder / each)
+        if folder_digest(folder) != self.digest:
+            raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """Private tables with their guarantee, noise and story.
 
     ``bounded`` says in words what a person could add at most (``"at most 10 records per person"``);
     ``chosen`` holds, per table, the parameters that a charged mechanism chose; ``steps`` says in plain sentences
-    what was done.
+    what was done. With a ledger, ``on_save`` notes there where the release is first written, and ``earlier`` is
+    the folder of a release that was published already and cost nothing now.
     """
 
     method: str
@@ -76,6 +93,8 @@ class Release:
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    on_save: Callable[[Path, str], object] | None = field(default=None, repr=False, compare=False)
+    earlier: Earlier | None = field(default=None, repr=False, compare=False)
 
     @property
     def items(self) -> pa.Table:
@@ -155,17 +174,18 @@ class Release:
         return self.guarantee.standing is Standing.PROVEN and not self.simulated
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the release folder whole, or not at all."""
+        """Write the release folder whole, or not at all; with a ledger, note there that it is published."""
         target = Path(folder)
         refuse_existing(target, force=force)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
             try:
-                for name, table in self.tables.items():
-                    pq.write_table(table, aside / f"{name}.parquet", compression="zstd")
-                text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
-                (aside / "release.json").write_text(text, encoding="utf-8")
+                if self.earlier is None:
+                    self._write(aside)
+                else:
+                    self.earlier.copy_to(aside)
+                digest = folder_digest(aside) if self.on_save is not None else ""
                 aside.chmod(0o755)
                 move_into_place(aside, target)
             finally:
@@ -176,7 +196,21 @@ class Release:
             raise SurroundingsError(
                 f"{target}: {problem}", remedy="nothing was left behind; free space or choose another --out"
             ) from error
+        if self.on_save is not None:
+            try:
+                self.on_save(target.resolve(), digest)
+            except HeadcountError as error:
+                raise SurroundingsError(
+                    f"{target} is written and charged, but the ledger could not note it ({error.problem})",
+                    remedy="keep the folder: asking for it again would be charged as new",
+                ) from error
         return target
+
+    def _write(self, folder: Path) -> None:
+        for name, table in self.tables.items():
+            pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
+        (folder / "release.json").write_text(text, encoding="utf-8")
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the tables as plain data: the content of ``release.json``."""
@@ -261,6 +295,33 @@ def load(folder: str | os.PathLike[str]) -> Release:
         if error.errno is None:  # Arrow's word for what it cannot decode
             raise DataError(f"{path} is damaged ({error})", remedy="release again, or restore it") from error
         raise SurroundingsError(f"{path} cannot be read ({error.strerror or error})") from error
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 of a release folder: of its description and its tables; other files do not count."""
+    whole = hashlib.sha256()
+    for name in _files(folder):
+        whole.update(f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def load_earlier(folder: str, digest: str) -> Release | None:
+    """Read a release that was published before, None if it is gone or is not what was published."""
+    path = Path(folder)
+    try:
+        if folder_digest(path) != digest:
+            return None
+        return replace(load(path), earlier=Earlier(path, digest))
+    except (OSError, DataError, SurroundingsError):
+        return None
+
+
+def _files(folder: Path) -> list[str]:
+    try:
+        tables = json.loads((folder / "release.json").read_text(encoding="utf-8"))["tables"]
+        return ["release.json", *sorted(f"{table}.parquet" for table in tables if table in TABLES)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder} is damaged ({error})", remedy="release again, or restore it") from error
 
 
 def refuse_existing(target: Path, *, force: bool) -> None:

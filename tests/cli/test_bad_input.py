@@ -239,16 +239,6 @@ def test_no_folder_is_given(run: Run, work: Path) -> None:
     assert run(*RELEASE, "--out", "").code == 2
 
 
-def test_a_ledger_in_the_environment_is_refused(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADCOUNT_LEDGER", "sqlite:///headcount.db")
-    for arguments in ((*RELEASE, "--out", "out"), (*RELEASE, "--dry-run"), ("demo", "--out", "city", "--quiet")):
-        done = run(*arguments)
-        assert done.code == 2
-        assert "HEADCOUNT_LEDGER" in done.complaint
-    assert not (work / "out").exists()
-    assert not (work / "city").exists()
-
-
 def test_nulls_can_be_left_out(run: Run, work: Path) -> None:
     (work / "visits.csv").write_text("user,venue\nann,tea\n,tea\n", encoding="utf-8")
     done = run(*RELEASE, "--drop-nulls", "--out", "out")

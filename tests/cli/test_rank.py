@@ -350,13 +350,6 @@ def test_what_cannot_be_is_one_sentence(run: Run, work: Path, name: str, dry: tu
     assert not (work / "a").exists()
 
 
-def test_no_ledger_is_kept(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADCOUNT_LEDGER", "ledger.jsonl")
-    done = run(*RANK, "-k", "1")
-    assert done.code == 2
-    assert "keeps no ledger" in done.complaint
-
-
 def test_missing_files_and_columns(run: Run, work: Path) -> None:
     done = run("rank", "nowhere.csv", *FLAGS, "--epsilon", "1", "-k", "1")
     assert done.code == 2

@@ -77,12 +77,11 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     bar("making the city", 0, None)
     import headcount as hc
     from headcount.api import request_of
-    from headcount.curator import Curator, refuse_ledger
+    from headcount.curator import Curator
     from headcount.engines.local import LocalEngine
     from headcount.events.synthetic import checkins
     from headcount.request import ReleaseRequest
 
-    refuse_ledger()
     city = checkins(folder)
     log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
     request = request_of(ReleaseRequest, epsilon="1")

@@ -33,6 +33,7 @@ _COMMANDS = {
     "explain": "Say in plain sentences what a release did and promises.",
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
+    "ledger": "Keep account of what is spent on each dataset.",
     "methods": "List the methods and what each really guarantees.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}

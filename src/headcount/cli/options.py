@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -128,6 +129,16 @@ spend_options = _grouped(
         metavar="L",
         help="The most items of one person that count for --select-items.  [default: 10]",
     ),
+    click.option(
+        "--ledger",
+        metavar="URL",
+        help="Ledger to charge, such as sqlite:///headcount.db.  [default: HEADCOUNT_LEDGER, else none]",
+    ),
+    click.option(
+        "--dataset", metavar="NAME[@VERSION]", help="Whose budget is spent, and the version of the data."
+    ),
+    click.option("--analyst", metavar="NAME", help="Who asks, for the ledger.  [default: the name of this user]"),
+    click.option("--again", is_flag=True, help="Draw and charge anew what was published already."),
     click.option("--research", is_flag=True, help="Allow methods whose published claim is not established."),
     click.option(
         "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method (repeatable)."
@@ -136,6 +147,24 @@ spend_options = _grouped(
     click.option("--force", is_flag=True, help="Replace a release that is there already."),
     click.option("--dry-run", is_flag=True, help="Validate everything, show promise and price, read no events."),
 )
+
+
+@contextmanager
+def charging(flags: Mapping[str, Any]) -> Iterator[Any]:
+    """Open the ledger that the flags or the environment name, None if there is none."""
+    from headcount.charging import Charging
+
+    names = ("dataset", "analyst", "again")
+    found = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
+    try:
+        yield found
+    except KeyboardInterrupt:
+        if found is not None:
+            click.echo("what was reserved in the ledger stays charged: see `headcount ledger show`", err=True)
+        raise
+    finally:
+        if found is not None:
+            found.ledger.close()
 
 
 def event_log(flags: Mapping[str, Any]) -> Any:

@@ -11,6 +11,7 @@ import click
 from headcount.cli import options, terminal
 from headcount.cli.release import (
     check_spending,
+    ledger_fields,
     note_price,
     note_what_was_met,
     select_limit_of,
@@ -47,27 +48,34 @@ def command(**flags: Any) -> None:
     target = target_of(flags, needed=False)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         request = _request(flags)
-        from headcount.curator import Curator, refuse_ledger
+        from headcount.curator import Curator
         from headcount.engines.local import LocalEngine
 
-        refuse_ledger()
-        log = options.event_log(flags)
-        if not flags["dry_run"]:
-            engine = LocalEngine(progress=bar)
-            release = Curator(engine=engine).run(request, log)
-            if target is not None:
-                bar("writing the release", 0, None)
-                release.save(target, force=flags["force"])
+        with options.charging(flags) as charging:
+            log = options.event_log(flags)
+            curator = Curator(engine=LocalEngine(progress=bar), charging=charging)
+            if flags["dry_run"]:
+                plan = curator.plan(request, log)
+            else:
+                release = curator.run(request, log)
+                if target is not None:
+                    bar("writing the release", 0, None)
+                    release.save(target, force=flags["force"])
     if flags["dry_run"]:
-        show_plan(Curator().plan(request, log), as_json=flags["as_json"])
+        show_plan(plan, as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        note_what_was_met(engine, selected=log.selects)
-        note_price(release.guarantee)
+        if charging is None:  # an analyst is told nothing but the release
+            note_what_was_met(curator.engine, selected=log.selects)
+        note_price(release, charging)
+        if charging is not None and target is None and release.earlier is None:
+            terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
         if target is not None:
-            found |= {"out": str(target), "ledger": None, "seconds": round(time.monotonic() - begin, 3)}
+            found |= {"out": str(target), "seconds": round(time.monotonic() - begin, 3)}
+        if target is not None or charging is not None:
+            found |= ledger_fields(release)
         terminal.print_json(found)
         return
     contexts = release.contexts or (None,)

@@ -57,30 +57,33 @@ def command(**flags: Any) -> None:
     target = target_of(flags, needed=True)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         request = _request(flags)
-        from headcount.curator import Curator, refuse_ledger
+        from headcount.curator import Curator
         from headcount.engines.local import LocalEngine
 
-        refuse_ledger()
-        request.build(selecting=flags["select_items"])
-        log = options.event_log(flags)
-        if target is not None and not flags["dry_run"]:
-            engine = LocalEngine(progress=bar)
-            release = Curator(engine=engine).run(request, log)
-            bar("writing the release", 0, None)
-            release.save(target, force=flags["force"])
+        with options.charging(flags) as charging:
+            request.build(selecting=flags["select_items"])
+            log = options.event_log(flags)
+            curator = Curator(engine=LocalEngine(progress=bar), charging=charging)
+            if target is None or flags["dry_run"]:
+                plan = curator.plan(request, log)
+            else:
+                release = curator.run(request, log)
+                bar("writing the release", 0, None)
+                release.save(target, force=flags["force"])
     if target is None or flags["dry_run"]:
-        show_plan(Curator().plan(request, log), as_json=flags["as_json"])
+        show_plan(plan, as_json=flags["as_json"])
         return
     if not flags["quiet"]:
-        note_what_was_met(engine, selected=log.selects)
-        note_price(release.guarantee)
+        if charging is None:  # an analyst is told nothing but the release
+            note_what_was_met(curator.engine, selected=log.selects)
+        note_price(release, charging)
     if flags["as_json"]:
         terminal.print_json(
             {
                 "out": str(target),
                 "method": release.method,
                 "guarantee": release.guarantee.to_json(),
-                "ledger": None,
+                **ledger_fields(release),
                 "seconds": round(time.monotonic() - begin, 3),
             }
         )
@@ -154,7 +157,7 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
         terminal.say(plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
     else:
         terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
-    terminal.say(f"{plan.guarantee.amounts}, charged to no ledger", bullet="Price    ", indent="         ")
+    _say_price(plan)
     if plan.selection is not None:
         terminal.say(_how_selected(plan.selection), bullet="Items    ", indent="         ")
     known = [some(number, _NOUNS[table]) for table, number in plan.cells.items() if number is not None]
@@ -168,9 +171,43 @@ def show_plan(plan: Any, *, as_json: bool) -> None:
         start = "         "
 
 
-def note_price(guarantee: Any) -> None:
-    """Say what was spent, for the curator."""
-    terminal.note(f"{guarantee.amounts} {'were' if guarantee.delta else 'was'} spent, not charged to any ledger.")
+def _say_price(plan: Any) -> None:
+    """Say what a request would cost, and what is left."""
+    if plan.ledger is None:
+        terminal.say(f"{plan.guarantee.amounts}, charged to no ledger", bullet="Price    ", indent="         ")
+        return
+    from headcount.ledger.accounting import plain
+
+    found = plan.ledger
+    price = f"{plan.guarantee.amounts}, charged to {found.dataset} by {found.analyst}"
+    if found.published is not None:
+        price = f"nothing: published already in {terminal.printable(found.published)}"
+    terminal.say(price, bullet="Price    ", indent="         ")
+    own = "" if found.account.budget.per_analyst is None else f" for {found.analyst}"
+    terminal.say(f"ε = {plain(found.left)}{own}, before this", bullet="Left     ", indent="         ")
+
+
+def ledger_fields(release: Any) -> dict[str, Any]:
+    """Return what a release says of its ledger, and of the folder that it was copied from."""
+    fields: dict[str, Any] = {"ledger": release.ledger}
+    return fields if release.earlier is None else fields | {"earlier": str(release.earlier.folder)}
+
+
+def note_price(release: Any, charging: Any) -> None:
+    """Say what was spent, and where it was charged."""
+    if release.earlier is not None:
+        folder = terminal.printable(str(release.earlier.folder))
+        terminal.note(
+            f"Nothing was spent: this was published already, in {folder}, and that release is what you "
+            "get. For a fresh draw, charged as new, add --again."
+        )
+        return
+    where = "not charged to any ledger"
+    if charging is not None:
+        version = "" if charging.version is None else f"@{charging.version}"
+        where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {release.ledger['entry']}"
+    spent = release.guarantee
+    terminal.note(f"{spent.amounts} {'were' if spent.delta else 'was'} spent, {where}.")
 
 
 def _how_selected(selection: dict[str, Any]) -> str:

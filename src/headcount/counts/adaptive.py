@@ -129,7 +129,7 @@ class Adaptive:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the histogram, and that of the counts where the limit is given."""
         check_kind(log, self.noise)
-        parts = self._split(Grant(grant.epsilon, grant.delta or None), log)
+        parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
         laws: dict[str, Law] = {}
         if self.limit is not None:
             laws = {table: law_for(self.limit, parts[table], self.noise) for table in tables_of(self.what, log)}
@@ -142,7 +142,7 @@ class Adaptive:
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
         tables = [_table(name) for name in tables_of(self.what, log)]
-        grants = self._split(grant, log)
+        grants = self.stages(log, grant)
         histograms = self._histograms(log, grants["activity"], noise, engine)
         people = {table: people_of(log, table, histograms.get(table, histograms[tables[0]])) for table in tables}
         own = {table: grants[table] for table in tables}
@@ -198,7 +198,7 @@ class Adaptive:
         tables = [_table(name) for name in tables_of(self.what, log)]
         return tables if log.counting == "users" and log.width > 1 else tables[:1]
 
-    def _split(self, grant: Grant, log: EventLog) -> dict[str, Grant]:
+    def stages(self, log: EventLog, grant: Grant) -> dict[str, Grant]:
         """Split a grant over the stages: a little for what steers; the rest, and all of δ, for the tables."""
         tables = tables_of(self.what, log)
         stages = {"activity": ACTIVITY_SHARE, **({"scores": SCORES_SHARE} if self.lean > 0 else {})}

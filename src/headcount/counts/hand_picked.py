@@ -94,12 +94,16 @@ class HandPicked:
         """What the limit needs for each table's part of ε, and of δ."""
         return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
 
+    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
+        """Split a grant over the stages; δ is for the tables, where their noise is Gaussian."""
+        shares = self._shares(log)
+        return grant.split(shares, delta_shares(shares, self.noise))
+
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Estimate popularity, pick each user's most popular records, and release their counts."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        shares = self._shares(log)
-        grants = grant.split(shares, delta_shares(shares, self.noise))
+        grants = self.stages(log, grant)
         sampled = engine.count(log, Sample(self.d), noise.key())
         scores = popularity(add(sampled.items, grants["scores"], noise))
         counts = engine.count(log, Pick(self.limit, scores), noise.key())

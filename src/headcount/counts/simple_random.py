@@ -88,11 +88,15 @@ class SimpleRandom:
         """What the limit needs for each table's part of ε, and of δ."""
         return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
 
+    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
+        """Split a grant over the stages; δ is for the tables, where their noise is Gaussian."""
+        shares = self._shares(log)
+        return grant.split(shares, delta_shares(shares, self.noise))
+
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
-        shares = self._shares(log)
-        grants = grant.split(shares, delta_shares(shares, self.noise))
+        grants = self.stages(log, grant)
         counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise, self.noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]

@@ -143,6 +143,12 @@ class FileSource:
             yield from self._batches_of(path, wanted)
         self._refuse_if_changed()
 
+    def check_reachable(self) -> None:
+        """Refuse files that cannot be opened; nothing is read from them."""
+        for path in self.files:
+            with reading(self._shown(path), remote=self._remote):
+                self.filesystem.open_input_file(path).close()
+
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Look at the statistics in the Parquet footers."""
         if self.format != "parquet" or any(column in _folder_columns(path) for path in self.files):
@@ -206,6 +212,12 @@ class FileSource:
                 f"{self.name} changed while it was being read",
                 remedy="wait until it is complete, then run again",
             )
+
+
+def check_reachable(source: Source) -> None:
+    """Open every file of a source and close it again, without reading anything from it."""
+    if isinstance(source, FileSource):
+        source.check_reachable()
 
 
 def open_source(events: Any, text: TextOptions = TextOptions()) -> Source:  # noqa: B008

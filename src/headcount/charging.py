@@ -1,0 +1,235 @@
+"""Charging a request to a ledger: whose budget it is, what it costs, and what makes two requests the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import DataError, HeadcountError, UsageError
+from headcount.events.log import EventLog
+from headcount.events.readers import check_reachable
+from headcount.guarantee import Guarantee
+from headcount.ledger import Account, Charge, Ledger, Published, Reservation
+from headcount.ledger.accounting import plain
+from headcount.ledger.names import check_name, user_name
+from headcount.method import Staged
+from headcount.noise import rho_for
+from headcount.releases import Release, load_earlier
+from headcount.request import Spending
+
+VARIABLE = "HEADCOUNT_LEDGER"
+
+
+class WithheldError(DataError):
+    """The one thing that is said of whatever goes wrong once events are read: more would tell about the data."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the release failed after the data was opened; what was wrong is not told, because it may depend on "
+            "the data, and the cost stays charged",
+            remedy="the curator can look at the data with `headcount inspect`",
+        )
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a ledger says of a request before it is run: what is left, or that it is published already."""
+
+    account: Account
+    analyst: str
+    version: str | None
+    charge: Charge
+    published: str | None = None
+
+    @property
+    def left(self) -> Decimal:
+        """The ε that the analyst may still spend on the dataset, before this request."""
+        whole, each = self.account.left, self.account.budget.per_analyst
+        if each is None:
+            return whole
+        return min(whole, next((own.left for own in self.account.analysts if own.analyst == self.analyst), each))
+
+    @property
+    def dataset(self) -> str:
+        """The dataset with its version."""
+        return self.account.dataset + ("" if self.version is None else f"@{self.version}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        whole = self.account.to_json()
+        return {
+            "dataset": self.account.dataset,
+            "version": self.version,
+            "analyst": self.analyst,
+            "charge": self.charge.to_json(),
+            "left": plain(self.left),
+            "epsilon": whole["epsilon"],
+            "per_analyst": whole["per_analyst"],
+            "published": self.published,
+        }
+
+
+@dataclass(frozen=True)
+class Charging:
+    """Where requests are charged: a ledger, the dataset whose people's budget it is, and who asks.
+
+    >>> Charging.of(None, dataset=None, analyst=None, again=False) is None
+    True
+    >>> Charging.of(None, dataset="visits", analyst=None, again=False)
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --dataset is given without a ledger; name one with --ledger or HEADCOUNT_LEDGER
+    """
+
+    ledger: Ledger
+    dataset: str
+    version: str | None
+    analyst: str
+    again: bool = False
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger | str | None, *, dataset: str | None, analyst: str | None, again: bool
+    ) -> Charging | None:
+        """Read what a caller says; without a ledger, given or in the environment, nothing is charged."""
+        if isinstance(ledger, str) and not ledger:
+            raise UsageError("--ledger must be a URL", remedy="such as sqlite:///headcount.db")
+        where = os.environ.get(VARIABLE) if ledger is None else ledger
+        if not where:
+            for flag, given in (("--dataset", dataset), ("--analyst", analyst), ("--again", again or None)):
+                if given is not None:
+                    raise UsageError(
+                        f"{flag} is given without a ledger", remedy=f"name one with --ledger or {VARIABLE}"
+                    )
+            return None
+        if not isinstance(where, Ledger | str):
+            raise UsageError("ledger must be a headcount.Ledger or a URL", given=where)
+        if dataset is None:
+            raise UsageError(
+                "a ledger needs --dataset: the name of the people whose budget is spent",
+                remedy="such as --dataset visits, or visits@2026-w46 with the version of the data",
+            )
+        name, at, version = dataset.partition("@")
+        check_name("dataset", name)
+        if at:
+            check_name("version", version)
+        analyst = user_name() if analyst is None else analyst
+        check_name("analyst", analyst)
+        opened = Ledger(where) if isinstance(where, str) else where
+        return cls(opened, name, version if at else None, analyst, again)
+
+    def outlook(self, request: Spending, log: EventLog, guarantee: Guarantee) -> Outlook:
+        """Say where the request stands; refuse it as the ledger would. Charges nothing."""
+        charge = cost(request, log, guarantee)
+        found = None
+        if not self.again:
+            found = self.ledger.published(self.dataset, self.version, *identity(request, log))
+        if found is not None:
+            _earlier(found, charge)
+            account = self.ledger.show(self.dataset)
+            return Outlook(account, self.analyst, self.version, charge, found.folder)
+        account = self.ledger.check(self.dataset, self.analyst, charge)
+        return Outlook(account, self.analyst, self.version, charge)
+
+    def reserve(self, request: Spending, log: EventLog, guarantee: Guarantee) -> Reservation | Release:
+        """Charge the request, or return what was published for it before, which costs nothing."""
+        asked, catalogue = identity(request, log)
+        charge = cost(request, log, guarantee)
+        made = self.ledger.reserve(
+            self.dataset, self.version, self.analyst, asked, catalogue, charge, again=self.again
+        )
+        return _earlier(made, charge) if isinstance(made, Published) else made
+
+
+def begin_reading(reservation: Reservation, log: EventLog) -> None:
+    """Give the cost back if the data cannot even be opened; else no longer, from here on events are read."""
+    try:
+        check_reachable(log.source)
+    except HeadcountError:
+        reservation.refund("the data could not be opened, and nothing was read")
+        raise
+    reservation.data_read()
+
+
+def charged(release: Release, reservation: Reservation) -> Release:
+    """Return a release that says what it was charged as, and that is published where it is saved first."""
+
+    def publish(folder: Path, digest: str) -> None:
+        if reservation.state == "reading":
+            reservation.publish(folder, digest)
+
+    return dataclasses.replace(release, ledger=reservation.to_json(), on_save=publish)
+
+
+def cost(request: Spending, log: EventLog, guarantee: Guarantee) -> Charge:
+    """Return what a request costs, known without data; Gaussian noise by its ρ where the method can tell."""
+    if not guarantee.delta:
+        return Charge.of(guarantee)
+    selection, grant = request.selection(log), request.grant()
+    threshold: list[tuple[Decimal, Decimal]] = []
+    if selection is not None:
+        first, grant = selection.split(grant)
+        threshold = [(first.epsilon, first.delta)]
+    method, parts = request.build(selecting=selection is not None), [grant]
+    if grant.delta:
+        if not isinstance(method, Staged):
+            return Charge.of(guarantee)
+        parts = list(method.stages(log, grant).values())
+    known = Charge.of_stages(
+        pure=[part.epsilon for part in parts if not part.delta],
+        gaussian=[(part.epsilon, part.delta, rho_for(part.epsilon, part.delta)) for part in parts if part.delta],
+        threshold=threshold,
+    )
+    return Charge.of(guarantee, rho=known.rho, slack=known.slack)
+
+
+def identity(request: Spending, log: EventLog) -> tuple[str, str]:
+    """Return what makes two requests the same: everything that shapes the release, spelled out, and the catalogue.
+
+    Defaults are part of it: should a later version choose others, it is another request.
+    """
+    selection = request.selection(log)
+    method = request.build(selecting=selection is not None)
+    asked = {
+        "command": request.command,
+        "events": {**log.describe(), "drop_nulls": log.drop_nulls},
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "selection": None if selection is None else _fields(selection),
+        "method": method.name,
+        "parameters": _fields(method),
+        "tables": {name: list(columns) for name, columns in request.columns(log).items()},
+    }
+    catalogue = log.catalogue.digest if log.has_catalogue else "selected" if log.selects else "none"
+    return json.dumps(_plain(asked), sort_keys=True), catalogue
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+
+
+def _plain(value: Any) -> Any:
+    """Write numbers in one way only."""
+    if isinstance(value, Decimal):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def _earlier(published: Published, charge: Charge) -> Release:
+    release = load_earlier(published.folder, published.digest)
+    if release is None:
+        raise UsageError(
+            f"this very request was published in {published.folder}, which is gone or has changed since; asking "
+            f"again would be charged as new, {charge.amounts}",
+            remedy="restore that folder, or add --again",
+        )
+    return release

@@ -1,0 +1,256 @@
+"""``headcount ledger``: the account of what is spent on each dataset, by whom and for what."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.answers.words import some
+from headcount.cli import options, terminal
+from headcount.errors import DataError, RefusedError, UnknownNameError, UsageError
+
+_DEFAULT = "sqlite:///headcount.db"
+
+
+class _Actions(click.Group):
+    """Says in its own words what is not a subcommand."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            raise UnknownNameError.among("command", args[0], self.list_commands(ctx), where="headcount ledger")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+
+@click.group(
+    "ledger",
+    cls=_Actions,
+    short_help="Keep account of what is spent on each dataset.",
+    epilog=options.example(
+        "headcount ledger create --dataset visits --epsilon 3 --per-analyst 1",
+        "headcount ledger show --dataset visits",
+    ),
+)
+def command() -> None:
+    """Keep account of what is spent on each dataset: a budget that nobody can spend twice.
+
+    The ledger is a SQLite file, or a PostgreSQL database for several machines.
+    """
+
+
+_ledger_option = click.option(
+    "--ledger", metavar="URL", help=f"Which ledger.  [default: HEADCOUNT_LEDGER, else {_DEFAULT}]"
+)
+
+
+def _dataset_option(*, required: bool = False) -> Callable[[Any], Any]:
+    words = "The name of the dataset: of its people." if required else "Only this dataset."
+    return click.option("--dataset", required=required, metavar="NAME", help=words)
+
+
+@contextmanager
+def _opened(url: str | None, **how: Any) -> Iterator[Any]:
+    from headcount.ledger import Ledger
+
+    if url == "":
+        raise UsageError("--ledger must be a URL", remedy=f"such as {_DEFAULT}")
+    with Ledger(url or os.environ.get("HEADCOUNT_LEDGER") or _DEFAULT, **how) as ledger:
+        yield ledger
+
+
+@command.command(
+    "create",
+    short_help="Create the budget of a dataset.",
+    epilog=options.example("headcount ledger create --dataset visits --epsilon 3 --per-analyst 1"),
+)
+@_dataset_option(required=True)
+@click.option("--epsilon", required=True, metavar="E", help="The ε that may be spent on it, ever.")
+@click.option("--delta", metavar="D", help="The δ that may be spent on it, ever.  [default: none]")
+@click.option("--per-analyst", metavar="E", help="The ε that one analyst may spend of it.  [default: all]")
+@click.option(
+    "--filter",
+    "how",
+    type=click.Choice(["sum", "zcdp"]),
+    default="sum",
+    show_default=True,
+    help="How costs add up: zcdp pays off for many small or Gaussian requests, and needs --delta.",
+)
+@_ledger_option
+@options.json_option
+def _create(
+    dataset: str,
+    epsilon: str,
+    delta: str | None,
+    per_analyst: str | None,
+    how: str,
+    ledger: str | None,
+    as_json: bool,
+) -> None:
+    """Create the budget of a dataset, and the ledger itself if there is none. A budget is never changed."""
+    with _opened(ledger) as opened:
+        account = opened.create(dataset, epsilon, delta, per_analyst, filter=how)
+        key = opened.key_path
+    if as_json:
+        terminal.print_json(account.to_json())
+        return
+    _show_accounts([account])
+    terminal.note(f"The key that signs the journal is {key}. Keep it, and keep a copy.")
+
+
+@command.command(
+    "show",
+    short_help="Show what was spent and what is left.",
+    epilog=options.example("headcount ledger show --dataset visits"),
+)
+@_dataset_option()
+@_ledger_option
+@options.json_option
+def _show(dataset: str | None, ledger: str | None, as_json: bool) -> None:
+    """Show what was spent and what is left, of each dataset and by each analyst."""
+    with _opened(ledger) as opened:
+        accounts = [opened.show(each) for each in (opened.datasets() if dataset is None else [dataset])]
+    if as_json:
+        terminal.print_json([account.to_json() for account in accounts])
+        return
+    _show_accounts(accounts)
+
+
+@command.command("history", epilog=options.example("headcount ledger history --dataset visits"))
+@_dataset_option()
+@_ledger_option
+@options.json_option
+def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
+    """Show every entry of the journal, oldest first."""
+    with _opened(ledger) as opened:
+        entries = opened.history(dataset)
+    if as_json:
+        terminal.print_json([json.loads(entry.text) for entry in entries])
+        return
+    rows = [
+        [
+            entry.number,
+            entry.time[:19].replace("T", " "),
+            entry.kind,
+            entry.dataset + ("" if entry.version is None else f"@{entry.version}"),
+            entry.analyst,
+            _about(entry),
+        ]
+        for entry in entries
+    ]
+    columns = [("", "right"), ("time (UTC)", "left"), ("what", "left"), ("dataset", "left"), ("analyst", "left")]
+    terminal.print_table([*columns, ("about", "left")], rows)
+
+
+@command.command(
+    "verify",
+    short_help="Look for edits, deletions and reordering.",
+    epilog=options.example("headcount ledger verify friday/ saturday/"),
+)
+@click.argument("releases", nargs=-1, metavar="[RELEASE]...")
+@_ledger_option
+@options.json_option
+def _verify(releases: tuple[str, ...], ledger: str | None, as_json: bool) -> None:
+    """Look for edits, deletions and reordering, and say what could not be seen.
+
+    RELEASE folders that were charged to this ledger are witnesses: each carries the entry it was charged as.
+    """
+    witnesses = [_witness(folder) for folder in releases]
+    with _opened(ledger) as opened:
+        found = opened.verify(witnesses)
+    if as_json:
+        terminal.print_json(found.to_json())
+    else:
+        for sentence in found.sentences():
+            terminal.say(sentence)
+    if not found.ok:
+        raise click.exceptions.Exit(RefusedError.exit_code)
+
+
+@command.command("export", epilog=options.example("headcount ledger export --to journal.jsonl"))
+@click.option("--to", required=True, metavar="FILE", help="New file to write.")
+@_ledger_option
+@options.json_option
+def _export(to: str, ledger: str | None, as_json: bool) -> None:
+    """Write the journal as JSON lines."""
+    with _opened(ledger) as opened:
+        entries = opened.export(to)
+    _told("to", to, entries, as_json=as_json)
+
+
+@command.command(
+    "import",
+    short_help="Read an exported journal into a new place.",
+    epilog=options.example("headcount ledger import journal.jsonl --ledger sqlite:///new.db"),
+)
+@click.argument("file")
+@_ledger_option
+@options.json_option
+def _import(file: str, ledger: str | None, as_json: bool) -> None:
+    """Read an exported journal into a place where there is no ledger yet. Its key must be there."""
+    with _opened(ledger) as opened:
+        entries = opened.import_(file)
+    _told("from", file, entries, as_json=as_json)
+
+
+def _told(direction: str, file: str, entries: int, *, as_json: bool) -> None:
+    if as_json:
+        terminal.print_json({"file": file, "entries": entries})
+        return
+    terminal.say(f"{entries:,} {'entry' if entries == 1 else 'entries'} {direction} {terminal.printable(file)}.")
+
+
+def _witness(folder: str) -> tuple[int, str]:
+    from headcount.releases import load
+
+    said = load(folder).ledger
+    if said is None:
+        raise DataError(f"{Path(folder)} was not charged to any ledger", remedy="leave it out")
+    return int(said["entry"]), str(said["head"])
+
+
+def _show_accounts(accounts: list[Any]) -> None:
+    from headcount.ledger.accounting import plain
+
+    rows = [
+        [each.dataset, each.analyst, *map(plain, (each.most, each.epsilon, each.left)), *_requests(each)]
+        for account in accounts
+        for each in (account, *account.analysts)
+    ]
+    if not rows:
+        terminal.say("No dataset has a budget yet; make one with `headcount ledger create`.")
+        return
+    numbers = ("budget ε", "spent", "left", "published", "open", "refunded")
+    columns = [("dataset", "left"), ("analyst", "left"), *((name, "right") for name in numbers)]
+    terminal.print_table(columns, rows)
+    if any(account.open for account in accounts):
+        terminal.note(
+            f"{some(sum(account.open for account in accounts), 'request')} charged and not published: running, "
+            "crashed, or kept nowhere."
+        )
+
+
+def _requests(account: Any) -> tuple[int, int, int]:
+    return account.published, account.open, account.refunded
+
+
+def _about(entry: Any) -> str:
+    if entry.kind == "create":
+        each = entry.budget["per_analyst"]
+        return f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
+    if entry.kind == "reserve":
+        from headcount.ledger import Charge
+
+        return Charge.from_json(entry.charge).amounts
+    if entry.kind == "publish":
+        return f"of {entry.reservation}: {entry.folder}"
+    return f"of {entry.reservation}: {entry.reason}"
