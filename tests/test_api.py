@@ -76,7 +76,7 @@ def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
         ),
         ({"what": "all"}, UsageError, "what"),
         ({"shares": {"items": 0.5, "edges": 0.1}}, UsageError, "sum to 1"),
-        ({"ledger": "sqlite:///x"}, UsageError, "keeps no ledger"),
+        ({"ledger": "sqlite:///x"}, UsageError, "a ledger needs --dataset"),
         ({"method": "hpa-published"}, UsageError, "research"),
     ],
 )

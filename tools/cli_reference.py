@@ -31,13 +31,15 @@ with examples; [Methods](methods/index.md) explains `--method`, `--limit` and `-
 | Exit code | Meaning |
 |---:|---|
 | 0 | done |
-| 1 | refused |
+| 1 | refused (a budget does not allow it), or a check failed (`ledger verify`) |
 | 2 | something you can mend: a flag, a file, a column, an existing folder |
 | 3 | the surroundings failed (such as a full disk), or a bug |
-| 130 | interrupted; nothing was written |
+| 130 | interrupted; nothing was written, and what a ledger has reserved stays charged |
 
 | Variable | Meaning |
 |---|---|
+| `HEADCOUNT_LEDGER` | the [ledger](ledger.md) that releases are charged to, if `--ledger` is not given |
+| `HEADCOUNT_LEDGER_KEY`, `HEADCOUNT_LEDGER_ANCHOR` | files for the ledger's key and anchor |
 | `HEADCOUNT_CACHE` | folder for compiled code (never for events) |
 | `HEADCOUNT_DEBUG` | if set, an internal error shows where it happened |
 """
@@ -54,6 +56,11 @@ def reference() -> str:
             raise SystemExit(f"headcount lists {name!r}, but has no such command")
         inner = click.Context(command, parent=top, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
         parts.append(_section(f"headcount {name}", command.get_help(inner)))
+        for action in getattr(command, "commands", {}).values():
+            own = click.Context(
+                action, parent=inner, info_name=action.name, terminal_width=WIDTH, max_content_width=WIDTH
+            )
+            parts.append(_section(f"headcount {name} {action.name}", action.get_help(own)))
     return "\n".join(parts)
 
 
