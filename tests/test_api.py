@@ -128,4 +128,4 @@ def test_the_same_words_as_the_command_line(tmp_path: Path) -> None:
     flags = {each.name for each in command.params}
     functions = {*inspect.signature(hc.read_events).parameters, *inspect.signature(hc.release).parameters}
     renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config"}
-    assert flags - renamed == functions - {"header", "options", "log", "ledger"}
+    assert flags - renamed == functions - {"header", "options", "log"}

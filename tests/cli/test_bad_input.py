@@ -209,7 +209,7 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
     "no events": (_nothing, ("release", *FLAGS, *SPEND), ("EVENTS",)),
     "folder below a file": (_nothing, (*RELEASE, "--out", "visits.csv/out"), ("is a file", "--out")),
     "config that does not exist": (_nothing, (*RELEASE, "--config", "x.toml"), ("x.toml", "does not exist")),
-    "ledger": (_nothing, (*RELEASE, "--ledger", "sqlite:///x"), ("--ledger",)),
+    "ledger": (_nothing, (*RELEASE, "--ledger", "sqlite:///x"), ("a ledger needs --dataset",)),
 }
 
 

@@ -33,4 +33,7 @@ def workplace(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("HEADCOUNT_LEDGER", "HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path

@@ -237,12 +237,25 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequ
 
 
 def _first_row(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
-    """Return the cells of the first line that is not blank; none if there is no such line."""
+    """Return the cells of the first line that is not blank; none if there is no such line.
+
+    Of what comes after it nothing is told, not even whether it is text: that is for those who read events.
+    """
+    try:
+        return _first_row_as(filesystem, path, encoding, delimiter, "strict")
+    except UnicodeDecodeError:
+        first = _first_row_as(filesystem, path, encoding, delimiter, "replace")
+        if any("\N{REPLACEMENT CHARACTER}" in cell for cell in first):
+            raise
+        return first
+
+
+def _first_row_as(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str, errors: str) -> list[str]:
     import csv
     import io
 
     with filesystem.open_input_stream(path, compression="detect") as stream:
-        lines = io.TextIOWrapper(stream, encoding=encoding, newline="")
+        lines = io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
         rows = csv.reader(lines, delimiter=delimiter)
         try:
             first = next((row for row in rows if row), [])

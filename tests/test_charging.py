@@ -1,0 +1,175 @@
+"""Charging requests from Python: costs, identities, and what a ledger keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headcount as hc
+from headcount.api import request_of
+from headcount.charging import WithheldError, cost, identity
+from headcount.curator import Curator
+from headcount.errors import RefusedError, UsageError
+from headcount.guarantee import Guarantee
+from headcount.ledger.accounting import epsilon_for, pure_rho
+from headcount.noise import rho_for
+from headcount.request import RankRequest, ReleaseRequest, Spending
+
+DELTA = Decimal("1e-6")
+
+
+@pytest.fixture(autouse=True)
+def _no_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADCOUNT_LEDGER", raising=False)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[hc.Ledger]:
+    with hc.Ledger(
+        f"sqlite:///{tmp_path}/headcount.db", key=tmp_path / "key", anchor=tmp_path / "anchor"
+    ) as opened:
+        opened.create("town", "3", delta="1e-5")
+        yield opened
+
+
+def log(*, items: Any = ("rye", "tea"), contexts: bool = False) -> hc.EventLog:
+    records = [("ann", "tea", "Mon"), ("bob", "rye", "Tue")]
+    listed = None if items is None else list(items)
+    return hc.EventLog.of(records, items=listed, contexts=["Mon", "Tue"] if contexts else None)
+
+
+def promised(request: Spending, of: hc.EventLog) -> Guarantee:
+    return Curator().plan(request, of).guarantee
+
+
+def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
+    account = {"ledger": ledger, "dataset": "town@1", "analyst": "ann"}
+    release = hc.release(log(), epsilon="1", method="sra", limit=1, **account)  # type: ignore[arg-type]
+    assert ledger.show("town").open == 1
+    release.save(tmp_path / "a")
+    release.save(tmp_path / "b")
+    assert (ledger.show("town").open, ledger.show("town").published) == (0, 1)
+    assert [each.folder for each in ledger.history() if each.kind == "publish"] == [str(tmp_path / "a")]
+    free = hc.release(log(), epsilon="1.0", method="sra", limit=1, **account)  # type: ignore[arg-type]
+    assert free == hc.load(tmp_path / "a")
+    assert free.earlier is not None
+    free.save(tmp_path / "c")
+    assert (tmp_path / "c" / "release.json").read_bytes() == (tmp_path / "a" / "release.json").read_bytes()
+    assert ledger.show("town").left == 2
+    fresh = hc.release(log(), epsilon="1", method="sra", limit=1, again=True, **account)  # type: ignore[arg-type]
+    assert fresh.ledger != release.ledger
+    assert ledger.show("town").left == 1
+    assert ledger.verify(
+        [(each.ledger["entry"], each.ledger["head"]) for each in (release, fresh) if each.ledger]
+    ).ok
+
+
+def test_rankings_are_charged(ledger: hc.Ledger) -> None:
+    hc.rank(log(), k=1, epsilon="0.5", ledger=ledger, dataset="town")
+    assert ledger.show("town").left == Decimal("2.5")
+    with pytest.raises(RefusedError, match=r"town has spent ε = 0\.5 of 3"):
+        hc.rank(log(), k=1, epsilon="2.6", ledger=ledger, dataset="town")
+
+
+def test_a_fault_in_the_data_is_withheld(ledger: hc.Ledger) -> None:
+    table = pa.table({"user": ["ann", None], "item": ["tea", "rye"]})
+    bad = hc.read_events(table, user="user", item="item", items=["rye", "tea"])
+    with pytest.raises(WithheldError, match="the release failed after the data was opened") as caught:
+        hc.release(bad, epsilon="1", ledger=ledger, dataset="town")
+    assert "ann" not in str(caught.value)
+    assert caught.value.__cause__ is not None  # for the curator
+    assert (ledger.show("town").open, ledger.show("town").left) == (1, 2)
+
+
+def test_what_is_not_a_ledger() -> None:
+    wrong: Any = 7
+    with pytest.raises(UsageError, match="ledger must be"):
+        hc.release(log(), epsilon="1", ledger=wrong, dataset="town")
+    with pytest.raises(UsageError, match="--again is given without a ledger"):
+        hc.release(log(), epsilon="1", again=True)
+
+
+# Costs
+
+
+def test_pure_requests_cost_their_epsilon() -> None:
+    for request in (request_of(ReleaseRequest, epsilon="0.7"), request_of(RankRequest, epsilon="0.7", k=1)):
+        charge = cost(request, log(), promised(request, log()))
+        assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (Decimal("0.7"), 0, None, 0)
+
+
+@pytest.mark.parametrize(("method", "limit"), [("sra", 1), ("lpa", 1), ("hpa", 1), ("adaptive", None)])
+@pytest.mark.parametrize("contexts", [False, True])
+def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: bool) -> None:
+    town = replace(log(contexts=contexts), counting="users")
+    request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method=method, limit=limit, noise="gaussian")
+    charge = cost(request, town, promised(request, town))
+    assert (charge.epsilon, charge.delta, charge.slack) == (1, DELTA, 0)
+    assert charge.rho is not None
+    assert charge.rho <= pure_rho(Decimal(1)) / 4
+    if method in ("sra", "lpa"):  # as a whole about what was asked for
+        assert epsilon_for(charge.rho, DELTA) <= Decimal("1.1")
+
+
+def test_one_gaussian_table_costs_what_its_noise_was_made_for() -> None:
+    request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian")
+    assert cost(request, log(), promised(request, log())).rho == rho_for(Decimal(1), DELTA)
+
+
+def test_the_delta_of_a_selection_is_slack() -> None:
+    town = log(items=None)
+    request = request_of(ReleaseRequest, epsilon="1", delta="1e-6")
+    charge = cost(request, town, promised(request, town))
+    assert (charge.epsilon, charge.delta, charge.slack) == (1, DELTA, DELTA)
+    assert charge.rho == pure_rho(Decimal("0.2")) + pure_rho(Decimal("0.8"))
+    both = request_of(ReleaseRequest, epsilon="1", delta="1e-6", noise="gaussian", method="sra", limit=1)
+    charge = cost(both, town, promised(both, town))
+    assert charge.slack == DELTA / 2
+    assert charge.rho == pure_rho(Decimal("0.2")) + rho_for(Decimal("0.8"), DELTA / 2)
+
+
+def test_a_zcdp_budget_takes_many_gaussian_requests(tmp_path: Path) -> None:
+    with hc.Ledger(f"sqlite:///{tmp_path}/z.db", key=tmp_path / "key", anchor=tmp_path / "anchor") as ledger:
+        ledger.create("town", "3", delta="1e-6", filter="zcdp")
+        for _ in range(5):  # their ε sums to 5
+            hc.release(
+                log(), epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian", ledger=ledger,
+                dataset="town",
+            )  # fmt: skip
+        assert ledger.show("town").epsilon < 3
+
+
+# What is the same
+
+
+def test_defaults_are_spelled_out() -> None:
+    plain, spelled = (
+        request_of(ReleaseRequest, epsilon=e, method=m) for e, m in (("1.00", None), (1, "adaptive"))
+    )
+    assert identity(plain, log()) == identity(spelled, log())
+    asked = json.loads(identity(plain, log())[0])
+    assert (asked["method"], asked["epsilon"], asked["parameters"]["noise"]) == ("adaptive", "1", "laplace")
+
+
+def test_what_differs() -> None:
+    same = {"epsilon": "1", "method": "sra", "limit": 1}
+    town = log(contexts=True)
+    asked = [
+        (request_of(ReleaseRequest, **same), town),
+        (request_of(ReleaseRequest, **same), log()),
+        (request_of(ReleaseRequest, **same), log(items=["tea"], contexts=True)),
+        (request_of(ReleaseRequest, **same, what="items"), town),
+        (request_of(ReleaseRequest, **same, shares={"items": "0.4", "edges": "0.6"}), town),
+        (request_of(ReleaseRequest, **{**same, "limit": 2}), town),
+        (request_of(RankRequest, epsilon="1", k=1), town),
+        (request_of(ReleaseRequest, **same, delta="1e-6"), log(items=None)),
+        (request_of(ReleaseRequest, **same, delta="1e-6", select_limit=3), log(items=None)),
+    ]
+    assert len({identity(*each) for each in asked}) == len(asked)
