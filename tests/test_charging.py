@@ -85,7 +85,25 @@ def test_a_fault_in_the_data_is_withheld(ledger: hc.Ledger) -> None:
         hc.release(bad, epsilon="1", ledger=ledger, dataset="town")
     assert "ann" not in str(caught.value)
     assert caught.value.__cause__ is not None  # for the curator
-    assert (ledger.show("town").open, ledger.show("town").left) == (1, 2)
+    assert (ledger.show("town").open, ledger.show("town").left) == (1, Decimal(2))
+
+
+def test_a_ledger_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
+        monkeypatch.delenv(name, raising=False)
+    url = f"sqlite:///{tmp_path}/own.db"
+    with hc.Ledger(url) as ledger:
+        ledger.create("town", "3")
+    first = hc.release(log(), epsilon="1", ledger=url, dataset="town")
+    monkeypatch.setenv("HEADCOUNT_LEDGER", url)
+    second = hc.rank(log(), k=1, epsilon="1", dataset="town")
+    for number, each in enumerate((first, second)):
+        each.save(tmp_path / str(number))
+    with hc.Ledger(url) as ledger:
+        assert (ledger.show("town").published, ledger.show("town").left) == (2, Decimal(1))
+    with pytest.raises(UsageError, match="a ledger needs --dataset"):
+        hc.release(log(), epsilon="1")
 
 
 def test_what_is_not_a_ledger() -> None:
@@ -102,7 +120,12 @@ def test_what_is_not_a_ledger() -> None:
 def test_pure_requests_cost_their_epsilon() -> None:
     for request in (request_of(ReleaseRequest, epsilon="0.7"), request_of(RankRequest, epsilon="0.7", k=1)):
         charge = cost(request, log(), promised(request, log()))
-        assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (Decimal("0.7"), 0, None, 0)
+        assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (
+            Decimal("0.7"),
+            Decimal(0),
+            None,
+            Decimal(0),
+        )
 
 
 @pytest.mark.parametrize(("method", "limit"), [("sra", 1), ("lpa", 1), ("hpa", 1), ("adaptive", None)])
@@ -111,7 +134,7 @@ def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: 
     town = replace(log(contexts=contexts), counting="users")
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method=method, limit=limit, noise="gaussian")
     charge = cost(request, town, promised(request, town))
-    assert (charge.epsilon, charge.delta, charge.slack) == (1, DELTA, 0)
+    assert (charge.epsilon, charge.delta, charge.slack) == (Decimal(1), DELTA, Decimal(0))
     assert charge.rho is not None
     assert charge.rho <= pure_rho(Decimal(1)) / 4
     if method in ("sra", "lpa"):  # as a whole about what was asked for
@@ -127,7 +150,7 @@ def test_the_delta_of_a_selection_is_slack() -> None:
     town = log(items=None)
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6")
     charge = cost(request, town, promised(request, town))
-    assert (charge.epsilon, charge.delta, charge.slack) == (1, DELTA, DELTA)
+    assert (charge.epsilon, charge.delta, charge.slack) == (Decimal(1), DELTA, DELTA)
     assert charge.rho == pure_rho(Decimal("0.2")) + pure_rho(Decimal("0.8"))
     both = request_of(ReleaseRequest, epsilon="1", delta="1e-6", noise="gaussian", method="sra", limit=1)
     charge = cost(both, town, promised(both, town))

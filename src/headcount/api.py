@@ -67,8 +67,7 @@ def release(
         options=options,
         research=research,
     )
-    charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)
-    return Curator(engine=LocalEngine(), charging=charging).run(request, log)
+    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
 
 
 def rank(
@@ -105,8 +104,7 @@ def rank(
         shares=shares,
         select_limit=select_limit,
     )
-    charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)
-    return Curator(engine=LocalEngine(), charging=charging).run(request, log)
+    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -125,6 +123,14 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
     from headcount.engines import packing
 
     return packing.pack(log, store, force=force)
+
+
+def _run(request: Spending, log: EventLog, charging: Charging | None) -> Release:
+    try:
+        return Curator(engine=LocalEngine(), charging=charging).run(request, log)
+    finally:
+        if charging is not None:
+            charging.let_go()
 
 
 def _check_log(log: object) -> None:

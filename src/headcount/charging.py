@@ -91,6 +91,8 @@ class Charging:
     version: str | None
     analyst: str
     again: bool = False
+    owned: bool = False
+    """Whether the ledger was opened here, from its URL, so that nobody else closes it."""
 
     @classmethod
     def of(
@@ -120,8 +122,14 @@ class Charging:
             check_name("version", version)
         analyst = user_name() if analyst is None else analyst
         check_name("analyst", analyst)
+        owned = isinstance(where, str)
         opened = Ledger(where) if isinstance(where, str) else where
-        return cls(opened, name, version if at else None, analyst, again)
+        return cls(opened, name, version if at else None, analyst, again, owned)
+
+    def let_go(self) -> None:
+        """Close a ledger that was opened here; it opens by itself should it be needed once more."""
+        if self.owned:
+            self.ledger.close()
 
     def outlook(self, request: Spending, log: EventLog, guarantee: Guarantee) -> Outlook:
         """Say where the request stands; refuse it as the ledger would. Charges nothing."""
@@ -156,12 +164,15 @@ def begin_reading(reservation: Reservation, log: EventLog) -> None:
     reservation.data_read()
 
 
-def charged(release: Release, reservation: Reservation) -> Release:
+def charged(release: Release, reservation: Reservation, charging: Charging) -> Release:
     """Return a release that says what it was charged as, and that is published where it is saved first."""
 
     def publish(folder: Path, digest: str) -> None:
         if reservation.state == "reading":
-            reservation.publish(folder, digest)
+            try:
+                reservation.publish(folder, digest)
+            finally:
+                charging.let_go()
 
     return dataclasses.replace(release, ledger=reservation.to_json(), on_save=publish)
 

@@ -104,7 +104,7 @@ class Curator:
             release = self._run(request, log)
         except Exception as error:
             raise WithheldError from error
-        return charged(release, made)
+        return charged(release, made, self.charging)
 
     def _run(self, request: Spending, log: EventLog) -> Release:
         grant, selection = request.grant(), request.selection(log)

@@ -268,8 +268,8 @@ def test_missing_data_is_not_even_reserved(run: Run, work: Path, budget: Any) ->
 
 
 BAD = {
-    "a null": "user,venue\nann,tea\n,tea\n",
-    "a broken row": "user,venue\nann,tea\nbob\n",
+    "a null": b"user,venue\nann,tea\n,tea\n",
+    "a broken row": b"user,venue\nann,tea\nbob\n",
     "bad text": b"user,venue\nann,tea\nbob,t\xff\n",
 }
 
@@ -278,7 +278,7 @@ def test_whatever_the_data_holds_is_one_sentence_and_stays_charged(run: Run, wor
     budget()
     said = set()
     for number, content in enumerate(BAD.values(), 1):
-        (work / "visits.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (work / "visits.csv").write_bytes(content)
         done = run(*RELEASE, *CHARGED, "--out", "a")
         said.add((done.code, done.out, done.complaint))
         assert spent(run) == (str(number), {"open": number, "published": 0, "refunded": 0})

@@ -164,7 +164,7 @@ def charging(flags: Mapping[str, Any]) -> Iterator[Any]:
         raise
     finally:
         if found is not None:
-            found.ledger.close()
+            found.let_go()
 
 
 def event_log(flags: Mapping[str, Any]) -> Any:
