@@ -443,3 +443,15 @@ def test_history_as_a_table(run: Run, work: Path, budget: Any) -> None:
     assert "budget ε = 3, 1 per analyst" in lines[1]
     assert lines[2].split()[3:6] == ["reserve", "visits@w46", "ann"]
     assert "of 2:" in lines[3]
+
+
+def test_flags_from_a_file(run: Run, work: Path, budget: Any) -> None:
+    budget()
+    lines = ["[release]", f'ledger = "{URL}"', 'dataset = "visits"', 'analyst = "ann"', 'epsilon = "0.5"']
+    (work / "own.toml").write_text("\n".join(lines), encoding="utf-8")
+    done = run("release", "visits.csv", *FLAGS, "--config", "own.toml", "--out", "a")
+    assert done.code == 0, done.err
+    assert "charged to visits by ann, entry 2" in done.err
+    again = run("release", "visits.csv", "--items", "venues.csv", "--config", "a", *CHARGED, "--out", "b")
+    assert again.code == 0, again.err
+    assert spent(run)[0] == "1"  # another version is another request
