@@ -112,6 +112,13 @@ def what_counted(log: EventLog) -> list[str]:
     return said
 
 
+def extent(log: EventLog) -> str:
+    """Say how much of each person counted: all, but where they are in one context alone."""
+    if log.context_of == "user" and log.context is not None:
+        return f"what each person did in the {log.context.name} they have most often"
+    return "everything each person did"
+
+
 def section(method: type[Method], title: str) -> str:
     """Return a section of the docstring of the file a method lives in, as one paragraph."""
     module = inspect.getmodule(method)

@@ -62,7 +62,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, shares_of, what_counted
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, extent, shares_of, what_counted
 from headcount.noise import NoiseSource, add, peel, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.rankings.counted import ByCounts
@@ -153,7 +153,7 @@ class DirectTopK:
                 level=LEVEL, covers="true" if log.context_of == "record" else "bounded", average=found.average
             ),
             counts="users",
-            bounded=_extent(log),
+            bounded=extent(log),
             chosen=found.chosen,
             steps=(*what_counted(log), *found.steps),
             catalogue=log.catalogue.digest,
@@ -304,10 +304,3 @@ def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
 
 def _divided(grant: Grant) -> dict[str, Grant]:
     return grant.split({"activity": ACTIVITY_SHARE, "ranking": 1 - ACTIVITY_SHARE})
-
-
-def _extent(log: EventLog) -> str:
-    """Say how much of each person counted: all, but where they are in one context alone."""
-    if log.context_of == "user" and log.context is not None:
-        return f"what each person did in the {log.context.name} they have most often"
-    return "everything each person did"
