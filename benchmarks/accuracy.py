@@ -43,6 +43,7 @@ LOGS = (
 )  # fmt: skip
 LIMITS = (1, 2, 5, 10, 30, 100)
 FIXED = tuple(1 << k for k in range(8))
+LEANING = (0.25, 1.0)
 ERRORS = ("MSE", "MAE", "KL")
 DELTA = "1e-6"
 SMALL = 0.01  # what a count of zero or less is replaced by in KL
@@ -67,6 +68,8 @@ def settings() -> Iterator[Setting]:
     yield Setting("published", "dpsense", "dpsense", {})
     yield Setting("ours", "adaptive", "adaptive", {})
     yield Setting("ours", f"adaptive, gaussian, δ = {DELTA}", "adaptive", {"noise": "gaussian"}, DELTA)
+    for lean in LEANING:
+        yield Setting("leaning", f"adaptive, lean {lean:g}", "adaptive", {"lean": lean})
     for limit in FIXED:
         yield Setting("fixed", f"adaptive, limit {limit}", "adaptive", {"limit": limit})
 
@@ -99,14 +102,19 @@ def measure(name: str, epsilon: str, runs: int) -> dict[str, dict[str, float]]:
     engine = LocalEngine()
     found: dict[str, dict[str, float]] = {}
     for setting in settings():
-        rows, covered = [], []
+        rows, covered, totals = [], [], []
         for seed in range(runs):
             method = build(setting.method, {**setting.parameters, "what": "items"})
             table = method.release(log, Grant(epsilon, setting.delta), SeededNoise(seed), engine).items
             rows.append(errors(truth, table["count"].to_numpy()))
+            totals.append(table["count"].to_numpy().sum() / truth.sum())
             covered.append(((table["low"].to_numpy() <= truth) & (truth <= table["high"].to_numpy())).mean())
         means = np.mean(rows, axis=0).tolist()
-        found[setting.label] = {**dict(zip(ERRORS, means, strict=True)), "covered": float(np.mean(covered))}
+        found[setting.label] = {
+            **dict(zip(ERRORS, means, strict=True)),
+            "covered": float(np.mean(covered)),
+            "total": float(np.mean(totals)),
+        }
         print(f"{name}: {setting.label}: {means}", file=sys.stderr, flush=True)
     return found
 
@@ -149,7 +157,8 @@ def report(results: dict[str, dict[str, dict[str, float]]]) -> None:
     print(
         "\nThe limit chosen, against the best fixed one in hindsight (MSE), and true counts in intervals of 95 %\n"
     )
-    print("| log | chosen / best | best limit | covered | covered, gaussian |\n|---|---|---|---|---|")
+    print("| log | chosen / best | best limit | covered | covered, gaussian | sum of all counts / truth |")
+    print("|---|---|---|---|---|---|")
     costs = []
     for name, found in results.items():
         fixed = {
@@ -158,8 +167,13 @@ def report(results: dict[str, dict[str, dict[str, float]]]) -> None:
         best = min(fixed, key=lambda limit: fixed[limit])
         costs.append(found[ours[0]]["MSE"] / fixed[best])
         covered = [f"{found[label]['covered']:.1%}" for label in ours]
-        print(f"| {name} | {costs[-1]:.2f} | {best} | {' | '.join(covered)} |")
-    print(f"| **geometric mean** | {geometric_mean(costs):.3f} | | | |")
+        total = found[ours[0]]["total"]
+        print(f"| {name} | {costs[-1]:.2f} | {best} | {' | '.join(covered)} | {total:.2f} |")
+    print(f"| **geometric mean** | {geometric_mean(costs):.3f} | | | | |")
+    for label in [setting.label for setting in settings() if setting.group == "leaning"]:
+        ratios = [found[label]["MSE"] / found[ours[0]]["MSE"] for found in results.values()]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        print(f"\n{label}: MSE {geometric_mean(ratios):.2f} times that of lean 0, from {spread}")
 
 
 def main() -> int:

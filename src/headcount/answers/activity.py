@@ -25,8 +25,8 @@ BINS = UPPER_ENDS.size + 1
 
 _STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 times
 _BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
-_WITHIN_BINS = 0.03
-_ANYWHERE_IN_A_BIN = 0.2
+_WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if they are spread over several
+_ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see Activity.misplaced
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
 _POINTS = 8  # at most so many different numbers of records stand for a bin
