@@ -19,9 +19,9 @@ from headcount.ledger import Account, Charge, Ledger, Published, Reservation
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name, user_name
 from headcount.method import Staged
-from headcount.noise import rho_for
 from headcount.releases import Release, load_earlier
 from headcount.request import Spending
+from headcount.zcdp import rho_for
 
 VARIABLE = "HEADCOUNT_LEDGER"
 
@@ -178,7 +178,10 @@ def charged(release: Release, reservation: Reservation, charging: Charging) -> R
 
 
 def cost(request: Spending, log: EventLog, guarantee: Guarantee) -> Charge:
-    """Return what a request costs, known without data; Gaussian noise by its ρ where the method can tell."""
+    """Return what a request costs, known without data; Gaussian noise by its ρ where the method can tell.
+
+    That can be less than the promise, in which the ε of all stages is simply added up.
+    """
     if not guarantee.delta:
         return Charge.of(guarantee)
     selection, grant = request.selection(log), request.grant()
@@ -196,7 +199,8 @@ def cost(request: Spending, log: EventLog, guarantee: Guarantee) -> Charge:
         gaussian=[(part.epsilon, part.delta, rho_for(part.epsilon, part.delta)) for part in parts if part.delta],
         threshold=threshold,
     )
-    return Charge.of(guarantee, rho=known.rho, slack=known.slack)
+    whole = Charge.of(guarantee, rho=known.rho, slack=known.slack)
+    return dataclasses.replace(whole, epsilon=min(whole.epsilon, known.epsilon))
 
 
 def identity(request: Spending, log: EventLog) -> tuple[str, str]:

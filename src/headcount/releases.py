@@ -25,6 +25,7 @@ from headcount.answers import top as answers
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
+from headcount.syncing import sync
 
 FORMAT = "headcount-release"
 VERSION = 1
@@ -187,7 +188,11 @@ class Release:
                     self.earlier.copy_to(aside)
                 digest = folder_digest(aside) if self.on_save is not None else ""
                 aside.chmod(0o755)
+                if self.on_save is not None:  # what a ledger calls published must survive a power failure
+                    sync(*(aside / name for name in _files(aside)), aside)
                 move_into_place(aside, target)
+                if self.on_save is not None:
+                    sync(target.parent)
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:

@@ -47,3 +47,13 @@ def test_the_demonstration_as_told(run: Run, tmp_path: Path, monkeypatch: pytest
     shown = next(line for line in done.out.splitlines() if line.startswith("Further"))
     command = shown.partition("headcount ")[2].split()
     assert run(*command).code == 0
+
+
+def test_the_demonstration_is_charged_to_no_ledger(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADCOUNT_LEDGER", f"sqlite:///{tmp_path}/none.db")
+    done = run("demo", "--out", "city", "--json")
+    assert done.code == 0, done.err
+    assert not (tmp_path / "none.db").exists()  # made-up people have no budget

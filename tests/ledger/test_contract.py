@@ -12,7 +12,7 @@ import pytest
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import Account, Charge, Ledger, Published, Reservation
-from headcount.noise.gaussian import rho_for
+from headcount.zcdp import rho_for
 from tests.ledger.places import KINDS, NewPlace, Place, cost, reserve, spend
 
 

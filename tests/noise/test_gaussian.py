@@ -34,8 +34,9 @@ from headcount.noise import (
     peel,
     sigma_for,
 )
-from headcount.noise.gaussian import confirm, draw, pieces, rho_for
+from headcount.noise.gaussian import confirm, draw, pieces
 from headcount.noise_law import DiscreteGaussian
+from headcount.zcdp import rho_for
 from tests.laws import LEVEL, binomial, fits_gaussian, gaussian_epsilon
 
 DRAWS = 200_000

@@ -202,6 +202,21 @@ def _import(file: str, ledger: str | None, as_json: bool) -> None:
     _told("from", file, entries, as_json=as_json)
 
 
+@command.command(
+    "upgrade",
+    short_help="Bring a ledger of an earlier version up to date.",
+    epilog=options.example("headcount ledger upgrade --ledger sqlite:///headcount.db"),
+)
+@_ledger_option
+def _upgrade(ledger: str | None) -> None:
+    """Bring the tables of a ledger that an earlier version made up to date. Its journal stays as it is."""
+    with _opened(ledger, upgrade=True) as opened:
+        found = opened.verify()
+    terminal.say(f"Up to date: {found.sentences()[0]}")
+    if not found.ok:
+        raise click.exceptions.Exit(RefusedError.exit_code)
+
+
 def _told(direction: str, file: str, entries: int, *, as_json: bool) -> None:
     if as_json:
         terminal.print_json({"file": file, "entries": entries})

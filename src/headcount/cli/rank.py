@@ -67,7 +67,7 @@ def command(**flags: Any) -> None:
     if not flags["quiet"]:
         if charging is None:  # an analyst is told nothing but the release
             note_what_was_met(curator.engine, selected=log.selects)
-        note_price(release, charging)
+        note_price(release, charging, request, log)
         if charging is not None and target is None and release.earlier is None:
             terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
     if flags["as_json"]:

@@ -76,7 +76,7 @@ def command(**flags: Any) -> None:
     if not flags["quiet"]:
         if charging is None:  # an analyst is told nothing but the release
             note_what_was_met(curator.engine, selected=log.selects)
-        note_price(release, charging)
+        note_price(release, charging, request, log)
     if flags["as_json"]:
         terminal.print_json(
             {
@@ -179,7 +179,7 @@ def _say_price(plan: Any) -> None:
     from headcount.ledger.accounting import plain
 
     found = plan.ledger
-    price = f"{plan.guarantee.amounts}, charged to {found.dataset} by {found.analyst}"
+    price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}"
     if found.published is not None:
         price = f"nothing: published already in {terminal.printable(found.published)}"
     terminal.say(price, bullet="Price    ", indent="         ")
@@ -193,7 +193,7 @@ def ledger_fields(release: Any) -> dict[str, Any]:
     return fields if release.earlier is None else fields | {"earlier": str(release.earlier.folder)}
 
 
-def note_price(release: Any, charging: Any) -> None:
+def note_price(release: Any, charging: Any, request: Any, log: Any) -> None:
     """Say what was spent, and where it was charged."""
     if release.earlier is not None:
         folder = terminal.printable(str(release.earlier.folder))
@@ -202,12 +202,14 @@ def note_price(release: Any, charging: Any) -> None:
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    where = "not charged to any ledger"
+    where, price = "not charged to any ledger", release.guarantee
     if charging is not None:
+        from headcount.charging import cost
+
+        price = cost(request, log, release.guarantee)
         version = "" if charging.version is None else f"@{charging.version}"
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {release.ledger['entry']}"
-    spent = release.guarantee
-    terminal.note(f"{spent.amounts} {'were' if spent.delta else 'was'} spent, {where}.")
+    terminal.note(f"{price.amounts} {'were' if price.delta else 'was'} spent, {where}.")
 
 
 def _how_selected(selection: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ price included, after seeing all earlier answers.
 ``zcdp``
     Each request counts as ρ of zero-concentrated differential privacy: Gaussian noise with its own ρ, a part of
     pure ε with ε²/2. What ρ does not cover (the δ of a threshold for unknown items) adds up beside it as *slack*.
-    The total ρ is converted to ε at the δ that the slack leaves, and must stay within ε.
+    Half of the budget's δ is for slack; at the other half the budget's ε is converted to the ρ that may be spent.
+    Both are fixed when the budget is created.
 
 Why it is private
     ``sum``: a filter that adds up ε and δ is valid under fully adaptive composition (Rogers et al., section 3).
@@ -17,39 +18,39 @@ Why it is private
     ``zcdp``: if each request is, given all earlier answers, γᵢ-approximately ρᵢ-zCDP, and no request is run that
     would lift Σρᵢ above ρ or Σγᵢ above γ, then all answers together are γ-approximately ρ-zCDP, although ρᵢ and γᵢ
     are chosen adaptively (the filter for approximate zCDP of Whitehouse et al.; for γ = 0 it is the Rényi filter
-    of Feldman and Zrnic, at every order at once). ε-DP implies ε²/2-zCDP (Bun and Steinke, proposition 1.4). For
-    every α > 1, ρ-zCDP implies (ε, δ')-DP with
+    of Feldman and Zrnic, at every order at once). If ρ-zCDP implies (ε, δ')-DP (:mod:`headcount.zcdp`), that is
+    (ε, δ' + γ)-DP. The limits ρ and γ must not depend on what is asked: a filter that gave slack and ρ whatever
+    the other leaves would choose its α after seeing the answers, and the theorem says nothing of that.
 
-        ε = α ρ + (ln(1/δ') + (α - 1) ln(1 - 1/α) - ln α) / (α - 1)     (Canonne et al., proposition 12),
-
-    and the slack adds to δ: δ = δ' + γ. Any α is safe; what the best one gives is computed with many digits and
-    rounded up.
+    Inside one request the noise of every stage is fixed beforehand. There the ρ of all Gaussian stages is added up
+    and converted once, at the δ of all of them, instead of stage by stage; stages of pure ε, which shift the
+    privacy loss by at most ε, are added to that, or count as ρ, too, whatever is less.
 
     What was reserved and is refunded never looked at the data: its answer is a constant, which costs nothing.
 
 Not done
-    Parallel composition across requests, and tight accounting (PLD) across requests: their parameters would have
-    to be fixed beforehand.
+    Parallel composition across requests, and privacy loss distributions (PLD) across requests: their parameters
+    would have to be fixed beforehand. Inside one request a PLD would be a few per cent tighter for continuous
+    Gaussian noise; for discrete noise on many counts at once, zCDP is what is proven.
 
 Reference
     R. Rogers, A. Roth, J. Ullman, S. Vadhan. Privacy Odometers and Filters. NeurIPS 2016.
     J. Whitehouse, A. Ramdas, R. Rogers, Z. S. Wu. Fully-Adaptive Composition in Differential Privacy. ICML 2023.
     V. Feldman, T. Zrnic. Individual Privacy Accounting via a Rényi Filter. NeurIPS 2021.
-    M. Bun, T. Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds. TCC 2016.
-    C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation, localcontext
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 from headcount.budget import Amount, amount, probability
 from headcount.errors import HeadcountError, RefusedError, UsageError
 from headcount.guarantee import UNIT, Guarantee, Standing, in_short
+from headcount.zcdp import epsilon_for, pure_rho, rho_for
 
 Filter = Literal["sum", "zcdp"]
 
@@ -57,10 +58,6 @@ _ZERO = Decimal(0)
 _PLACES = 160  # decimals that an amount may have
 _MOST = Decimal("1e12")
 _EXACT = Context(prec=_PLACES + 60, traps=[Inexact, InvalidOperation])  # adds up more than 10^40 charges exactly
-_UP = Context(prec=60, rounding=ROUND_CEILING)
-_DIGITS = 50
-_RHO_STEP = Decimal("1e-40")
-_EPSILON_STEP = Decimal("1e-12")
 
 
 def plain(number: Decimal) -> str:
@@ -136,17 +133,21 @@ claimed: the limit is read off; use a proven method, or no ledger
         ``pure`` stages have an ε; ``gaussian`` ones ε, δ and the ρ their noise was made for; ``threshold`` ones
         (selecting unknown items with Laplace noise) ε and δ, where δ is slack.
 
-        >>> Charge.of_stages(pure=[Decimal("0.1")], gaussian=[(Decimal("0.9"), Decimal("1e-6"), Decimal("0.02"))])
-        Charge(epsilon=Decimal('1.0'), delta=Decimal('0.000001'), rho=Decimal('0.025'), slack=Decimal('0'))
+        >>> table = Decimal("0.5"), Decimal("5e-7"), Decimal("0.0061")
+        >>> Charge.of_stages(gaussian=[table, table])  # by sum it would be ε = 1
+        Charge(epsilon=Decimal('0.691193769447'), delta=Decimal('0.0000010'), rho=Decimal('0.0122'), \
+slack=Decimal('0'))
         """
         pures, gaussians, thresholds = list(pure), list(gaussian), list(threshold)
         by_epsilon = pures + [epsilon for epsilon, _ in thresholds]
-        return cls(
-            total([*by_epsilon, *(epsilon for epsilon, _, _ in gaussians)]),
-            total([*(delta for _, delta, _ in gaussians), *(delta for _, delta in thresholds)]),
-            total([*map(pure_rho, by_epsilon), *(rho for _, _, rho in gaussians)]),
-            total([delta for _, delta in thresholds]),
-        )
+        by_rho = total(rho for _, _, rho in gaussians)
+        rho = total([*map(pure_rho, by_epsilon), by_rho])
+        delta = total(delta for _, delta, _ in gaussians)
+        ways = [total([*by_epsilon, *(epsilon for epsilon, _, _ in gaussians)])]
+        if gaussians:
+            ways += [total([*by_epsilon, epsilon_for(by_rho, delta)]), epsilon_for(rho, delta)]
+        slack = total(each for _, each in thresholds)
+        return cls(min(ways), total([delta, slack]), rho, slack)
 
     @property
     def amounts(self) -> str:
@@ -194,7 +195,9 @@ class Budget:
     >>> budget = Budget.of("3", delta="1e-6", filter="zcdp")
     >>> spent = budget.price(Charge(Decimal("0.1")))
     >>> spent, budget.epsilon_of(spent)
-    (Spent(loss=Decimal('0.005'), delta=Decimal('0')), Decimal('0.429941468837'))
+    (Spent(loss=Decimal('0.005'), delta=Decimal('0')), Decimal('0.445197520966'))
+    >>> print(budget.slack, f"{budget.most_rho:.4f}")
+    5E-7 0.1757
     """
 
     epsilon: Decimal
@@ -224,7 +227,10 @@ class Budget:
         small = _ZERO if delta is None else probability(delta)
         for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", each or _ZERO)):
             _check_amount(name, value)
-        return cls(epsilon=whole, delta=small, per_analyst=each, filter=cast("Filter", filter))
+        budget = cls(epsilon=whole, delta=small, per_analyst=each, filter=cast("Filter", filter))
+        if filter == "zcdp" and min(budget.most_rho, budget.most_rho_each) <= 0:
+            raise UsageError(f"with δ = {in_short(small)} so small an ε takes no request", remedy="use filter sum")
+        return budget
 
     def price(self, charge: Charge) -> Spent:
         """Return what a charge adds to what was spent; refuse one that the filter cannot judge."""
@@ -239,32 +245,50 @@ class Budget:
             return Spent(charge.rho, charge.slack)
         return Spent(pure_rho(charge.epsilon), charge.delta)  # (ε, δ)-DP is δ-approximately ε²/2-zCDP
 
+    @cached_property
+    def slack(self) -> Decimal:
+        """The part of δ that may be spent beside ρ."""
+        return _EXACT.divide(self.delta, Decimal(2))
+
+    @cached_property
+    def most_rho(self) -> Decimal:
+        """The ρ that implies ε, at the δ that is not for slack."""
+        return rho_for(self.epsilon, self.slack)
+
+    @cached_property
+    def most_rho_each(self) -> Decimal:
+        """The ρ that implies the ε of one analyst."""
+        return rho_for(self.per_analyst or self.epsilon, self.slack)
+
     def epsilon_of(self, spent: Spent) -> Decimal:
-        """Return the ε that everything spent so far amounts to, at the budget's δ."""
+        """Return the ε that everything spent so far amounts to."""
         if self.filter == "sum" or not spent.loss:
             return spent.loss
-        left = less(self.delta, spent.delta)
-        return epsilon_for(spent.loss, left) if left > 0 else Decimal("Infinity")
+        return epsilon_for(spent.loss, self.slack)
 
     def check(self, spent: Spent, by_analyst: Spent, charge: Charge, *, dataset: str, analyst: str) -> None:
         """Refuse a charge that does not fit into what is left, for the dataset or for the analyst."""
         price = self.price(charge)
-        left = less(self.delta, (spent + price).delta)
-        if left < 0 or (self.filter == "zcdp" and left == 0):  # some δ is needed to convert at
+        most, what = (self.delta, "δ") if self.filter == "sum" else (self.slack, "slack δ")
+        if (spent + price).delta > most:
             raise RefusedError(
-                f"{dataset} has spent δ = {in_short(spent.delta)} of {in_short(self.delta)}, and this request "
-                f"adds δ = {in_short(price.delta)}",
+                f"{dataset} has spent {what} = {in_short(spent.delta)} of {in_short(most)}, and this request "
+                f"adds {in_short(price.delta)}",
                 remedy="ask for a smaller delta",
             )
-        self._check_epsilon(spent, price, self.epsilon, dataset, charge)
+        by_sum = self.filter == "sum"
+        self._check_loss(spent, price, self.epsilon if by_sum else self.most_rho, self.epsilon, dataset, charge)
         if self.per_analyst is not None:
-            self._check_epsilon(by_analyst, price, self.per_analyst, f"{analyst} on {dataset}", charge)
+            loss = self.per_analyst if by_sum else self.most_rho_each
+            self._check_loss(by_analyst, price, loss, self.per_analyst, f"{analyst} on {dataset}", charge)
 
-    def _check_epsilon(self, spent: Spent, price: Spent, most: Decimal, who: str, charge: Charge) -> None:
-        after = self.epsilon_of(spent + price)
-        if after <= most:
+    def _check_loss(
+        self, spent: Spent, price: Spent, loss: Decimal, most: Decimal, who: str, charge: Charge
+    ) -> None:
+        if (spent + price).loss <= loss:
             return
-        as_spent = "" if self.filter == "sum" else f", which would make it {plain(after)}"
+        after = plain(self.epsilon_of(spent + price))
+        as_spent = "" if self.filter == "sum" else f", which would make it {after}"
         raise RefusedError(
             f"{who} has spent ε = {plain(self.epsilon_of(spent))} of {plain(most)}, and this request costs "
             f"{charge.amounts}{as_spent}",
@@ -295,47 +319,6 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
 def less(whole: Decimal, taken: Decimal) -> Decimal:
     """Subtract exactly."""
     return _EXACT.subtract(whole, taken)
-
-
-def pure_rho(epsilon: Decimal) -> Decimal:
-    """Return ε²/2, rounded up where it has very many digits.
-
-    >>> pure_rho(Decimal("0.1"))
-    Decimal('0.005')
-    """
-    exact = _UP.divide(_UP.multiply(epsilon, epsilon), Decimal(2))
-    return exact if exact.as_tuple().exponent >= -40 else exact.quantize(_RHO_STEP, context=_UP)  # type: ignore[operator]
-
-
-def epsilon_for(rho: Decimal, delta: Decimal) -> Decimal:
-    """Return an ε such that ρ-zCDP implies (ε, δ)-DP: the least one known, rounded up.
-
-    >>> epsilon_for(Decimal("0.024356"), Decimal("1e-6"))
-    Decimal('1.000000651632')
-    """
-    if rho == 0:
-        return _ZERO
-    with localcontext() as context:
-        context.prec = _DIGITS
-        log_delta = delta.ln()
-        more = Decimal(_best_more(float(rho), float(log_delta)))  # α - 1
-        for _ in range(2):  # Newton's steps, so that what was converted to ρ and is converted back fits its budget
-            more -= (rho * more * more + (1 + more).ln() + log_delta) / (2 * rho * more + 1 / (1 + more))
-        log_alpha = (1 + more).ln()
-        epsilon = (1 + more) * rho - (log_delta + log_alpha) / more + more.ln() - log_alpha
-        if epsilon <= 0:
-            return _ZERO
-        context.rounding = ROUND_CEILING
-        return (epsilon + Decimal("1e-30") * (1 + rho)).quantize(_EPSILON_STEP)
-
-
-def _best_more(rho: float, log_delta: float) -> float:
-    """Return nearly the best α - 1: where the derivative of ε, ρ + (ln δ + ln α) / (α - 1)², is 0."""
-    low, high = 0.0, math.sqrt(-log_delta / rho)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rho * middle * middle + math.log1p(middle) + log_delta < 0 else (low, middle)
-    return high
 
 
 def _check_amount(name: str, value: Decimal) -> None:

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from headcount.errors import RefusedError, SurroundingsError
 from headcount.ledger.journal import canonical, mac_of
-from headcount.ledger.keys import config_folder, sync_folder
+from headcount.ledger.keys import config_folder
+from headcount.syncing import sync
 
 _SLOT = 512
 
@@ -101,7 +102,7 @@ class Anchor:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             if is_new:
                 os.fsync(handle)
-                sync_folder(self.path.parent)
+                sync(self.path.parent)
             self._handle = os.getpid(), handle
         return self._handle[1]
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from headcount.errors import DataError, SurroundingsError, UsageError
+from headcount.syncing import sync
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 
@@ -62,7 +63,7 @@ def make_key(path: Path) -> bytes:
                 os.link(aside, path)  # of several that start at once, one wins
         finally:
             aside.unlink()
-        sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise SurroundingsError(
             f"the ledger's key cannot be written to {path} ({error.strerror})",
@@ -80,14 +81,3 @@ def missing_key(path: Path) -> UsageError:
         f"the key of this ledger is not at {path}",
         remedy="copy it from where the ledger was created, or set HEADCOUNT_LEDGER_KEY to where it is",
     )
-
-
-def sync_folder(folder: Path) -> None:
-    """See that the names in a folder are on the disk."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -95,7 +95,7 @@ class Store(ABC):
             raise SurroundingsError(
                 f"the ledger at {self.shown} has schema {version}, and this program needs schema {VERSION}; "
                 "nothing was changed",
-                remedy="make a backup, then open it once with Ledger(url, upgrade=True)",
+                remedy="make a backup, then run `headcount ledger upgrade`",
             )
         if version > VERSION:
             raise SurroundingsError(

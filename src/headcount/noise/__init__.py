@@ -1,7 +1,7 @@
 """The only place where protective noise is drawn."""
 
 from headcount.noise.choice import choose
-from headcount.noise.gaussian import add_gaussian, rho_for, sigma_for
+from headcount.noise.gaussian import add_gaussian, sigma_for
 from headcount.noise.laplace import add, can_draw, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
@@ -17,7 +17,6 @@ __all__ = [
     "can_draw",
     "choose",
     "peel",
-    "rho_for",
     "scale_for",
     "select",
     "sigma_for",

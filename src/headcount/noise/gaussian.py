@@ -7,23 +7,17 @@ both cases OpenDP's own privacy map confirms that sigma pays for the sensitivity
 Why it is private
     Whole numbers that move by at most Δ in L2, plus independent noise with P(x) ∝ exp(-x² / (2 σ²)), are ρ-zero-
     concentrated differentially private for ρ = Δ² / (2 σ²): exactly as continuous Gaussian noise would make them,
-    in any number of dimensions (theorem 14 of the reference). For every α > 1 that implies (ε, δ)-differential
-    privacy with
-
-        δ = exp((α - 1) (α ρ - ε)) / (α - 1) · (1 - 1/α)^α     (proposition 12).
-
-    Solved for ρ, each α allows for some ρ, and any of them is safe. The largest is looked for in floating point,
-    and what its α allows for is then computed with many digits and rounded down; sigma is rounded up.
+    in any number of dimensions (theorem 14 of the reference). Which ρ implies (ε, δ) is said by
+    :mod:`headcount.zcdp`, rounded down; sigma is rounded up.
 
 Reference
     C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020.
-    M. Bun, T. Steinke. Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds. TCC 2016.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -36,16 +30,13 @@ from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise.bulk import fill
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
 from headcount.noise_law import DiscreteGaussian
+from headcount.zcdp import rho_for
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
 _FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number
 _SHORT = 2_000  # below this OpenDP is quick enough
 _WORDS_PER_DRAW = 16  # about what one draw uses
 _DIGITS = 50
-_MOST_EPSILON = 10_000
-_LEAST_DELTA = Decimal("1e-100")
-_LEAST_MORE = 0.01  # α - 1, as in OpenDP: less pays off only for absurd ε and δ
-_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
@@ -65,42 +56,6 @@ def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
     else:
         values = exact + draw(DiscreteGaussian(sigma), exact.size, source).reshape(exact.shape)
     return Noisy(values, DiscreteGaussian(sigma / bounded.unit, Fraction(1, bounded.unit)))
-
-
-def rho_for(epsilon: Decimal, delta: Decimal) -> Decimal:
-    """Return the largest ρ that is known to imply (ε, δ), rounded down.
-
-    >>> f"{rho_for(Decimal(1), Decimal('1e-6')):.6f}"
-    '0.024356'
-    """
-    if epsilon > _MOST_EPSILON:
-        raise UsageError(
-            f"epsilon must be at most {_MOST_EPSILON} for Gaussian noise", given=str(epsilon), remedy="use less"
-        )
-    if delta < _LEAST_DELTA:
-        raise UsageError("delta must be at least 1e-100", given=str(delta), remedy="for example 1e-6")
-    log_delta = float(delta.ln())
-
-    def allowed(log_more: float) -> float:
-        more = math.exp(log_more)  # α - 1
-        return (float(epsilon) + (log_delta + _slack(more)) / more) / (1 + more)
-
-    def _slack(more: float) -> float:  # ln(α - 1) - α ln(1 - 1/α)
-        return (1 + more) * math.log1p(more) - more * math.log(more)
-
-    # ρ as a function of ln(α - 1) has one peak: for fixed ρ the logarithm of δ is convex in α
-    low, high = math.log(_LEAST_MORE), math.log(1e18)
-    while high - low > 1e-9:
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        low, high = (low, right) if allowed(left) > allowed(right) else (left, high)
-    with localcontext() as context:
-        context.prec = _DIGITS
-        more = Decimal(math.exp(low))
-        slack = (1 + more) * (1 + more).ln() - more * more.ln()
-        rho = (epsilon + (delta.ln() + slack) / more) / (1 + more)
-        context.rounding = ROUND_FLOOR
-        context.prec = 25
-        return rho * (1 - Decimal("1e-20"))
 
 
 def sigma_for(l2_squared: int, epsilon: Decimal, delta: Decimal) -> Fraction:
