@@ -52,6 +52,16 @@ def spent(run: Run) -> tuple[str, dict[str, int]]:
     return found["epsilon"]["spent"], found["requests"]
 
 
+def test_delta_is_shown_where_there_is_some(run: Run, work: Path, budget: Any) -> None:
+    budget("--delta", "1e-5")
+    gaussian = ("--delta", "1e-6", "--noise", "gaussian", "--count", "users", "--out", "g")
+    assert run(*RELEASE, *CHARGED, *gaussian).code == 0
+    lines = run("ledger", "show").out.splitlines()
+    assert lines[0].split()[5:9] == ["left", "budget", "δ", "spent"]
+    assert lines[1].split()[4:6] == ["1e-5", "1e-6"]
+    assert account(run)["delta"] == {"budget": "0.00001", "spent": "0.000001"}
+
+
 # Spending
 
 

@@ -236,15 +236,23 @@ def _witness(folder: str) -> tuple[int, str]:
 def _show_accounts(accounts: list[Any]) -> None:
     from headcount.ledger.accounting import plain
 
+    with_delta = any(account.budget.delta for account in accounts)
     rows = [
-        [each.dataset, each.analyst, *map(plain, (each.most, each.epsilon, each.left)), *_requests(each)]
+        [
+            each.dataset,
+            each.analyst,
+            *map(plain, (each.most, each.epsilon, each.left)),
+            *(_deltas(each) if with_delta else ()),
+            *_requests(each),
+        ]
         for account in accounts
         for each in (account, *account.analysts)
     ]
     if not rows:
         terminal.say("No dataset has a budget yet; make one with `headcount ledger create`.")
         return
-    numbers = ("budget ε", "spent", "left", "published", "open", "refunded")
+    deltas = ("budget δ", "spent δ") if with_delta else ()
+    numbers = ("budget ε", "spent", "left", *deltas, "published", "open", "refunded")
     columns = [("dataset", "left"), ("analyst", "left"), *((name, "right") for name in numbers)]
     terminal.print_table(columns, rows)
     if any(account.open for account in accounts):
@@ -252,6 +260,13 @@ def _show_accounts(accounts: list[Any]) -> None:
             f"{some(sum(account.open for account in accounts), 'request')} charged and not published: running, "
             "crashed, or kept nowhere."
         )
+
+
+def _deltas(account: Any) -> tuple[str | None, str]:
+    from headcount.guarantee import in_short
+
+    most, spent = account.most_delta, account.spent.delta
+    return None if account.analyst else in_short(most) if most else "0", in_short(spent) if spent else "0"
 
 
 def _requests(account: Any) -> tuple[int, int, int]:

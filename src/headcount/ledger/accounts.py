@@ -38,6 +38,11 @@ class Account:
         return self.budget.epsilon if own is None else own
 
     @property
+    def most_delta(self) -> Decimal:
+        """The δ that may be spent; with the filter ``zcdp`` beside what ρ covers."""
+        return self.budget.delta if self.budget.filter == "sum" else self.budget.slack
+
+    @property
     def epsilon(self) -> Decimal:
         """The ε that everything spent amounts to."""
         return self.budget.epsilon_of(self.spent)
@@ -55,8 +60,8 @@ class Account:
             "analyst": self.analyst,
             "epsilon": {"budget": plain(self.most), "spent": plain(self.epsilon), "left": plain(self.left)},
             "filter": self.budget.filter,
-            "added_up": {unit: plain(self.spent.loss), "delta": plain(self.spent.delta)},
-            "delta": plain(self.budget.delta),
+            "added_up": {unit: plain(self.spent.loss)},
+            "delta": {"budget": plain(self.most_delta), "spent": plain(self.spent.delta)},
             "requests": {"open": self.open, "published": self.published, "refunded": self.refunded},
         }
         if self.analyst is None:
