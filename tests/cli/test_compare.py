@@ -140,13 +140,13 @@ def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., 
     """Also with --json and one process: the code is 130, and a second call goes on to the same numbers."""
     many = (
         "--methods",
-        "adaptive,sra,hpa",
+        "sra,hpa",
         "--epsilon",
         "1",
         "--limits",
         "1,2",
         "--runs",
-        "80",
+        "60",
         "--table",
         "t.parquet",
     )
