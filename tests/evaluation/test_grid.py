@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.engines.engine import Progress
-from headcount.errors import DataError
+from headcount.errors import DataError, SurroundingsError
 from headcount.evaluation import grid as grids
 from headcount.evaluation.grid import SCHEMA, Grid, run_grid, save
 from headcount.evaluation.measures import USUAL
@@ -179,6 +179,14 @@ def test_a_bug_is_not_taken_for_a_refusal(log: EventLog, tmp_path: Path) -> None
     cut = [Trial.of("log", "x", epsilon="1", function=f"{__name__}:damaged")]
     with pytest.raises(DataError, match="changed"):
         run_grid(Grid(logs={"log": log}, trials=cut), tmp_path / "parts", processes=1)
+
+
+def test_a_killed_worker_is_no_bug_of_ours(log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out_of_memory.py").write_text("import os\ndef dies(bench, trial):\n    os._exit(9)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    dying = [Trial.of("log", "x", epsilon="1", function="out_of_memory:dies", run=run) for run in range(2)]
+    with pytest.raises(SurroundingsError, match="use fewer processes"):
+        run_grid(Grid(logs={"log": log}, trials=dying), tmp_path / "parts", processes=2)
 
 
 def test_logs_must_be_given(log: EventLog) -> None:

@@ -86,14 +86,14 @@ def test_noise_hangs_on_everything_but_the_label(log: EventLog) -> None:
     plain = {"dataset": "log", "method": "sra", "epsilon": "1", "delta": None, "run": 0, "limit": 2}
     others = {"dataset": "b", "method": "hpa", "epsilon": "2", "delta": "1e-6", "run": 1, "limit": 3}
 
-    def words(**changed: Any) -> list[int]:
-        given = {**plain, **changed}
-        return on.noise(Trial.of(given.pop("dataset"), given.pop("method"), **given)).words(8).tolist()
+    def key(**changed: Any) -> bytes:
+        given: dict[str, Any] = {**plain, **changed}
+        return on.noise(Trial.of(given.pop("dataset"), given.pop("method"), **given)).key()
 
-    drawn = [words(), *(words(**{name: value}) for name, value in others.items())]
-    assert len({tuple(each) for each in drawn}) == len(drawn)
-    assert words(label="SRA as in figure 7") == words() == drawn[0]
-    assert bench(log, seed=6).noise(Trial.of("log", "sra", epsilon="1", limit=2)).words(8).tolist() != drawn[0]
+    drawn = [key(), *(key(**{name: value}) for name, value in others.items())]
+    assert len(set(drawn)) == len(drawn)
+    assert key(label="SRA as in figure 7") == key() == drawn[0]
+    assert bench(log, seed=6).noise(Trial.of("log", "sra", epsilon="1", limit=2)).key() != drawn[0]
 
 
 def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:

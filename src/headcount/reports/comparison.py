@@ -234,7 +234,7 @@ def _over_limits(found: Sequence[Mean], table: str, metric: str) -> Figure:
         [_row(each, "limit") for each in mine],
         title=f"{name} of {_NOUNS[table]}, by limit, at ε = {epsilon:g}",
         x="limit",
-        x_title="limit, records per person",
+        x_title="limit: the most that one person may add",
         y_title=axis,
         logarithmic_y=metric not in HIGHER_IS_BETTER,
     )
