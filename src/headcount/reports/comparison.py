@@ -58,8 +58,9 @@ class Facts:
         """Say what the log is."""
         over = some(self.items, "item") + (f" and {some(self.contexts, 'context')}" if self.contexts else "")
         return (
-            f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}; counts of "
-            f"{self.counted}. Each setting was run {some(self.runs, 'time')}."
+            f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}, on average "
+            f"{_short(self.records / self.items)} an item; counts of {self.counted}. Each setting was run "
+            f"{some(self.runs, 'time')}."
         )
 
 
