@@ -89,20 +89,34 @@ def load(name: str, folder: str | os.PathLike[str] | None = None, *, scale: floa
     ``folder`` is where to look; by default what ``HEADCOUNT_DATA`` names. ``scale`` makes a stand-in smaller or
     larger than it is by default.
 
-    >>> load("netflix", ".", scale=0.0001).provenance
-    'a stand-in with 0.01 % of the users and records that the README of the Netflix Prize, and table 2 of DPSense, \
-give for Netflix; 10,048 records of 48 users about 10,006 items'
+    >>> load("netflix", ".", scale=0.0001).sizes
+    Sizes(records=10048, users=48, items=10006)
+    """
+    kind, home = form_of(name, folder), _home(folder)
+    entry = ENTRIES[name]
+    if kind == "original download" and home is not None:
+        return _downloaded(name, entry, home)
+    if kind == "shared" and home is not None:
+        return _shared(name, entry, home)
+    if entry.shape is not None:
+        return _made(name, entry, entry.shape, entry.scale if scale is None else scale)
+    raise AbsentError(f"{name} is not in {home or 'any folder: none was named'}", remedy=_where_to_get(entry))
+
+
+def form_of(name: str, folder: str | os.PathLike[str] | None = None) -> Kind | None:
+    """Say in which form :func:`load` would find a data set, None if in no form; nothing is read.
+
+    >>> form_of("netflix", "."), form_of("fimi-retail", ".")
+    ('stand-in', None)
     """
     if name not in ENTRIES:
         raise UnknownNameError.among("data set", name, ENTRIES)
     entry, home = ENTRIES[name], _home(folder)
     if home is not None and entry.download is not None and downloads.has(home, entry.members):
-        return _downloaded(name, entry, home)
-    if home is not None and all((home / f"{each}.parquet").is_file() for each in entry.shared) and entry.shared:
-        return _shared(name, entry, home)
-    if entry.shape is not None:
-        return _made(name, entry, entry.shape, entry.scale if scale is None else scale)
-    raise AbsentError(f"{name} is not in {home or 'any folder: none was named'}", remedy=_where_to_get(entry))
+        return "original download"
+    if home is not None and entry.shared and all((home / f"{each}.parquet").is_file() for each in entry.shared):
+        return "shared"
+    return "stand-in" if entry.shape is not None else None
 
 
 def _home(folder: str | os.PathLike[str] | None) -> Path | None:

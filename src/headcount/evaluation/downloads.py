@@ -1,8 +1,8 @@
 """The publishers' own files, as one downloads them: each becomes a table of who did what, and in which context.
 
 A file may lie in the folder as it was downloaded (an archive, or compressed) or unpacked. Lines that do not read
-as the publisher describes them are refused with the file and the line. What the publisher says about the size of the
-data is in :mod:`headcount.evaluation.datasets`, which checks it.
+as the publisher describes them are refused with the file and the line. What the publisher says about the size of
+the data is in :mod:`headcount.evaluation.datasets`, which checks it.
 """
 
 from __future__ import annotations

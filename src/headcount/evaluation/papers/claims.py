@@ -72,11 +72,21 @@ class Claim(_Frozen):
     exact_data: bool = False
 
 
+class Section(_Frozen):
+    """A part of the report: some figures of the paper, what it reports there, and the claims that name them."""
+
+    name: str
+    title: str
+    reports: str
+    figures: list[str]
+
+
 class Claims(_Frozen):
     """A paper's file."""
 
     paper: Publication
     dataset: list[PaperData]
+    section: list[Section]
     claim: list[Claim]
 
     def data(self, name: str) -> PaperData:
@@ -105,7 +115,14 @@ def parse_claims(text: str, where: str) -> Claims:
         first = error.errors()[0]
         place = ".".join(str(each) for each in first["loc"])
         raise DataError(f"{where}: {place}: {first['msg']}", remedy="see headcount.evaluation.papers") from error
+    _check(claims, where)
+    return claims
+
+
+def _check(claims: Claims, where: str) -> None:
+    """Refuse claims that cannot be told apart, or that no section or data set knows."""
     ids = Counter(each.id for each in claims.claim)
+    shown = Counter(figure for section in claims.section for figure in section.figures)
     known = {each.paper for each in claims.dataset}
     for claim in claims.claim:
         if ids[claim.id] > 1:
@@ -115,4 +132,7 @@ def parse_claims(text: str, where: str) -> Claims:
             raise DataError(f"{where}: claim {claim.id!r} is about {strange[0]!r}, which is no data set of it")
         if not claim.cases and not isinstance(claim.judge, NotInTheText):
             raise DataError(f"{where}: claim {claim.id!r} names no cases", remedy="list data sets and tables")
-    return claims
+        if shown[claim.figure] != 1:
+            raise DataError(
+                f"{where}: {claim.figure!r} of claim {claim.id!r} stands in {shown[claim.figure]} sections"
+            )

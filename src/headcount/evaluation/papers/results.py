@@ -10,6 +10,7 @@ table       ``items`` or ``edges``
 epsilon     the ε of the paper's setting; null where none was spent
 x           where on the horizontal axis: a limit, K, θ, a day; null where there is none
 metric      what was measured
+key         what else tells rows apart, such as the title of a film; null where nothing does
 run         the number of the run
 value       the number
 ==========  ======================================================================================
@@ -40,6 +41,7 @@ SCHEMA = pa.schema(
         pa.field("epsilon", pa.float64()),
         pa.field("x", pa.float64()),
         pa.field("metric", pa.string(), nullable=False),
+        pa.field("key", pa.string()),
         pa.field("run", pa.int32(), nullable=False),
         pa.field("value", pa.float64(), nullable=False),
     ]
@@ -62,6 +64,7 @@ class Row(NamedTuple):
     epsilon: float | None
     x: float | None
     metric: str
+    key: str | None
     run: int
     value: float
 
@@ -69,7 +72,7 @@ class Row(NamedTuple):
 def table_of(rows: Iterable[Row]) -> pa.Table:
     """Put rows into the tidy table.
 
-    >>> table_of([Row("sizes", "Gowalla", "log", "items", None, None, "users", 0, 12.0)]).num_rows
+    >>> table_of([Row("sizes", "Gowalla", "log", "items", None, None, "users", None, 0, 12.0)]).num_rows
     1
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
@@ -145,6 +148,8 @@ class Results:
         grouped: dict[tuple[str, ...], dict[tuple[float | None, float | None], list[float]]]
         grouped = defaultdict(lambda: defaultdict(list))
         for row in table.to_pylist():
+            if row["key"] is not None:
+                continue
             key = tuple(row[name] for name in ("experiment", "dataset", "table", "metric", "method"))
             grouped[key][row["epsilon"], row["x"]].append(row["value"])
         self._found.update(grouped)
