@@ -29,8 +29,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from headcount.reports.tidy import student
+
 LOG = "log"
 """The method column of what was found in the data themselves."""
+
+_ROUNDING = 1e-12  # runs that differ by less agree: only the order of additions differs
 
 SCHEMA = pa.schema(
     [
@@ -46,12 +50,6 @@ SCHEMA = pa.schema(
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
-
-# Student's t: 97.5 % quantiles for 1 to 30 degrees of freedom
-_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -100,9 +98,9 @@ class Estimate:
         """Average runs; a single one has no interval unless it is known to be exact."""
         runs = tuple(values)
         mean = float(np.mean(runs))
-        if len(set(runs)) == 1:
+        if max(runs) - min(runs) <= _ROUNDING * abs(mean):
             return cls(runs[0], runs[0], runs[0], runs)
-        reach = t_quantile(len(runs) - 1) * float(np.std(runs, ddof=1)) / math.sqrt(len(runs))
+        reach = student(len(runs) - 1) * float(np.std(runs, ddof=1)) / math.sqrt(len(runs))
         return cls(mean, mean - reach, mean + reach, runs)
 
     @property
@@ -110,18 +108,6 @@ class Estimate:
         """The mean and half the width of the interval, three digits each."""
         reach = (self.high - self.low) / 2
         return number(self.mean) + (f" ± {number(reach)}" if reach else "")
-
-
-def t_quantile(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t.
-
-    >>> t_quantile(19), round(t_quantile(199), 3)
-    (2.093, 1.972)
-    """
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z = 1.959964
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def number(value: float) -> str:
