@@ -33,6 +33,7 @@ _COMMANDS = {
     "explain": "Say in plain sentences what a release did and promises.",
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
+    "compare": "Compare all methods on a log against the truth. Not private.",
     "methods": "List the methods and what each really guarantees.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
