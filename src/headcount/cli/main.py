@@ -34,6 +34,7 @@ _COMMANDS = {
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
     "compare": "Compare all methods on a log against the truth. Not private.",
+    "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",
     "methods": "List the methods and what each really guarantees.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from headcount.reports.curves import _plain, _scale
+from headcount.reports.curves import AXIS_LABEL, axis_marks, rounded, scale_around
 from headcount.reports.palette import encodings, in_order
 from headcount.reports.plots import LIGHT
 
@@ -30,16 +30,18 @@ def dots(
     """
     names = in_order(row["method"] for row in rows)
     groups = list(dict.fromkeys(row["group"] for row in rows))
-    values = [_plain(row) for row in rows]
+    values = [rounded(row) for row in rows]
     drawn = encodings(names)
-    amount = alt.X("mean:Q", title=value).axis(
-        format=".0%" if share else "~s",
-        domain=False,
-        ticks=False,
-        tickCount=alt.ExprRef("width / 90"),
-        labelFlush=False,
-    )
-    amount = amount.scale(**_scale(values)) if logarithmic else amount.scale(domainMin=0, nice=True)
+    amount = alt.X("mean:Q", title=value)
+    if logarithmic:
+        scale = scale_around(values, whole=True)
+        amount = amount.scale(**scale).axis(
+            labelExpr=AXIS_LABEL, values=axis_marks(scale), domain=False, ticks=False
+        )
+    else:
+        amount = amount.scale(domainMin=0, nice=True).axis(
+            format=".0%" if share else "~g", tickCount=alt.ExprRef("width / 90"), domain=False, ticks=False
+        )
     shown = ".1%" if share else ",.4~g"
     base = alt.Chart().encode(
         y=alt.Y("group:N", sort=groups, title=None)

@@ -1,7 +1,7 @@
 """The report of a paper run again: what it says beside what was measured, figure by figure, with a verdict each.
 
-Everything on the page comes from the tidy table of the experiments and from what was written down of the paper; the
-caller (:mod:`headcount.evaluation.papers.page`) has put both into words. Not private, and it says so.
+Everything on the page comes from the tidy table of the experiments and from what was written down of the paper;
+the caller (:mod:`headcount.evaluation.papers.page`) has put both into words. Not private, and it says so.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from headcount.reports.dots import dots
 from headcount.reports.page import Figure
 
 NOT_PRIVATE = (
-    "These numbers were measured against the true counts of the data, with seeded noise. They are for research: handle "
-    "them like the data themselves, and let nothing of them become part of a release."
+    "These numbers were measured against the true counts of the data, with seeded noise. They are for research: "
+    "handle them like the data themselves, and let nothing of them become part of a release."
 )
 BARS = "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks."
 

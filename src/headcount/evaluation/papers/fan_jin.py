@@ -2,8 +2,8 @@
 
 As in the paper, items and edges are released separately, each with its own part of ε: ε/2 for LPA, DFT, GS and
 SRA; 0.1 ε for the scores of HPA and 0.45 ε for each table. So nothing is reconciled, and the published variants
-read M and d from the data. Beside them run HPA as it is here and the adaptive method, with ε for both tables at once
-as they come, or ε/2 where there are no contexts.
+read M and d from the data. Beside them run HPA as it is here and the adaptive method, with ε for both tables at
+once as they come, or ε/2 where there are no contexts.
 
 Departures
     Contexts have an unknown cell, which is empty here: smoothing methods see it, the metrics do not. Discrete

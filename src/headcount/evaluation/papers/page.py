@@ -1,4 +1,4 @@
-"""A reproduction as a page: what the paper says, in the words of its file, beside the numbers of the tidy table."""
+"""A reproduction as a page: what the paper says, in the words of its file, beside numbers of the tidy table."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from headcount.reports.page import Figure
 from headcount.reports.reproduction import picture, write_reproduction_page
 
 JUDGING = (
-    "The claims and the rules that judge them, thresholds included, were written down before anything was run, and "
-    "not changed afterwards.",
-    "Every setting is run several times with fresh samples and noise. A mean has a 95 % interval (Student's t over "
-    "the runs; runs that all agree give a point).",
+    "The claims and the rules that judge them, thresholds included, were written down before anything was run, "
+    "and not changed afterwards.",
+    "Every setting is run several times with fresh samples and noise. A mean has a 95 % interval (Student's t "
+    "over the runs; runs that all agree give a point).",
     "One number is clearly below another if its interval ends before the other's begins. Where intervals overlap "
     "nothing is decided.",
-    "A claim is reproduced if its rule holds in every case that could be tried, not reproduced if it fails in one, "
-    "undecided otherwise, and not testable if no case could be tried. Many claims are judged at once, so that a few "
-    "of the close ones may have gone the wrong way by chance.",
+    "A claim is reproduced if its rule holds in every case that could be tried, not reproduced if it fails in "
+    "one, undecided otherwise, and not testable if no case could be tried. Many claims are judged at once, so "
+    "that a few of the close ones may have gone the wrong way by chance.",
 )
 
 
@@ -117,6 +117,7 @@ def _drawn(done: Reproduction, what: Picture) -> Figure:
             "logarithmic_x": what.log_x,
             "logarithmic_y": what.log_value,
             "ticks": what.ticks,
+            "whole": True,
         }
     return picture(what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words})
 

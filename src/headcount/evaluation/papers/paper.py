@@ -23,7 +23,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headcount.engines.engine import Progress, silent
-from headcount.errors import AbsentError, HeadcountError
+from headcount.errors import AbsentError, HeadcountError, UsageError
+from headcount.evaluation.comparison import MARK
 from headcount.evaluation.datasets import ENTRIES, Dataset, form_of, load
 from headcount.evaluation.grid import DEFAULT_SEED, Grid, run_grid
 from headcount.evaluation.papers.claims import Claims, read_claims
@@ -31,6 +32,7 @@ from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.papers.verdicts import Verdict, judge_all
 from headcount.evaluation.trials import Measure, Trial
 
+FEWEST_RUNS = 2
 ALL = "all"
 """The name under which comparisons between data sets are judged; no data are loaded for it."""
 
@@ -148,6 +150,22 @@ class Reproduction:
     seed: int
     seconds: float
 
+    def summary(self) -> dict[str, Any]:
+        """Return what every file of a reproduction carries: that it is not private, and how it was made."""
+        return {
+            **MARK,
+            "paper": self.paper.name,
+            "quick": self.plan.quick,
+            "runs": self.plan.runs,
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "datasets": {
+                name: {"name": each.name, "kind": each.kind, "scale": each.scale, "provenance": each.provenance}
+                for name, each in self.datasets.items()
+            },
+            "absent": dict(self.absent),
+        }
+
 
 def reproduce(
     paper: Paper,
@@ -155,6 +173,7 @@ def reproduce(
     parts: Path,
     *,
     quick: bool = False,
+    runs: int | None = None,
     seed: int = DEFAULT_SEED,
     processes: int | None = None,
     progress: Progress = silent,
@@ -164,7 +183,9 @@ def reproduce(
     ``parts`` is the folder of unfinished work (see :func:`headcount.evaluation.grid.run_grid`).
     """
     begin = time.monotonic()
-    plan = Plan(quick, paper.quick_runs if quick else paper.runs)
+    plan = Plan(quick, runs or (paper.quick_runs if quick else paper.runs))
+    if plan.runs < FEWEST_RUNS:
+        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=plan.runs)
     claims = paper.claims
     progress("reading the data", 0, None)
     datasets, absent = gather(claims, folder)
