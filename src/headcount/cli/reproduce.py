@@ -1,4 +1,4 @@
-"""``headcount reproduce``: the experiments of a paper again, with a verdict for each of its claims. Not private."""
+"""``headcount reproduce``: the experiments of a paper again, with a verdict for each claim. Not private."""
 
 from __future__ import annotations
 

@@ -16,6 +16,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headcount.errors import DataError
 from headcount.evaluation.papers.rules import NotInTheText, Rule
 
+ALL = "all"
+"""The name under which comparisons between data sets are judged; no data are loaded for it."""
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -27,14 +27,12 @@ from headcount.errors import AbsentError, HeadcountError, UsageError
 from headcount.evaluation.comparison import MARK
 from headcount.evaluation.datasets import ENTRIES, Dataset, form_of, load
 from headcount.evaluation.grid import DEFAULT_SEED, Grid, run_grid
-from headcount.evaluation.papers.claims import Claims, read_claims
+from headcount.evaluation.papers.claims import ALL, Claims, read_claims
 from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.papers.verdicts import Verdict, judge_all
 from headcount.evaluation.trials import Measure, Trial
 
 FEWEST_RUNS = 2
-ALL = "all"
-"""The name under which comparisons between data sets are judged; no data are loaded for it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headcount.evaluation.papers.claims import Case, Claim, Claims
+from headcount.evaluation.papers.claims import ALL, Case, Claim, Claims
 from headcount.evaluation.papers.results import Results
 from headcount.evaluation.papers.rules import Finding, Holds, NotInTheText
 
@@ -94,7 +94,9 @@ def _judged(
             seen.append(CaseVerdict(str(case), "not testable", reason))
             continue
         finding: Finding = rule.judge(results, case.dataset, case.table)
-        seen.append(CaseVerdict(str(case), _OUTCOMES[finding.holds], finding.measured))
+        data = claims.data(case.dataset)
+        other = "" if data.same or data.name == ALL else f" (here {data.name})"
+        seen.append(CaseVerdict(f"{case}{other}", _OUTCOMES[finding.holds], finding.measured))
     return Verdict(claim, _summed([each.verdict for each in seen]), tuple(seen))
 
 
