@@ -21,7 +21,8 @@ const cell = (value) => {
 };
 
 function offer(button) {
-  const rows = read(button.dataset.download).data.values;
+  const { data, datasets } = read(button.dataset.download);
+  const rows = data.values ?? datasets[data.name];
   const names = [...new Set(rows.flatMap(Object.keys))];
   const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];
   const link = document.createElement("a");
