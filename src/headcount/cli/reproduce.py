@@ -18,6 +18,7 @@ NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For re
 _WHAT = {
     "report": "open it in a browser; it needs no network. Not private.",
     "table": "all measured numbers, as a tidy table. Not private.",
+    "plots": "every plot as SVG and PNG. Not private.",
 }
 
 
@@ -33,6 +34,7 @@ _WHAT = {
 @click.option("--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]")
 @click.option("--report", metavar="FILE.html", help="Page to write: figure by figure, with a verdict per claim.")
 @click.option("--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table.")
+@click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG.")
 @click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]")
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @options.json_option
@@ -48,7 +50,7 @@ def command(paper: str, **flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         bar("starting", 0, None)
         from headcount.evaluation.grid import DEFAULT_SEED, save
-        from headcount.evaluation.papers.page import write_page
+        from headcount.evaluation.papers.page import write_page, write_plots
         from headcount.evaluation.papers.paper import reproduce
         from headcount.evaluation.papers.registry import PAPERS
 
@@ -71,6 +73,8 @@ def command(paper: str, **flags: Any) -> None:
             save(done.table, targets["table"], done.summary())
         if "report" in targets:
             write_page(done, targets["report"])
+        if "plots" in targets:
+            write_plots(done, targets["plots"])
     if flags["as_json"]:
         claims = [each.to_json() for each in done.verdicts]
         terminal.print_json({**done.summary(), "claims": claims, "table": done.table.to_pylist()})
@@ -97,9 +101,11 @@ def _targets(flags: dict[str, Any]) -> dict[str, Path]:
     """Return what is to be written where; refuse what is there already, before any work is done."""
     targets = {what: Path(flags[what]) for what in _WHAT if flags[what]}
     for what, path in targets.items():
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder", remedy=f"give a file for --{what}")
-        if path.exists() and not flags["force"]:
+        if path.exists() and path.is_dir() != (what == "plots"):
+            kind, wanted = ("folder", "file") if path.is_dir() else ("file", "folder")
+            raise UsageError(f"{path} is a {kind}", remedy=f"give a {wanted} for --{what}")
+        taken = any(path.iterdir()) if path.is_dir() else path.exists()
+        if taken and not flags["force"]:
             raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
     return targets
 

@@ -10,7 +10,8 @@ from typing import Any
 from headcount.evaluation.papers.paper import Picture, Reproduction
 from headcount.evaluation.papers.results import Estimate
 from headcount.evaluation.papers.verdicts import WORDS, Verdict
-from headcount.reports.page import Figure
+from headcount.reports.comparison import SUBTITLE
+from headcount.reports.page import Figure, write_pictures
 from headcount.reports.reproduction import picture, write_reproduction_page
 
 JUDGING = (
@@ -31,6 +32,12 @@ def write_page(done: Reproduction, path: str | os.PathLike[str]) -> Path:
     drawn = figures(done)
     everything = [figure for each in drawn.values() for figure in each]
     return write_reproduction_page(content(done, drawn), everything, path)
+
+
+def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every chart as SVG and PNG; each says that it is not private."""
+    everything = [figure for each in figures(done).values() for figure in each]
+    return write_pictures(everything, folder, SUBTITLE)
 
 
 def figures(done: Reproduction) -> dict[str, list[Figure]]:
