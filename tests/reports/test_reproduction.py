@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from headcount.evaluation.papers.fan_jin import FAN_JIN
-from headcount.evaluation.papers.page import chart_rows, content, figures, write_page
+from headcount.evaluation.papers.page import chart_rows, content, write_page
 from headcount.evaluation.papers.paper import Reproduction, reproduce
 from headcount.reports.dots import dots
 from tests.evaluation import papers
@@ -33,8 +33,12 @@ def written(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return write_page(done, tmp_path_factory.mktemp("page") / "fan-jin.html")
 
 
-def test_every_claim_stands_there_once_with_its_verdict(done: Reproduction) -> None:
-    said = content(done, figures(done))
+@pytest.fixture(scope="module")
+def said(done: Reproduction) -> dict[str, Any]:
+    return content(done, {})
+
+
+def test_every_claim_stands_there_once_with_its_verdict(said: dict[str, Any]) -> None:
     shown = [each["id"] for section in said["sections"] for each in section["verdicts"]]
     assert sorted(shown) == sorted(claim.id for claim in FAN_JIN.claims.claim)
     assert sum(each["number"] for each in said["counts"]) == said["total"] == len(shown)
@@ -57,10 +61,9 @@ def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> Non
     assert text.count("The paper reports:") == 10
 
 
-def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction) -> None:
+def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, said: dict[str, Any]) -> None:
     [films] = [each for each in done.verdicts if each.claim.id == "t5-original"]
     assert films.verdict == "not reproduced"  # made-up films are not those of the paper
-    said = content(done, figures(done))
     numbers = {each["verdict"]: each["number"] for each in said["counts"]}
     assert numbers["not reproduced"] > 0
 
