@@ -131,22 +131,23 @@ def _comparison(flags: dict[str, Any]) -> Any:
     from headcount.evaluation.comparison import Comparison
     from headcount.registry import METHODS
 
-    methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(_listed(flags["methods"], "methods"))
+    methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
     seed = {} if flags["seed"] is None else {"seed": _seed(flags["seed"])}
     return Comparison(
         methods=methods,
-        epsilons=tuple(_listed(flags["epsilon"], "epsilon")),
-        limits=tuple(options.whole_number(each, "limits") for each in _listed(flags["limits"], "limits")),
+        epsilons=tuple(listed(flags["epsilon"], "epsilon")),
+        limits=tuple(options.whole_number(each, "limits") for each in listed(flags["limits"], "limits")),
         runs=options.whole_number(flags["runs"], "runs"),
         **seed,
     )
 
 
-def _listed(text: str, name: str) -> list[str]:
-    listed = [each.strip() for each in text.split(",")]
-    if not all(listed):
+def listed(text: str, name: str) -> list[str]:
+    """Read a list with commas."""
+    found = [each.strip() for each in text.split(",")]
+    if not all(found):
         raise UsageError(f"--{name} must be a list with commas", given=text, remedy=f"such as --{name} a,b")
-    return listed
+    return found
 
 
 def _seed(text: str) -> int:

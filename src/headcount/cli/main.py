@@ -33,6 +33,7 @@ _COMMANDS = {
     "explain": "Say in plain sentences what a release did and promises.",
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
+    "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",
     "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",
     "methods": "List the methods and what each really guarantees.",
