@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from headcount.evaluation.papers.fan_jin import FAN_JIN
+from headcount.evaluation.papers.fan_jin import FAN_JIN, TOPS
 from headcount.evaluation.papers.page import chart_rows, content, write_page
 from headcount.evaluation.papers.paper import Reproduction, reproduce
 from headcount.reports.dots import dots
@@ -75,6 +75,22 @@ def test_charts_are_made_from_the_tidy_table_alone(done: Reproduction) -> None:
     assert len(rows) == 2 * 7
     assert all(row["low"] <= row["mean"] <= row["high"] and row["runs"] == 2 for row in rows)
     assert chart_rows(replace(done, table=done.table.slice(0, 0)), picture) == []
+
+
+def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
+    picture = FAN_JIN.pictures(done.datasets)["top-k"][1]
+    assert picture.datasets == ("Gowalla",)
+    rows = chart_rows(done, picture)
+    assert {row["runs"] for row in rows} == {2}
+    assert len(rows) == 7 * len(TOPS)
+    values = [
+        row["value"]
+        for row in done.table.to_pylist()
+        if (row["dataset"], row["method"], row["metric"], row["x"], row["experiment"])
+        == ("Gowalla", "sra", "precision", 5, "comparison")
+    ]
+    [found] = [row["mean"] for row in rows if (row["method"], row["x"]) == ("sra", 5)]
+    assert found == pytest.approx(sum(values) / 2)
 
 
 def test_a_log_has_no_bars(done: Reproduction) -> None:
