@@ -66,7 +66,11 @@ def pictures(datasets: Mapping[str, Dataset]) -> dict[str, list[Picture]]:
     foursquare = "Foursquare" in with_edges
     return {
         "scores": [_scores(name) for name in real],
-        "limits": [*_limits("items"), *_limits("edges"), *_limits_by_epsilon()] if foursquare else [],
+        "limits": [
+            *([*_limits("items"), *_limits("edges"), *_limits_by_epsilon()] if foursquare else []),
+            *(_limits_elsewhere(name, "items") for name in real if name != "Foursquare"),
+            *(_limits_elsewhere(name, "edges") for name in with_edges if name != "Foursquare"),
+        ],
         "mse": [*_dots("MSE", "items", real), *_dots("MSE", "edges", with_edges)],
         "kl": [*_dots("KL", "items", real), *_dots("KL", "edges", with_edges)],
         "top-10": [*_top_10("items", real), *_top_10("edges", with_edges)],
@@ -118,6 +122,17 @@ def _limits_by_epsilon() -> Iterator[Picture]:
             experiment="limits by epsilon",
             epsilon=epsilon,
         )
+
+
+def _limits_elsewhere(name: str, table: Table) -> Picture:
+    [picture] = _limits(table)
+    return replace(
+        picture,
+        name=f"limits-{name.lower()}-{table}",
+        title=f"MSE of {_NOUNS[table]} counts by limit, {name} (not drawn in the paper)",
+        experiment="limits elsewhere",
+        datasets=(name,),
+    )
 
 
 def _dots(metric: str, table: Table, names: tuple[str, ...]) -> Iterator[Picture]:
