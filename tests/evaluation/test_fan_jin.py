@@ -210,11 +210,12 @@ def test_facts_of_a_log(datasets: dict[str, Dataset]) -> None:
 
 
 def test_table_5_marks_what_is_right() -> None:
-    def place(method: str, key: str, x: float, run: int = 0) -> Row:
-        return Row("men under 25", "MovieLens", method, "edges", 1.0, x, "place in the top 10", key, run, 5.0)
+    def place(method: str, key: str, x: float, run: int = 0, experiment: str = "men under 25") -> Row:
+        return Row(experiment, "MovieLens", method, "edges", 1.0, x, "place in the top 10", key, run, 5.0)
 
     true = [place("log", "tea", 1), place("log", "rye", 2)]
-    table = table_of([*true, place("sra", "oat", 2), place("sra", "tea", 1), place("sra", "later", 1, run=1)])
+    other = [place("sra", "later", 1, run=1), place("sra", "elsewhere", 1, experiment="limits elsewhere")]
+    table = table_of([*true, place("sra", "oat", 2), place("sra", "tea", 1), *other])
     columns = {each["title"]: each["rows"] for each in lists(table, "films")}
     assert columns["sra (1 of 10)"] == [{"text": "tea", "right": True}, {"text": "oat", "right": False}]
     assert {"the paper's SRA (3 of 10)", "the paper's HPA (8 of 10)"} < set(columns)
@@ -232,7 +233,7 @@ def test_rows_of_the_grid_become_those_of_the_paper() -> None:
     measured = pa.Table.from_pylist(
         [grid_row(), grid_row(metric="share", k=3), grid_row(value=None)], schema=SCHEMA
     )
-    found = list(tidy(measured, [setting], {("share", "edges"): "elsewhere"}))
+    found = list(tidy(measured, [setting], {("e", "share", "edges"): "elsewhere"}))
     assert [(row.experiment, row.method, row.x, row.value) for row in found] == [
         ("e", "m", None, 2.0),
         ("elsewhere", "m", 3.0, 2.0),
@@ -240,3 +241,11 @@ def test_rows_of_the_grid_become_those_of_the_paper() -> None:
     refused = pa.Table.from_pylist([grid_row(refused="no limit", value=None)], schema=SCHEMA)
     with pytest.raises(HeadcountError, match="was refused: no limit"):
         list(tidy(refused, [setting], {}))
+
+
+def test_a_metric_moves_from_the_experiment_it_belongs_to_alone() -> None:
+    """The limits are tried with the same measures: what they find for men under 25 is not table 5."""
+    other = Setting(experiment="limits elsewhere", dataset="d", method="m", epsilon=1.0)
+    row = grid_row(metric="found of the true top 10", label=other.label)
+    found = list(tidy(pa.Table.from_pylist([row], schema=SCHEMA), [other], FAN_JIN.elsewhere))
+    assert [each.experiment for each in found] == ["limits elsewhere"]

@@ -37,8 +37,8 @@ LIMITS = {"MovieLens": 30}  # l of the paper; 10 elsewhere
 DEFAULT_LIMIT = 10
 TOPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SCORE_TOPS = (1, 5, 10, 20, 40, 60, 80, 100)
-TRIED = (1, 2, 3, 5, 10, 20, 30, 50, 100)
-QUICKLY_TRIED = (1, 5, 30, 100)
+TRIED: tuple[int, ...] = (1, 2, 3, 5, 10, 20, 30, 50, 100)
+QUICKLY_TRIED: tuple[int, ...] = (1, 5, 30, 100)
 TRIED_ELSEWHERE = (1, 3, 10, 30, 100, 300, 1000)
 QUICKLY_TRIED_ELSEWHERE = (1, 10, 100, 1000)
 TRIED_BY_EPSILON = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -79,8 +79,8 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
                 yield from _by_limit("limits elsewhere", name, data, limits)
         yield from _samples(name)
     if "Foursquare" in datasets:
-        limits = QUICKLY_TRIED if plan.quick else TRIED
-        yield from _by_limit("limits", "Foursquare", datasets["Foursquare"], limits)
+        tried = QUICKLY_TRIED if plan.quick else TRIED
+        yield from _by_limit("limits", "Foursquare", datasets["Foursquare"], tried)
         yield from _by_limit_and_epsilon(plan)
 
 
@@ -302,11 +302,13 @@ FAN_JIN = Paper(
     measures={"compared": compared},
     pictures=pictures,
     elsewhere={
-        ("found of the true top 10", "edges"): "men under 25",
-        ("of the paper's list", "edges"): "men under 25",
-        ("place in the top 10", "edges"): "men under 25",
-        ("share of records", "edges"): "week",
-        ("distance from the log", "edges"): "week",
+        ("comparison", "found of the true top 10", "edges"): "men under 25",
+        ("comparison", "place in the top 10", "edges"): "men under 25",
+        ("sizes", "of the paper's list", "edges"): "men under 25",
+        ("sizes", "place in the top 10", "edges"): "men under 25",
+        ("sizes", "share of records", "edges"): "week",
+        ("samples", "share of records", "edges"): "week",
+        ("samples", "distance from the log", "edges"): "week",
     },
     lists=lists,
 )

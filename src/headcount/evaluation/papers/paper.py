@@ -123,8 +123,8 @@ class Paper:
     measures: Mapping[str, Measure]
     pictures: Callable[[Mapping[str, Dataset]], Mapping[str, Sequence[Picture]]]
     """The charts of each section of the page, by the section's name."""
-    elsewhere: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The experiment that a metric of a table belongs to, where it is not the setting's."""
+    elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Another experiment that what is measured belongs to: by the setting's experiment, metric and table."""
     derived: Callable[[Results], Iterable[Row]] = lambda _: ()
     lists: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
     """The tables of words of a section, such as the films of table 5, made from the tidy table."""
@@ -229,7 +229,7 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
 
 
 def tidy(
-    measured: pa.Table, settings: Sequence[Setting], elsewhere: Mapping[tuple[str, str], str]
+    measured: pa.Table, settings: Sequence[Setting], elsewhere: Mapping[tuple[str, str, str], str]
 ) -> Iterator[Row]:
     """Turn the rows of the grid into those of the paper; a method that refused is a mistake of ours."""
     by_label = {(setting.dataset, setting.label): setting for setting in settings}
@@ -241,7 +241,7 @@ def tidy(
             continue
         table, x = row["table"] or "items", setting.x if setting.x is not None else row["k"]
         yield Row(
-            experiment=elsewhere.get((row["metric"], table), setting.experiment),
+            experiment=elsewhere.get((setting.experiment, row["metric"], table), setting.experiment),
             dataset=setting.dataset,
             method=setting.method,
             table=table,
