@@ -74,11 +74,14 @@ def main() -> int:
     parser.add_argument("--epsilon", default="1")
     given = parser.parse_args()
     found = {log.name: ratios(log, given.epsilon, given.runs) for log in LOGS}
-    print(f"| method | limit | error | {' | '.join(found)} |\n|---|---:|---|{'---:|' * len(found)}")
-    for key in next(iter(found.values())):
-        method, limit, error = key
-        shown = " | ".join(f"{found[log][key][0] / found[log][key][1]:.2f}" for log in found)
-        print(f"| {method} | {limit or '–'} | {error} | {shown} |")
+    print(f"| method | limit | {' | '.join(found)} |\n|---|---:|{'---:|' * len(found)}")
+    settings = sorted(
+        {key[:2] for key in found[LOGS[0].name]}, key=lambda key: (METHODS.index(key[0]), key[1] or 0)
+    )
+    for method, limit in settings:
+        pairs = [[found[log][method, limit, error] for error in ("MAE", "MSE")] for log in found]
+        shown = [" / ".join(f"{measured / predicted:.2f}" for measured, predicted in each) for each in pairs]
+        print(f"| {method} | {limit or '–'} | {' | '.join(shown)} |")
     return 0
 
 
