@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +211,13 @@ def test_what_the_text_does_not_hold_is_not_testable() -> None:
     [verdict] = judge_all(silent, Results(table_of([])), {}, [])
     assert verdict.verdict == "not testable"
     assert "ends before the results" in verdict.measured
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_claim_has_its_verdict_in_the_documentation(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    for claim in read_claims(name).claim:
+        [verdict] = re.findall(
+            rf"^\| {re.escape(claim.figure)} \| {re.escape(claim.says)} \| (.*) \|$", page, re.M
+        )
+        assert verdict in WORDS
