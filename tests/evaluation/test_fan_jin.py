@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,14 @@ import pytest
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.errors import AbsentError, HeadcountError, UsageError
+from headcount.evaluation import trials
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.grid import SCHEMA
 from headcount.evaluation.papers import fan_jin
 from headcount.evaluation.papers.fan_jin import FAN_JIN, YOUNG_MEN
 from headcount.evaluation.papers.fan_jin_page import lists
 from headcount.evaluation.papers.paper import Plan, Setting, gather, reproduce, tidy
-from headcount.evaluation.papers.results import Row, table_of
+from headcount.evaluation.papers.results import MissingResultError, Row, table_of
 from headcount.evaluation.trials import Bench, Trial, Truth
 from headcount.events.log import EventLog
 from headcount.noise_law import DiscreteLaplace
@@ -249,3 +251,33 @@ def test_a_metric_moves_from_the_experiment_it_belongs_to_alone() -> None:
     row = grid_row(metric="found of the true top 10", label=other.label)
     found = list(tidy(pa.Table.from_pylist([row], schema=SCHEMA), [other], FAN_JIN.elsewhere))
     assert [each.experiment for each in found] == ["limits elsewhere"]
+
+
+def test_settings_that_cannot_be_told_apart_are_a_mistake() -> None:
+    twice = [Setting(experiment="e", dataset="d", method="m", function=name) for name in ("a:b", "c:d")]
+    with pytest.raises(ValueError, match="differ in nothing"):
+        list(tidy(SCHEMA.empty_table(), twice, {}))
+
+
+def test_a_paper_may_count_people(tmp_path: Path) -> None:
+    papers.shared(tmp_path)
+    by_people = replace(
+        FAN_JIN,
+        log_of=lambda data: replace(data.log, counting="users", context=None),
+        settings=lambda _, datasets: [
+            Setting(experiment="sizes", dataset=name, method="log", function=f"{__name__}:people", runs=1)
+            for name in datasets
+        ],
+    )
+    with pytest.raises(MissingResultError):  # no claim of the paper finds its numbers
+        reproduce(by_people, tmp_path, tmp_path / "parts", processes=1)
+    assert SEEN
+    assert {(log.counting, log.width) for log in SEEN} == {("users", 1)}
+
+
+SEEN: list[EventLog] = []
+
+
+def people(bench: Bench, trial: Trial) -> list[trials.Row]:
+    SEEN.append(bench.log)
+    return [trials.Row(metric="users", table="items", value=float(bench.truth.users))]

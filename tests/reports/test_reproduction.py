@@ -93,6 +93,12 @@ def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
     assert found == pytest.approx(sum(values) / 2)
 
 
+def test_a_chart_may_go_along_epsilon(done: Reproduction) -> None:
+    [picture] = [each for each in FAN_JIN.pictures(done.datasets)["limits"] if each.name == "limits-epsilon-0"]
+    rows = chart_rows(done, replace(picture, epsilon=None, x=(10.0,), along="epsilon"))
+    assert [(row["x"], row["runs"]) for row in rows] == [(0.2, 2), (1.0, 2), (5.0, 2)]
+
+
 def test_a_log_has_no_bars(done: Reproduction) -> None:
     [picture] = FAN_JIN.pictures(done.datasets)["week"]
     log = [row for row in chart_rows(done, picture) if row["method"] == "log"]

@@ -139,7 +139,7 @@ def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
         if row["dataset"] not in what.datasets or (what.x and row["x"] not in what.x):
             continue
         if what.epsilon is None or row["epsilon"] == what.epsilon:
-            groups.setdefault((row["dataset"], row["method"], row["x"]), []).append(row["value"])
+            groups.setdefault((row["dataset"], row["method"], row[what.along]), []).append(row["value"])
     return [_row(what, *key, Estimate.of(values)) for key, values in groups.items()]
 
 

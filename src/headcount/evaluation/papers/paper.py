@@ -31,6 +31,7 @@ from headcount.evaluation.papers.claims import ALL, Claims, read_claims
 from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.papers.verdicts import Verdict, judge_all
 from headcount.evaluation.trials import Measure, Trial
+from headcount.events.log import EventLog
 
 FEWEST_RUNS = 2
 
@@ -79,7 +80,7 @@ class Setting:
 class Picture:
     """A chart of the page: which rows of the tidy table it shows, and how.
 
-    ``dots`` shows means and intervals by data set and method; ``curves`` those of one data set along x.
+    ``dots`` shows means and intervals by data set and method; ``curves`` those of one data set along x or ε.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Picture:
     datasets: tuple[str, ...] = ()
     x: tuple[float, ...] = ()
     axis: str = ""
+    along: Literal["x", "epsilon"] = "x"
     ticks: tuple[str, ...] = ()
     log_x: bool = False
     log_value: bool = False
@@ -123,6 +125,8 @@ class Paper:
     measures: Mapping[str, Measure]
     pictures: Callable[[Mapping[str, Dataset]], Mapping[str, Sequence[Picture]]]
     """The charts of each section of the page, by the section's name."""
+    log_of: Callable[[Dataset], EventLog] = lambda data: data.log
+    """The log as the paper counts it: ``replace(data.log, counting="users", context=None)`` for 0/1 matrices."""
     elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Another experiment that what is measured belongs to: by the setting's experiment, metric and table."""
     derived: Callable[[Results], Iterable[Row]] = lambda _: ()
@@ -189,7 +193,7 @@ def reproduce(
     datasets, absent = gather(claims, folder)
     settings = list(paper.settings(plan, datasets))
     trials = [trial for setting in settings for trial in setting.trials(plan.runs)]
-    logs = {name: each.log for name, each in datasets.items()}
+    logs = {name: paper.log_of(each) for name, each in datasets.items()}
     grid = Grid(logs=logs, trials=trials, measures=paper.measures, seed=seed)
     measured = run_grid(grid, parts, processes=processes, progress=progress)
     rows = list(tidy(measured, settings, paper.elsewhere))
@@ -233,6 +237,8 @@ def tidy(
 ) -> Iterator[Row]:
     """Turn the rows of the grid into those of the paper; a method that refused is a mistake of ours."""
     by_label = {(setting.dataset, setting.label): setting for setting in settings}
+    if len(by_label) < len(settings):
+        raise ValueError("two settings on one data set differ in nothing that the tidy table shows")
     for row in measured.to_pylist():
         setting = by_label[row["dataset"], row["label"]]
         if row["refused"] is not None:
