@@ -130,6 +130,20 @@ def test_what_makes_no_sense_is_refused_before_any_work(
     assert said in done.err
 
 
+def test_flags_come_from_a_file_that_releases_share(run: Run, work: Path) -> None:
+    (work / "flags.toml").write_text(
+        '[events]\nuser = "user"\nitem = "venue"\nitems = "venues.csv"\n'
+        '[release]\nepsilon = 1\nmethod = "hpa"\nlimit = 3\n'
+        '[compare]\nmethods = "sra"\nepsilon = "2"\nlimits = "1,2"\nruns = 2\nprocesses = 1\n'
+    )
+    done = run("compare", "visits.csv", "--config", "flags.toml", "--json")
+    assert done.code == 0, done.err
+    assert {(row["method"], row["epsilon"], row["limit"]) for row in done.data["table"]} == {
+        ("sra", 2.0, 1),
+        ("sra", 2.0, 2),
+    }
+
+
 def test_items_to_be_selected_are_refused(run: Run, work: Path) -> None:
     done = run("compare", "visits.csv", "--user", "user", "--item", "venue", "--select-items", "--json")
     assert done.code == 2
@@ -140,13 +154,13 @@ def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., 
     """Also with --json and one process: the code is 130, and a second call goes on to the same numbers."""
     many = (
         "--methods",
-        "adaptive,sra,hpa",
+        "sra,hpa",
         "--epsilon",
         "1",
         "--limits",
         "1,2",
         "--runs",
-        "80",
+        "60",
         "--table",
         "t.parquet",
     )

@@ -81,6 +81,21 @@ def test_runs_draw_other_samples_and_other_noise(log: EventLog) -> None:
     assert len(set(values)) == 3
 
 
+def test_noise_hangs_on_everything_but_the_label(log: EventLog) -> None:
+    on = bench(log)
+    plain = {"dataset": "log", "method": "sra", "epsilon": "1", "delta": None, "run": 0, "limit": 2}
+    others = {"dataset": "b", "method": "hpa", "epsilon": "2", "delta": "1e-6", "run": 1, "limit": 3}
+
+    def key(**changed: Any) -> bytes:
+        given: dict[str, Any] = {**plain, **changed}
+        return on.noise(Trial.of(given.pop("dataset"), given.pop("method"), **given)).key()
+
+    drawn = [key(), *(key(**{name: value}) for name, value in others.items())]
+    assert len(set(drawn)) == len(drawn)
+    assert key(label="SRA as in figure 7") == key() == drawn[0]
+    assert bench(log, seed=6).noise(Trial.of("log", "sra", epsilon="1", limit=2)).key() != drawn[0]
+
+
 def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:
     engine = ReusingEngine(LocalEngine(), "run")
     first, second = (engine.count(log, Sample(1), bytes(16)).edges.sensitive_values for _ in range(2))

@@ -144,7 +144,7 @@ def test_figures_say_their_axes_and_units(table: pa.Table) -> None:
     figures = {each.name: each for each in comparison_figures(tidy.means(table))}
     assert len(figures) == 20
     assert "mean squared error, counts²" in figures["items-mse-by-epsilon"].words
-    assert "limit, records per person" in figures["edges-kl-by-limit"].words
+    assert "limit: the most that one person may add" in figures["edges-kl-by-limit"].words
     assert all("data" in figure.spec for figure in figures.values())
 
 

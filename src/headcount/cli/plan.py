@@ -61,8 +61,8 @@ def command(**flags: Any) -> None:
     terminal.say(
         "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
         "stands with the limit of its smallest MAE; --limits and --json show others. The noise is exact, the rest "
-        "a model: on public logs an MAE came out between half and twice what is predicted here, while an MSE "
-        "hangs on how popular the most popular items are and may be far smaller (docs/plan.md)."
+        "a model: on public logs at ε = 1 an MAE came out between half and twice what is predicted here, while an "
+        "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md)."
     )
 
 

@@ -41,6 +41,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -230,10 +231,13 @@ def _finished(units: Sequence[Unit], processes: int) -> Iterator[Unit]:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (each.result() for each in finished)
         pool.shutdown()
-    except BaseException:  # an interrupt, too: nobody waits for what is half done
+    except BaseException as error:  # an interrupt, too: nobody waits for what is half done
         pool.shutdown(wait=False, cancel_futures=True)
         for worker in set(multiprocessing.active_children()) - before:
             worker.terminate()
+        if isinstance(error, BrokenProcessPool):
+            remedy = "what was finished is kept; if memory ran out, use fewer processes and run again"
+            raise SurroundingsError("a worker process was killed", remedy=remedy) from error
         raise
 
 

@@ -58,8 +58,9 @@ class Facts:
         """Say what the log is."""
         over = some(self.items, "item") + (f" and {some(self.contexts, 'context')}" if self.contexts else "")
         return (
-            f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}; counts of "
-            f"{self.counted}. Each setting was run {some(self.runs, 'time')}."
+            f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}, on average "
+            f"{_short(self.records / self.items)} an item; counts of {self.counted}. Each setting was run "
+            f"{some(self.runs, 'time')}."
         )
 
 
@@ -234,7 +235,7 @@ def _over_limits(found: Sequence[Mean], table: str, metric: str) -> Figure:
         [_row(each, "limit") for each in mine],
         title=f"{name} of {_NOUNS[table]}, by limit, at ε = {epsilon:g}",
         x="limit",
-        x_title="limit, records per person",
+        x_title="limit: the most that one person may add",
         y_title=axis,
         logarithmic_y=metric not in HIGHER_IS_BETTER,
     )
