@@ -7,6 +7,7 @@
     │   ├── UsageError             a parameter, flag or combination that is not allowed
     │   │   └── NotSelectedError       the items of a log are asked for before they are selected
     │   ├── DataError              what was found in a file, column or catalogue
+    │   │   └── AbsentError            a data set that is not at hand
     │   └── UnknownNameError       an item, context, method or column that does not exist
     ├── RefusedError           exit 1: refused, or a check failed
     │   └── GrantError             an amount of privacy budget was to be spent twice, or not at all
@@ -67,6 +68,10 @@ class NotSelectedError(UsageError):
 
 class DataError(CallerError):
     """A file, column or catalogue does not hold what it must."""
+
+
+class AbsentError(DataError):
+    """A data set, known by name, that is not at hand; the remedy says where to get it."""
 
 
 class UnknownNameError(CallerError):

@@ -36,6 +36,7 @@ _COMMANDS = {
     "ledger": "Keep account of what is spent on each dataset.",
     "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",
+    "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",
     "methods": "List the methods and what each really guarantees.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}

@@ -14,7 +14,7 @@ from headcount.reports.plots import LIGHT
 HEIGHT = 300
 
 # 0.01, 20, 5k, 2M, 3bn
-_LABEL = "datum.value < 1000 ? format(datum.value, '~g') : replace(format(datum.value, '~s'), 'G', 'bn')"
+AXIS_LABEL = "datum.value < 1000 ? format(datum.value, '~g') : replace(format(datum.value, '~s'), 'G', 'bn')"
 
 
 def curves(
@@ -27,17 +27,21 @@ def curves(
     logarithmic_x: bool = True,
     logarithmic_y: bool = True,
     subtitle: str = "",
+    share: bool = False,
+    ticks: Sequence[str] = (),
+    whole: bool = False,
 ) -> alt.LayerChart:
     """Draw ``mean`` over ``x``, one curve for each ``method``, with a bar from ``low`` to ``high`` at each point.
 
     Rows hold x, method, mean, low and high (None: no bar), and may hold ``limit``, which is shown with the point.
     Rows where x is None belong to methods that have no such parameter: a level line over the whole width. A
-    logarithmic scale is even around zero where there are means of zero or less.
+    logarithmic scale is even around zero where there are means of zero or less. ``share``: means are shares, shown
+    in percent. ``ticks`` are the names of 1, 2, … on the x axis. ``whole``: no mean is cut off.
     """
     names = in_order(row["method"] for row in rows)
     inside = [row for row in rows if row[x] is not None]
     level = _levels([row for row in rows if row[x] is None], sorted({row[x] for row in inside}), x)
-    values = [_plain(row) for row in [*inside, *level]]
+    values = [rounded(row) for row in [*inside, *level]]
     drawn = encodings(names)
     marks = sorted({row[x] for row in values})
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip(f"{x}:Q", title=x_title)]
@@ -45,15 +49,16 @@ def curves(
     tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high")]
     y = alt.Y("mean:Q", title=y_title)
     if logarithmic_y:
-        scale = _scale(values)
-        y = y.scale(**scale).axis(labelExpr=_LABEL, values=_marks(scale), domain=False, ticks=False)
+        scale = scale_around(values, whole=whole)
+        y = y.scale(**scale).axis(labelExpr=AXIS_LABEL, values=axis_marks(scale), domain=False, ticks=False)
     else:
-        y = y.scale(domain=[0, 1] if all(row["mean"] <= 1 for row in values) else alt.Undefined)
-        y = y.axis(format="~g", domain=False, ticks=False)
+        unit = all(row["mean"] <= 1 for row in values) and not (share and ticks)
+        y = y.scale(domain=[0, 1] if unit else alt.Undefined)
+        y = y.axis(format=".0%" if share else "~g", domain=False, ticks=False)
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X(f"{x}:Q", title=x_title)
         .scale(type="log" if logarithmic_x else "linear", nice=False, padding=14)
-        .axis(values=marks, format="~g", grid=False, ticks=True, labelOverlap=True),
+        .axis(values=marks, grid=False, ticks=True, labelOverlap=True, **_labels(ticks)),
         color=drawn["color"],
         tooltip=tooltip,
     )
@@ -75,15 +80,20 @@ def curves(
     return themed
 
 
+def _labels(ticks: Sequence[str]) -> dict[str, Any]:
+    """Return how numbers on the x axis are written: as they are, or by name."""
+    return {"labelExpr": f"{list(ticks)!r}[datum.value - 1]" if ticks else AXIS_LABEL}
+
+
 def _levels(rows: Sequence[dict[str, Any]], ends: Sequence[float], x: str) -> list[dict[str, Any]]:
     """Put rows without an x at both ends of the axis, so that they make a level line."""
     both = dict.fromkeys([ends[0], ends[-1]] if ends else [1])
     return [{**row, x: end} for row in rows for end in both]
 
 
-def _scale(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a logarithmic scale around all means of private methods; what lies far beyond is cut off."""
-    private = [row["mean"] for row in rows if not row["method"].endswith(PUBLISHED)]
+def scale_around(rows: Sequence[dict[str, Any]], *, whole: bool = False) -> dict[str, Any]:
+    """Return a logarithmic scale around the means: all, or of private methods, with what is far beyond cut off."""
+    private = [row["mean"] for row in rows if whole or not row["method"].endswith(PUBLISHED)]
     seen = private or [row["mean"] for row in rows]
     positive = [each for each in seen if each > 0]
     if not positive:
@@ -95,10 +105,10 @@ def _scale(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "log", "domain": [10 ** (low - around), 10 ** (high + around)], "nice": False}
 
 
-def _marks(scale: dict[str, Any]) -> Any:
+def axis_marks(scale: dict[str, Any]) -> Any:
     """Return where a logarithmic axis is marked: at powers of ten, or at 1, 2 and 5 times them if these are few.
 
-    >>> _marks({"type": "log", "domain": [80, 3000]}), _marks({"type": "log", "domain": [0.5, 20_000]})
+    >>> axis_marks({"type": "log", "domain": [80, 3000]}), axis_marks({"type": "log", "domain": [0.5, 20_000]})
     ([100.0, 200.0, 500.0, 1000.0, 2000.0], [1.0, 10.0, 100.0, 1000.0, 10000.0])
     """
     if scale.get("type") != "log":
@@ -111,7 +121,7 @@ def _marks(scale: dict[str, Any]) -> Any:
     return [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Round for the page; a bar that would reach below zero on a logarithmic axis ends just above it."""
     shown = {name: float(f"{each:.6g}") if isinstance(each, float) else each for name, each in row.items()}
     if shown.get("low") is not None and shown["mean"] > 0:

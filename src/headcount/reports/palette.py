@@ -82,12 +82,17 @@ def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
     legend = alt.Legend(
         orient="bottom",
         title=None,
-        columns=alt.ExprRef("max(2, floor(width / 130))"),
+        columns=3,  # a number that follows the width is not known when the height of the plot is reckoned
         symbolSize=90,
         labelLimit=150,
     )
     return {
         "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=legend),
         "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=legend),
+        "fill": alt.Fill(
+            f"{field}:N",
+            scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
+            legend=legend,
+        ),
         "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=legend),
     }

@@ -1,0 +1,10 @@
+"""The papers that can be reproduced, by name: the one list that the command line and the tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headcount.evaluation.papers.fan_jin import FAN_JIN
+from headcount.evaluation.papers.paper import Paper
+
+PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (FAN_JIN,)}

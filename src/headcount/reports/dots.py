@@ -1,0 +1,72 @@
+"""Means with their 95 % intervals side by side: one row of marks for each group, one mark for each method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from headcount.reports.curves import AXIS_LABEL, axis_marks, rounded, scale_around
+from headcount.reports.palette import encodings, in_order
+from headcount.reports.plots import LIGHT
+
+_ROW = 17  # pixels for each method of a group
+
+
+def dots(
+    rows: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    value: str,
+    logarithmic: bool = False,
+    share: bool = False,
+) -> alt.LayerChart:
+    """Draw ``mean`` of each ``method`` in each ``group``, with a bar from ``low`` to ``high`` (None: no bar).
+
+    >>> row = {"group": "films", "method": "sra", "mean": 0.4, "low": 0.3, "high": 0.5}
+    >>> dots([row], title="Top 10", value="precision", share=True).to_dict()["description"]
+    'Marks of precision for 1 method in films.'
+    """
+    names = in_order(row["method"] for row in rows)
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    values = [rounded(row) for row in rows]
+    drawn = encodings(names)
+    amount = alt.X("mean:Q", title=value)
+    if logarithmic:
+        scale = scale_around(values, whole=True)
+        amount = amount.scale(**scale).axis(
+            labelExpr=AXIS_LABEL, values=axis_marks(scale), domain=False, ticks=False
+        )
+    else:
+        amount = amount.scale(domainMin=0, nice=True).axis(
+            format=".0%" if share else "~g", tickCount=alt.ExprRef("width / 90"), domain=False, ticks=False
+        )
+    shown = ".1%" if share else ",.4~g"
+    base = alt.Chart().encode(
+        y=alt.Y("group:N", sort=groups, title=None)
+        .axis(ticks=False, domain=False, grid=False, labelPadding=8, labelLimit=110)
+        .scale(paddingInner=0.12),
+        yOffset=alt.YOffset("method:N", sort=names),
+        color=drawn["color"],
+        tooltip=[
+            alt.Tooltip("group:N"),
+            alt.Tooltip("method:N"),
+            *(alt.Tooltip(f"{name}:Q", format=shown) for name in ("mean", "low", "high")),
+        ],
+    )
+    bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("low:Q"), x2="high:Q")
+    points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
+    methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
+    chart = alt.LayerChart(
+        layer=[bars.transform_filter("isValid(datum.low)"), points],
+        title=title,
+        description=f"Marks of {value} for {methods} in {', '.join(groups)}.",
+        data=alt.InlineData(values=values),
+        width="container",
+        height=_ROW * len(names) * len(groups) + 10 * len(groups),
+        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    themed: alt.LayerChart = chart.configure(**LIGHT)
+    return themed

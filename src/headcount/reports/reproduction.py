@@ -1,0 +1,47 @@
+"""The report of a paper run again: what it says beside what was measured, figure by figure, with a verdict each.
+
+Everything on the page comes from the tidy table of the experiments and from what was written down of the paper;
+the caller (:mod:`headcount.evaluation.papers.page`) has put both into words. Not private, and it says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headcount.reports import page
+from headcount.reports.curves import curves
+from headcount.reports.dots import dots
+from headcount.reports.page import Figure
+
+NOT_PRIVATE = (
+    "These numbers were measured against the true counts of the data, with seeded noise. They are for research: "
+    "handle them like the data themselves, and let nothing of them become part of a release."
+)
+BARS = "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks."
+
+
+def picture(name: str, rows: Sequence[dict[str, Any]], kind: str, note: str, words: Mapping[str, Any]) -> Figure:
+    """Draw rows as dots or curves; ``words`` are the titles and scales that the chart takes."""
+    chart = dots(rows, **words) if kind == "dots" else curves(rows, x="x", **words)
+    return Figure.of(name, chart, f"{note} {BARS}".strip())
+
+
+def write_reproduction_page(
+    content: Mapping[str, Any], figures: Sequence[Figure], path: str | os.PathLike[str]
+) -> Path:
+    """Write the report to one HTML file, whole or not at all."""
+    return page.write(reproduction_page(content, figures), path)
+
+
+def reproduction_page(content: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+    """Return the report as one page that needs no network."""
+    return page.render(
+        "reproduction.html.jinja",
+        figures=figures,
+        marks={"reproduced": "✓", "not reproduced": "✗", "undecided": "~", "not testable": "–"},
+        warning=NOT_PRIVATE,
+        **content,
+    )

@@ -1,0 +1,105 @@
+"""``headcount reproduce``: verdicts for all claims, on made-up data here and on the real data where they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from headcount.evaluation.papers.claims import read_claims
+from tests.cli.conftest import Run
+from tests.evaluation import papers
+
+CLAIMS = read_claims("fan-jin").claim
+TINY = ("reproduce", "fan-jin", "--quick", "--runs", "2", "--processes", "1")
+HOME = os.environ.get("HEADCOUNT_DATA")
+
+
+def test_a_tiny_run_end_to_end(run: Run, tmp_path: Path) -> None:
+    papers.shared(tmp_path)
+    report, table = tmp_path / "fan-jin.html", tmp_path / "fan-jin.parquet"
+    done = run(*TINY, "--data", tmp_path, "--report", report, "--table", table, "--seed", "7", "--json")
+    assert done.code == 0, done.err
+    assert "NOT PRIVATE" in done.err
+    data = done.data
+    said = {name: data[name] for name in ("private", "paper", "seed", "runs", "quick")}
+    assert said == {"private": False, "paper": "fan-jin", "seed": 7, "runs": 2, "quick": True}
+    assert [each["id"] for each in data["claims"]] == [each.id for each in CLAIMS]
+    for each in data["claims"]:
+        assert each["verdict"] in ("reproduced", "not reproduced", "undecided", "not testable")
+        assert each["figure"]
+        assert each["claim"]
+        assert each["measured"]
+    assert data["datasets"]["Netflix"]["kind"] == "stand-in"
+    assert data["datasets"]["MovieLens"]["kind"] == "shared"
+    written = pq.read_table(table)
+    assert written.to_pylist() == data["table"]
+    marked = json.loads(written.schema.metadata[b"headcount"])
+    assert (marked["private"], marked["seed"]) == (False, 7)
+    assert "Not private" in report.read_text(encoding="utf-8")
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_what_is_absent_is_not_testable_and_words_are_printed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, str, str]] = []
+
+    def draw(figures: list[object], folder: Path, subtitle: str) -> None:
+        drawn.append((len(figures), folder.name, subtitle))
+
+    monkeypatch.setattr("headcount.evaluation.papers.page.write_pictures", draw)
+    papers.shared(tmp_path)
+    for name in ("foursquare-nyc", "movielens-1m"):
+        (tmp_path / f"{name}.parquet").unlink()
+    done = run(*TINY, "--data", tmp_path, "--plots", tmp_path / "plots")
+    assert done.code == 0, done.err
+    assert f"{len(CLAIMS)} claims:" in done.out
+    assert "Foursquare (not used)" in done.out
+    assert "not testable    figure 11" in done.out
+    assert drawn == [(7, "plots", "Not private: measured against the truth")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (("reproduce", "fan-gin"), "paper 'fan-gin' is not known; did you mean 'fan-jin'?"),
+        (TINY, "none of the data of fan-jin is at hand"),
+        ((*TINY, "--data", "nowhere"), "nowhere is not a folder"),
+        ((*TINY, "--runs", "1"), "runs must be at least 2"),
+        ((*TINY, "--runs", "many"), "runs must be a whole number of at least 1, not 'many'"),
+        ((*TINY, "--seed", "-1"), "seed must be a whole number, not '-1'"),
+        ((*TINY, "--report", "there.html"), "there.html exists already"),
+        ((*TINY, "--table", "."), ". is a folder"),
+        ((*TINY, "--plots", "there.html"), "there.html is a file"),
+    ],
+)
+def test_what_the_caller_can_mend(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], complaint: str
+) -> None:
+    monkeypatch.delenv("HEADCOUNT_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.html").write_text("mine")
+    done = run(*flags)
+    assert done.code == 2
+    assert complaint in done.complaint
+    assert (tmp_path / "there.html").read_text() == "mine"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(HOME is None, reason="HEADCOUNT_DATA names no folder")
+def test_the_real_data_quickly(run: Run, tmp_path: Path) -> None:
+    """What is known without chance must come out, in well under ten minutes."""
+    begin = time.monotonic()
+    done = run("reproduce", "fan-jin", "--quick", "--json", "--report", tmp_path / "fan-jin.html")
+    assert time.monotonic() - begin < 300
+    verdicts = {each["id"]: each["verdict"] for each in done.data["claims"]}
+    for claim in ("t4-movielens", "t5-original", "7a-lpa-worst", "8a-lpa-worst", "10-netflix", "t5-hpa-better"):
+        assert verdicts[claim] == "reproduced", claim
+    assert verdicts["10-small"] == "not reproduced"  # the excerpt of Gowalla has small users left out
+    assert Counter(verdicts.values())["not testable"] == 3

@@ -1,0 +1,168 @@
+"""The page of a reproduction: all claims with their verdicts, every plot drawn by a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from headcount.evaluation.papers.fan_jin import FAN_JIN, TOPS
+from headcount.evaluation.papers.page import chart_rows, content, write_page
+from headcount.evaluation.papers.paper import Reproduction, reproduce
+from headcount.reports.dots import dots
+from tests.evaluation import papers
+
+PLOTS = 21
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    folder = papers.shared(tmp_path_factory.mktemp("shared"))
+    return reproduce(FAN_JIN, folder, folder / "parts", quick=True, runs=2, processes=1)
+
+
+@pytest.fixture(scope="module")
+def written(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_page(done, tmp_path_factory.mktemp("page") / "fan-jin.html")
+
+
+@pytest.fixture(scope="module")
+def said(done: Reproduction) -> dict[str, Any]:
+    return content(done, {})
+
+
+def test_every_claim_stands_there_once_with_its_verdict(said: dict[str, Any]) -> None:
+    shown = [each["id"] for section in said["sections"] for each in section["verdicts"]]
+    assert sorted(shown) == sorted(claim.id for claim in FAN_JIN.claims.claim)
+    assert sum(each["number"] for each in said["counts"]) == said["total"] == len(shown)
+    for section in said["sections"]:
+        for each in section["verdicts"]:
+            assert each["rule"]
+            assert all(case["measured"] for case in each["cases"])
+
+
+def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    assert '<meta name="headcount-private" content="no' in text
+    assert "<h2>Not private</h2>" in text
+    assert "from released numbers alone" not in text
+    assert "was written down before it was run" in text
+    for said in ("<b>shared</b>: movielens-1m.parquet", "<b>stand-in</b>: a stand-in with 1 %", "quick run"):
+        assert said in text, said
+    assert text.count('class="claim"') == 52
+    assert text.count("data-download=") == PLOTS
+    assert text.count("The paper reports:") == 10
+
+
+def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, said: dict[str, Any]) -> None:
+    [films] = [each for each in done.verdicts if each.claim.id == "t5-original"]
+    assert films.verdict == "not reproduced"  # made-up films are not those of the paper
+    numbers = {each["verdict"]: each["number"] for each in said["counts"]}
+    assert numbers["not reproduced"] > 0
+
+
+def test_charts_are_made_from_the_tidy_table_alone(done: Reproduction) -> None:
+    [picture] = [each for each in FAN_JIN.pictures(done.datasets)["mse"] if each.table == "edges"]
+    rows = chart_rows(done, picture)
+    assert {row["group"] for row in rows} == {"Foursquare", "MovieLens"}
+    assert len(rows) == 2 * 7
+    assert all(row["low"] <= row["mean"] <= row["high"] and row["runs"] == 2 for row in rows)
+    assert chart_rows(replace(done, table=done.table.slice(0, 0)), picture) == []
+
+
+def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
+    picture = FAN_JIN.pictures(done.datasets)["top-k"][1]
+    assert picture.datasets == ("Gowalla",)
+    rows = chart_rows(done, picture)
+    assert {row["runs"] for row in rows} == {2}
+    assert len(rows) == 7 * len(TOPS)
+    values = [
+        row["value"]
+        for row in done.table.to_pylist()
+        if (row["dataset"], row["method"], row["metric"], row["x"], row["experiment"])
+        == ("Gowalla", "sra", "precision", 5, "comparison")
+    ]
+    [found] = [row["mean"] for row in rows if (row["method"], row["x"]) == ("sra", 5)]
+    assert found == pytest.approx(sum(values) / 2)
+
+
+def test_a_chart_may_go_along_epsilon(done: Reproduction) -> None:
+    [picture] = [each for each in FAN_JIN.pictures(done.datasets)["limits"] if each.name == "limits-epsilon-0"]
+    rows = chart_rows(done, replace(picture, epsilon=None, x=(10.0,), along="epsilon"))
+    assert [(row["x"], row["runs"]) for row in rows] == [(0.2, 2), (1.0, 2), (5.0, 2)]
+
+
+def test_a_log_has_no_bars(done: Reproduction) -> None:
+    [picture] = FAN_JIN.pictures(done.datasets)["week"]
+    log = [row for row in chart_rows(done, picture) if row["method"] == "log"]
+    assert len(log) == 7
+    assert {row["low"] for row in log} == {None}
+
+
+def test_dots_keep_the_order_of_groups_and_everything_in_view() -> None:
+    rows = [
+        {"group": group, "method": method, "mean": mean, "low": mean / 2, "high": 2 * mean}
+        for group in ("films", "places")
+        for method, mean in (("sra", 10.0), ("lpa-published", 1e7))
+    ]
+    spec = dots(rows, title="t", value="MSE", logarithmic=True).to_dict()
+    points = spec["layer"][1]["encoding"]
+    assert points["y"]["sort"] == ["films", "places"]
+    low, high = points["x"]["scale"]["domain"]
+    assert low < 10
+    assert high > 1e7
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
+def test_every_plot_is_drawn_in_a_browser(browser: Browser, written: Path, width: int, scheme: Any) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(written.as_uri())
+    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    drawn = page.locator("[data-chart] svg")
+    assert drawn.count() == PLOTS
+    for chart in drawn.all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert box["height"] > 60
+        assert chart.locator("path[aria-label]").count() > 2, "marks are there"
+    week = page.locator("[data-chart=chart-week] svg").text_content() or ""
+    assert all(day in week for day in ("Mon", "Thu", "Sun"))
+    mse = page.locator("[data-chart=chart-mse-items] svg").text_content() or ""
+    assert all(name in mse for name in ("adaptive", "lpa-published", "gs-published", "Foursquare", "records²"))
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page itself never scrolls sideways"
+    with page.expect_download() as waiting:
+        page.locator("[data-download=chart-mse-items]").click()
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8"))))
+    assert len(rows) == 3 * 7
+    assert set(rows[0]) == {"group", "method", "mean", "low", "high", "runs"}
+    assert complaints == []
+    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    page.close()
+
+
+def test_links_to_claims_lead_somewhere(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    ids = set(re.findall(r'id="([^"]+)"', text))
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
