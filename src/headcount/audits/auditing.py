@@ -36,6 +36,7 @@ EVENTS = 3
 """So many events are judged in each direction at each look."""
 
 _FEWEST = 40  # runs of a look
+_GUESS = 0.2  # how often a guess at a pair's ε may be too large
 _CHUNK = 64  # runs of one task, where runs are made one by one
 _COPIED_CHUNK = 16_384
 
@@ -65,11 +66,12 @@ class Evidence:
 
 @dataclass
 class Attempt:
-    """What was tried on one pair."""
+    """What was tried on one pair; ``promise`` is a guess at its ε, to decide which pairs to go on with."""
 
     pair: Pair
     evidence: Evidence | None = None
     runs: int = 0
+    promise: float = 0.0
     past: dict[bool, list[Observations]] = field(default_factory=lambda: {True: [], False: []}, repr=False)
 
     @property
@@ -122,7 +124,7 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "method": self.target.name,
+            "method": self.target.shown,
             "parameters": dict(self.target.parameters),
             "epsilon": str(self.target.epsilon),
             "delta": str(self.target.delta),
@@ -160,7 +162,7 @@ def audit(
             attempt.runs += size
             done += size
             if progress is not None:
-                progress(f"auditing {target.name}", done, expected)
+                progress(f"auditing {target.shown}", done, expected)
         if Finding(target, tuple(attempts)).violation:
             break
     return Finding(target, tuple(attempts))
@@ -176,8 +178,8 @@ def audit_in_processes(
 
 
 def _promising(attempts: Sequence[Attempt], look: int) -> list[Attempt]:
-    """Return the pairs that a look goes on with: the best so far, and of equal ones the first."""
-    return sorted(attempts, key=lambda attempt: -attempt.lower_bound)[: KEPT[look]]
+    """Return the pairs that a look goes on with: the best so far."""
+    return sorted(attempts, key=lambda attempt: -attempt.promise)[: KEPT[look]]
 
 
 def _sizes(runs: int) -> list[int]:
@@ -197,14 +199,17 @@ def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk
         known = {present: [_part(each, slice(None, half))] for present, each in fresh.items()}
         judged = {present: _part(each, slice(half, None)) for present, each in fresh.items()}
     before = {present: Observations.joined(parts) for present, parts in known.items()}
+    attempt.promise = 0.0
     for present in (True, False):
         here, there = judged[present], judged[not present]
         for event in chosen_events(before[present], before[not present], EVENTS):
             hits = int(event.of(here).sum()), int(event.of(there).sum())
-            bound = least_epsilon(hits, (len(here), len(there)), delta, risk)
+            runs = len(here), len(there)
+            attempt.promise = max(attempt.promise, least_epsilon(hits, runs, delta, _GUESS))
+            bound = least_epsilon(hits, runs, delta, risk)
             if bound > attempt.lower_bound:
                 who = "with the person" if present else "without the person"
-                attempt.evidence = Evidence(event.in_words(), who, hits, (len(here), len(there)), bound)
+                attempt.evidence = Evidence(event.in_words(), who, hits, runs, bound)
     for present, each in fresh.items():
         attempt.past[present].append(each)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_CAREFUL = 3.3  # standard deviations that an estimate must be above or below
+_CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
 _THRESHOLDS = 400
 _FEW = 20  # runs that an event must at least have happened in
 _MOST_KINDS = 3
@@ -107,7 +107,7 @@ def lowest_bit(numbers: Floats) -> Floats:
 
 def chosen_events(often: Observations, rarely: Observations, most: int) -> list[Event]:
     """Return the events that look most like happening more often in one log than in the other."""
-    found = [(value, event) for event, value in _candidates(often, rarely) if value > 0]
+    found = [(value, event) for event, value in _candidates(often, rarely) if value > -np.inf]
     return [event for _, event in sorted(found, key=lambda each: -each[0])[:most]]
 
 

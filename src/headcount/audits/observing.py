@@ -35,6 +35,9 @@ SEPARATE = frozenset({"lpa", "sra", "hpa", "lpa-published", "hpa-published"})
 """Methods that treat every item and every person by themselves, but for what is the same in all copies."""
 
 _RECORDS = 1 << 15  # of all copies in one log, about
+SELECT_LIMIT = 2
+"""How many items of one person count where items are selected."""
+
 MISSING = -1e9
 """Stands for the count of an item that was not selected."""
 
@@ -45,9 +48,9 @@ _NUMBERS = {"items": "count", "edges": "count", "activity": "users", "totals": "
 class Target:
     """A method with its parameters, and what it claims.
 
-    With ``selects`` the catalogue is not public and items are selected first. With ``contexts`` every record has one
-    of two contexts, so that items and edges are released. ``copies`` says that many copies of a pair may be run in
-    one release. ``make`` and ``engine`` let broken methods be audited.
+    With ``selects`` the catalogue is not public and items are selected first. With ``contexts`` every record has
+    one of two contexts, so that items and edges are released. ``copies`` says that many copies of a pair may be
+    run in one release. ``make`` and ``engine`` let broken methods be audited; ``called`` is what it is called.
     """
 
     name: str
@@ -59,12 +62,18 @@ class Target:
     make: Callable[[str, Mapping[str, Any]], Method] = build
     engine: Callable[[], Any] = LocalEngine
     copies: bool = False
+    called: str = ""
 
     @classmethod
     def of(cls, name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0)) -> Target:
         """Return a registered method, with the limit where it takes one."""
         parameters = {} if name not in _limited() else {"limit": limit}
         return cls(name, parameters, epsilon, delta, copies=name in SEPARATE)
+
+    @property
+    def shown(self) -> str:
+        """What it is called."""
+        return self.called or self.name
 
     def grant(self) -> Grant:
         """Return what one run may spend."""
@@ -94,7 +103,7 @@ class Target:
         """Make one release, as the curator would."""
         grant, engine = self.grant(), _engine(self.engine, threads=1)
         if self.selects:
-            selection = Selection(limit=2)
+            selection = Selection(limit=SELECT_LIMIT)
             first, grant = selection.split(grant)
             log, _ = selection.select(log, first, source, engine)
             if not log.catalogue.ids:
