@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from headcount.audits.exact import (
+    Moved,
     counts_law,
     exact_loss,
     exact_sensitivity,
@@ -19,7 +20,7 @@ from headcount.audits.exact import (
     worst_ratio,
 )
 from headcount.audits.neighbours import Pair, crafted
-from headcount.bounding import Sample, Scale
+from headcount.bounding import Sample, Scale, Sensitivity
 from headcount.engines.local import LocalEngine
 from headcount.noise_law import DiscreteLaplace
 
@@ -37,6 +38,13 @@ def test_nobody_moves_more_than_declared(bound: Sample | Scale) -> None:
     found = exact_sensitivity(LocalEngine(threads=1), bound, neighbours(1, 2, 3), SECRETS)
     assert not found.violation
     assert found.sensitivity.l1 == found.declared.l1  # the bound is tight: somebody does move that much
+
+
+@pytest.mark.parametrize("more", [Sensitivity(3, 4, 2), Sensitivity(2, 5, 2), Sensitivity(2, 4, 3)])
+def test_more_than_declared_in_any_norm_is_a_violation(more: Sensitivity) -> None:
+    declared = Sensitivity(2, 4, 2)
+    assert Moved(more, declared, None).violation
+    assert not Moved(declared, declared, None).violation
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
