@@ -116,7 +116,7 @@ def test_everything_published_is_seen() -> None:
     assert runs.numbers.shape[1] == 2 + release.tables["activity"].num_rows == len(runs.names)
     assert "activity with discrete Laplace noise of scale" in runs.kinds[0]
     chosen = target("dpsense", 2, Decimal(1)).observe(PAIRS["a tie"], SeededNoise(1), 1, present=True)
-    assert '"limit"' in chosen.kinds[0]  # by a charged mechanism
+    assert '"theta"' in chosen.kinds[0]  # by a charged mechanism
     ranked = target("top-k", 2, Decimal(1)).release(log_of(PAIRS["a tie"], present=True), SeededNoise(1))
     assert "ranked" in seen(ranked, PAIRS["a tie"]).kinds[0]
 
