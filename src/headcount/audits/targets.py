@@ -38,8 +38,8 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "gs-s": (Decimal("0.5"), "the other half is spent on a sample that is not published"),
     "gs": (Decimal("0.5"), "the other half is spent on a sample that is not published"),
     "adaptive": (
-        Decimal("0.5"),
-        "a published count is made of two noisy ones, of light and of heavy users, which are not",
+        Decimal("0.8"),
+        "some is spent on the histogram, and a count also carries noise of a group that the person is not in",
     ),
     "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
@@ -82,6 +82,9 @@ def pairs_for(
     more: tuple[Pair, ...] = ()
     if name.startswith("hpa"):
         more = (swaying(limit),)
+    if name == "adaptive":
+        story = "a person among many with one record: counts so large that hardly anything is shrunk away"
+        more = (Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit),)
     if name == "top-k":
         more = (Pair("a new item", "a person with the only record of ten items", 10, (), (0,)),)
     if name == "selection":
