@@ -35,6 +35,7 @@ _COMMANDS = {
     "export": "Write a release's tables as CSV or Excel.",
     "ledger": "Keep account of what is spent on each dataset.",
     "methods": "List the methods and what each really guarantees.",
+    "audit": "Attack a method's promise, and see what ε is at least.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 
