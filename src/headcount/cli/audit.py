@@ -17,6 +17,7 @@ import click
 
 from headcount.cli import findings, options, terminal
 from headcount.errors import UnknownNameError, UsageError
+from headcount.reports.audit_words import verdicts
 
 _RUNS = {True: 200_000, False: 4_000}  # by default, where many copies are run in one release and where not
 _ALONE = {True: 60_000, False: 400}  # up to so many runs other processes would take longer to start than they help
@@ -34,6 +35,17 @@ class _Job:
     runs: int
 
 
+def _known(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
+    """Refuse what cannot be audited, before anything is said about a log."""
+    from headcount.audits.targets import NAMES
+
+    if name == "all" or name in NAMES:
+        return name
+    if Path(name).exists():
+        raise UsageError("the method comes before the events", given=name, remedy="such as sra, or all")
+    raise UnknownNameError.among("method", name, ("all", *NAMES))
+
+
 @click.command(
     "audit",
     short_help="Attack a method's promise, and see what ε is at least.",
@@ -43,7 +55,7 @@ class _Job:
         "headcount audit hpa visits.parquet --user user --item venue --items venues.csv",
     ),
 )
-@click.argument("method", metavar="METHOD|all")
+@click.argument("method", metavar="METHOD|all", callback=_known)
 @options.own_log_options
 @click.option("--epsilon", default="1", show_default=True, metavar="E[,…]", help="The ε that is claimed.")
 @click.option("--delta", metavar="D", help="Audit Gaussian noise, or item selection, with this δ.")
@@ -117,11 +129,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     from headcount.audits.targets import NAMES
     from headcount.budget import amount, probability
 
-    name, seed = flags["method"], flags["seed"]
-    if name != "all" and name not in NAMES:
-        near = Path(name).exists()
-        error = UnknownNameError.among("method", name, ("all", *NAMES))
-        raise UsageError("the method comes before the events", given=name, remedy="such as sra") if near else error
+    seed = flags["seed"]
     if not options.is_whole(seed) or not 0 <= int(seed) < 1 << 31:
         raise UsageError("seed must be a whole number from 0 to 2147483647", given=seed, remedy="try --seed 1")
     runs = None if flags["runs"] is None else options.whole_number(flags["runs"], "runs")
@@ -134,7 +142,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
     return _Asked(
-        NAMES if name == "all" else (name,),
+        NAMES if flags["method"] == "all" else (flags["method"],),
         epsilons,
         Decimal(0) if flags["delta"] is None else probability(flags["delta"]),
         options.whole_number(flags["limit"], "limit"),
@@ -215,12 +223,17 @@ def _processes(jobs: Sequence[_Job]) -> Iterator[Any]:
     from concurrent.futures import ProcessPoolExecutor
 
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn"))
+    others = set(multiprocessing.active_children())
+    with _without_interrupts():  # they inherit that
+        pool.submit(int)
     try:
-        with _without_interrupts():  # they inherit that
-            pool.submit(int)
         yield pool
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()  # what they are at is of no use any more
+        raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -272,8 +285,6 @@ def _run(job: _Job, pool: Any, place: str, asked: _Asked, *, own: bool, quiet: b
 
 def _sum_up(found: Sequence[dict[str, Any]]) -> None:
     """Say what became of all methods."""
-    from headcount.reports.audit import verdicts
-
     for sentence in verdicts(found):
         terminal.say(sentence)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from headcount.answers.words import some
 from headcount.cli import terminal
+from headcount.reports.audit_words import settings_in_words, story_in_words, visible_in_words
 
 _CLIPPED = 60  # characters of an event in a table
 _MOST_SHOWN = 12  # items of one person
@@ -18,8 +18,6 @@ _INDENT = " " * 10
 
 def show(found: dict[str, Any], *, briefly: bool) -> None:
     """Print what was found about one target."""
-    from headcount.reports.audit import settings_in_words, visible_in_words
-
     settings = [f"ε = {found['epsilon']}", *filter(None, [settings_in_words(found)])]
     standing = "proven" if found["standing"] == "proven" else "claimed, not established"
     click.echo(f"{click.style(found['method'], bold=True)}, {', '.join([*settings, standing])}")
@@ -50,7 +48,7 @@ def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
 def _show_evidence(pair: dict[str, Any]) -> None:
     """Print the pair in words, the event, and how often it happened in either log."""
     evidence = pair["evidence"]
-    terminal.say(f"{pair['story']}; beside {some(pair['people'], 'other')}.", bullet="Pair      ", indent=_INDENT)
+    terminal.say(f"{story_in_words(pair)}.", bullet="Pair      ", indent=_INDENT)
     if "person" in pair:
         terminal.say(
             f"the person has items {_listed(pair['person'])}; the others have {_crowd(pair['crowd'])}.",

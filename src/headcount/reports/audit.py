@@ -1,7 +1,7 @@
 """The report of an audit: verdicts in plain words, how near the attacks came, and the evidence.
 
 It is made of plain data: what ``headcount audit --json`` prints as ``findings``, and beside it ``seed``,
-``created`` and ``own_log``, which says whether people were taken out of a real log, so that the page is not private.
+``created`` and ``own_log``, which says whether people were taken out of a real log: then the page is not private.
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ import base64
 import json
 import os
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from headcount.answers.words import some
-from headcount.guarantee import in_short
 from headcount.reports import audit_plots, page
+from headcount.reports.audit_words import (
+    Finding,
+    settings_in_words,
+    story_in_words,
+    verdict,
+    verdicts,
+    visible_in_words,
+)
 from headcount.reports.page import Figure
 from headcount.reports.release import date_in_words
-
-Finding = Mapping[str, Any]
-
-_VERDICTS = {
-    ("proven", False): "no violation found",
-    ("proven", True): "violated",
-    ("claimed", True): "refuted, as expected",
-    ("claimed", False): "not refuted here",
-}
 
 
 def write_audit_page(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -47,7 +44,7 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         created=date_in_words(audit["created"]),
         broken=[each["sentence"] for each in findings if _violates_a_proof(each)],
         own_log=audit["own_log"],
-        summary=verdicts(findings),
+        summary=verdicts(findings) if len(findings) > 1 else [findings[0]["sentence"]],
         rows=[_row(each) for each in findings],
         only=len(findings) == 1,
         sure=f"{findings[0]['confidence']:.1%}".replace(".0%", "%"),
@@ -55,56 +52,6 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         facts=_facts(audit),
         data="data:application/json;base64," + base64.b64encode(data).decode(),
     )
-
-
-def verdicts(findings: Sequence[Finding]) -> list[str]:
-    """Sum up what was found: about proven promises, and about published claims, whose refutation is expected.
-
-    >>> some = {"method": "sra", "epsilon": "1", "standing": "proven", "violation": False}
-    >>> verdicts([some, {**some, "method": "lpa-published", "standing": "claimed", "violation": True}])
-    ['The one proven promise held against the attacks.', 'Refuted, as expected of a mere claim: lpa-published.']
-    """
-    found: dict[str, list[str]] = {word: [] for word in _VERDICTS.values()}
-    several = len({each["epsilon"] for each in findings}) > 1
-    for each in findings:
-        found[_verdict(each)].append(f"{each['method']} at ε = {each['epsilon']}" if several else each["method"])
-    held, broken = found["no violation found"], found["violated"]
-    said = []
-    if broken:
-        said.append(f"VIOLATION of what is said to be proven: {', '.join(broken)}.")
-    if held:
-        all_of_them = "The one proven promise" if len(held) == 1 else f"All {len(held)} proven promises"
-        which = f"These other proven promises ({', '.join(held)})" if broken else all_of_them
-        said.append(f"{which} held against the attacks.")
-    if found["refuted, as expected"]:
-        said.append(f"Refuted, as expected of a mere claim: {', '.join(found['refuted, as expected'])}.")
-    if found["not refuted here"]:
-        said.append(f"Claimed, and not refuted here: {', '.join(found['not refuted here'])}.")
-    return said
-
-
-def settings_in_words(finding: Finding) -> str:
-    """Say with which parameters a target was run, beside ε.
-
-    >>> settings_in_words({"parameters": {"limit": 2}, "delta": "0.000001", "edges": True})
-    'limit 2, δ = 1e-6, with edges'
-    """
-    said = [f"{name} {value}" for name, value in finding["parameters"].items()]
-    said += [f"δ = {in_short(Decimal(finding['delta']))}"] if Decimal(finding["delta"]) else []
-    said += ["with edges"] if finding["edges"] else []
-    return ", ".join(said)
-
-
-def visible_in_words(finding: Finding) -> str:
-    """Say how much of ε an attacker could see at all, if that is not everything."""
-    share, reason = Decimal(finding["visible"]["share"]), finding["visible"]["reason"]
-    if not reason:
-        return ""
-    return f"About {(share * Decimal(finding['epsilon'])).normalize():f} of ε can show: {reason}."
-
-
-def _verdict(finding: Finding) -> str:
-    return _VERDICTS[finding["standing"], finding["violation"]]
 
 
 def _violates_a_proof(finding: Finding) -> bool:
@@ -117,10 +64,10 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {
         **finding,
         "settings": settings_in_words(finding),
-        "verdict": _verdict(finding),
+        "verdict": verdict(finding),
         "bad": _violates_a_proof(finding),
         "shows": visible_in_words(finding),
-        "pairs": [{**each, "seen": _seen(each["evidence"])} for each in pairs],
+        "pairs": [{**each, "story": story_in_words(each), "seen": _seen(each["evidence"])} for each in pairs],
     }
 
 

@@ -34,7 +34,7 @@ def bounds(rows: Sequence[Mapping[str, Any]], *, claimed: float, title: str) -> 
     names = list(dict.fromkeys(row["name"] for row in shown))
     most = _ROOM * max(claimed, *(row["bound"] for row in shown))
     base = alt.Chart(alt.InlineData(values=shown)).encode(
-        x=alt.X("bound:Q", title="ε is at least")
+        x=alt.X("bound:Q", title="ε at least (dashed: claimed)")
         .scale(domain=[0, most], nice=False)
         .axis(domain=False, ticks=False, tickCount=alt.ExprRef("width / 90"), labelFlush=False),
         y=alt.Y("name:N", sort=names, title=None).axis(
@@ -50,12 +50,9 @@ def bounds(rows: Sequence[Mapping[str, Any]], *, claimed: float, title: str) -> 
     )
     within = base.mark_point(style="interval", filled=True, size=90, opacity=0.85)
     beyond = base.mark_point(style="alarm", shape="diamond", filled=True, size=130, opacity=0.85)
-    line = alt.Chart(alt.InlineData(values=[{"claimed": claimed, "words": f"claimed: {claimed:g}"}]))
+    line = alt.Chart(alt.InlineData(values=[{"claimed": claimed}]))
     layers = [
         line.mark_rule(style="claim").encode(x=alt.X("claimed:Q")),
-        line.mark_text(style="words", align="left", baseline="top", dx=6, dy=2).encode(
-            x=alt.X("claimed:Q"), y=alt.value(0), text="words:N"
-        ),
         within.transform_filter("datum.kind != 'violation'"),
         beyond.transform_filter("datum.kind == 'violation'"),
     ]
@@ -65,4 +62,4 @@ def bounds(rows: Sequence[Mapping[str, Any]], *, claimed: float, title: str) -> 
         f"Dots for {pairs} of neighbours in {len(names)} row{'s' * (len(names) > 1)}. Largest: {best['name']}, on "
         f"{best['pair']}, with ε at least {best['bound']:.2f}. Claimed: {claimed:g}."
     )
-    return layered(layers, _ROW * len(names) + 16, title, said)
+    return layered(layers, _ROW * len(names), title, said)
