@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from headcount.audits.bounds import least_epsilon
-from headcount.audits.events import Observations, chosen_events
+from headcount.audits.events import Observations, careful, chosen_events
 from headcount.audits.neighbours import Pair
 from headcount.audits.observing import Target
 from headcount.noise import SeededNoise
@@ -36,7 +38,6 @@ EVENTS = 3
 """So many events are judged in each direction at each look."""
 
 _FEWEST = 40  # runs of a look
-_GUESS = 0.2  # how often a guess at a pair's ε may be too large
 _CHUNK = 64  # runs of one task, where runs are made one by one
 _COPIED_CHUNK = 16_384
 
@@ -205,7 +206,8 @@ def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk
         for event in chosen_events(before[present], before[not present], EVENTS):
             hits = int(event.of(here).sum()), int(event.of(there).sum())
             runs = len(here), len(there)
-            attempt.promise = max(attempt.promise, least_epsilon(hits, runs, delta, _GUESS))
+            guess = careful(np.array(hits[:1]), runs[0], np.array(hits[1:]), runs[1])
+            attempt.promise = max(attempt.promise, float(guess[0]))
             bound = least_epsilon(hits, runs, delta, risk)
             if bound > attempt.lower_bound:
                 who = "with the person" if present else "without the person"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 _ENOUGH = 1e-15
+_WIDTH = 1e-10  # of the interval that a quantile is enclosed in, relatively
 _MOST_TERMS = 20_000
 
 
@@ -55,10 +56,8 @@ def least_epsilon(hits: tuple[int, int], runs: tuple[int, int], delta: float, ri
 def _solved(a: float, b: float, chance: float, *, up: bool) -> float:
     """Return the quantile of the beta law with parameters a and b, rounded to the safe side."""
     low, high = 0.0, 1.0
-    while high - low > _ENOUGH * max(high, 1e-300) and not low == (low + high) / 2 == high:
+    while high - low > _WIDTH * high:
         middle = (low + high) / 2
-        if middle in (low, high):
-            break
         low, high = (middle, high) if _beta_cdf(middle, a, b) < chance else (low, middle)
     return high if up else low
 

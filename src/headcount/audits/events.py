@@ -128,7 +128,7 @@ def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[Event
     here = np.bincount(codes[: len(often)], minlength=len(kinds))
     there = np.bincount(codes[len(often) :], minlength=len(kinds))
     order = np.argsort(-(here + 1) / (there + 1), kind="stable")
-    values = _careful(np.cumsum(here[order]), len(often), np.cumsum(there[order]), len(rarely))
+    values = careful(np.cumsum(here[order]), len(often), np.cumsum(there[order]), len(rarely))
     best = int(np.argmax(values))
     yield Event(kinds=tuple(str(kind) for kind in kinds[order[: best + 1]])), float(values[best])
 
@@ -148,7 +148,7 @@ def _of_scores(
                 hits = [len(each) - np.searchsorted(each, thresholds, side="left") for each in (ours, theirs)]
             else:
                 hits = [np.searchsorted(each, thresholds, side="right") for each in (ours, theirs)]
-            values = _careful(hits[0], len(often), hits[1], len(rarely))
+            values = careful(hits[0], len(often), hits[1], len(rarely))
             best = int(np.argmax(values))
             yield Event(kinds, score, float(thresholds[best]), above), float(values[best])
 
@@ -174,8 +174,8 @@ def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Sco
         yield Score(f"the lowest bit of {names[place]}", low_bit_of=place)
 
 
-def _careful(here: NDArray[np.int64], ours: int, there: NDArray[np.int64], theirs: int) -> Floats:
-    """Estimate, on the safe side, the logarithm of the ratio of two probabilities."""
+def careful(here: NDArray[np.int64], ours: int, there: NDArray[np.int64], theirs: int) -> Floats:
+    """Estimate the logarithm of the ratio of two probabilities, a little on the safe side."""
     p, q = here / ours, there / theirs
     low = p - _CAREFUL * np.sqrt(p * (1 - p) / ours)
     high = q + _CAREFUL * np.sqrt(q * (1 - q) / theirs) + _CAREFUL**2 / theirs
