@@ -270,7 +270,7 @@ def _run(job: _Job, pool: Any, place: str, asked: _Asked, *, own: bool, quiet: b
         entry |= {"people": len(pair.crowd), "records": len(pair.person)}
     if own:
         data["pairs"] = [without_log(each) for each in data["pairs"]]
-    share, reason = VISIBLE.get(target.shown, (Decimal(1), ""))
+    share, reason = (Decimal(1), "") if own else VISIBLE.get(target.shown, (Decimal(1), ""))
     return {
         **data,
         "standing": "proven" if is_proven(target.shown) else "claimed",

@@ -10,7 +10,7 @@ import click
 from headcount.cli import terminal
 from headcount.reports.audit_words import settings_in_words, story_in_words, visible_in_words
 
-_CLIPPED = 60  # characters of an event in a table
+_BESIDE = 50  # columns of a table that are not the event
 _MOST_SHOWN = 12  # items of one person
 _PEOPLE_SHOWN = 3
 _INDENT = " " * 10
@@ -32,14 +32,15 @@ def show(found: dict[str, Any], *, briefly: bool) -> None:
     if found["violation"] and not (briefly and found["standing"] == "claimed"):
         click.echo()
         _show_evidence(max(found["pairs"], key=lambda each: each["lower_bound"]))
-    click.echo()
+    if briefly:
+        click.echo()
 
 
 def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
-    rows = []
+    rows, room = [], max(30, terminal.width() - _BESIDE)
     for each in sorted(pairs, key=lambda each: -each["lower_bound"]):
         event = each["evidence"]["event"] if each["evidence"] else "–"
-        event = event if len(event) <= _CLIPPED else event[: _CLIPPED - 1] + "…"
+        event = event if len(event) <= room else event[: room - 1] + "…"
         rows.append([each["name"], f"{each['runs']:,}", f"{each['lower_bound']:.2f}", event])
     columns = [("neighbours", "left"), ("runs", "right"), ("ε at least", "right"), ("best event", "left")]
     terminal.print_table(columns, rows)
