@@ -54,8 +54,9 @@ def only(monkeypatch: pytest.MonkeyPatch, *names: str, broken: str = "") -> None
     real = targets.target
 
     def target(name: str, *given: Any) -> Target:
+        make: Any = Loud
         made = real(name, *given)
-        return replace(made, make=Loud) if name == broken else made
+        return replace(made, make=make) if name == broken else made
 
     monkeypatch.setattr(targets, "NAMES", names)
     monkeypatch.setattr(targets, "target", target)
@@ -217,7 +218,7 @@ def test_people_of_a_log_are_never_named(run: Run, work: Path) -> None:
         assert not re.search(r"\b(ann|bob|cyn|tea|rye|oat)\b|\"(crowd|person)\"", shown)
     assert "NOT PRIVATE" in done.err
     assert "Not private" in page
-    assert "Pair" not in run("audit", "sra", "visits.csv", *FLAGS, "--runs", "100").out
+    assert "NOT PRIVATE" in run("audit", "sra", "visits.csv", *FLAGS, "--runs", "100", "--quiet").err
 
 
 def test_a_violation_on_a_log_shows_no_records(run: Run, work: Path) -> None:
@@ -277,6 +278,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "delta": (("sra", "--delta", "2"), "delta must lie strictly between 0 and 1"),
     "useless delta": (("gs-r", "--delta", "1e-3"), "gs-r has no gaussian noise, so it takes no delta"),
     "limit": (("sra", "--limit", "0"), "limit must be a whole number of at least 1, not '0'"),
+    "absurd limit": (
+        ("sra", "--limit", "1001"),
+        "limit must be at most 1000 in an audit, not 1001; try --limit 2",
+    ),
     "edges": (("totals", "--edges"), "totals has no item-by-context counts; leave --edges out"),
     "no events": (("sra", "--user", "user"), "--user is given without EVENTS"),
     "no user": (("sra", "visits.csv", "--items", "venues.csv"), "missing option '--user'"),

@@ -179,6 +179,8 @@ def test_the_chart_is_drawn(
     assert seen.page.locator("[data-chart] svg .mark-symbol path").count() == 4
     assert seen.page.locator("[data-chart] svg .mark-rule.role-mark line").count() == 1
     dots = seen.page.locator("[data-chart] svg .mark-symbol path").all()
+    alarm = {"light": "#b3201f", "dark": "#f2857c"}[scheme]
+    assert [each.get_attribute("fill") for each in dots].count(alarm) == 1
     places = sorted(round(each.bounding_box()["x"]) for each in dots)  # type: ignore[index]
     rule = seen.page.locator("[data-chart] svg .mark-rule.role-mark line").bounding_box()
     assert rule is not None

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from headcount.cli import findings, options, terminal
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import SurroundingsError, UnknownNameError, UsageError
 from headcount.reports.audit_words import verdicts
 
 _RUNS = {True: 200_000, False: 4_000}  # by default, where many copies are run in one release and where not
@@ -24,6 +24,8 @@ _ALONE = {True: 60_000, False: 400}  # up to so many runs other processes would 
 _CAVEAT = (
     "Finding nothing proves nothing: an audit tries some neighbours and events, and can only refute a promise."
 )
+_EXPOSED = "NOT PRIVATE: this was read from the log itself, without protection. For the curator's eyes only."
+_LARGEST_LIMIT = 1_000  # neighbours have some times as many records
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,10 @@ def command(**flags: Any) -> None:
         terminal.print_json(found if len(jobs) > 1 else found[0])
     elif flags["method"] == "all":
         _sum_up(found)
-    if not flags["quiet"]:
-        if not all(each["violation"] for each in found):
-            terminal.note(_CAVEAT)
-        if own:
-            terminal.note(
-                "NOT PRIVATE: this was read from the log itself, without protection. For the curator's eyes only."
-            )
+    if not all(each["violation"] for each in found):
+        terminal.note(_CAVEAT, quiet=flags["quiet"])
+    if own:
+        terminal.note(_EXPOSED)
     if flags["report"]:
         _write(found, asked, flags)
     if any(each["violation"] for each in found if each["standing"] == "proven" or flags["method"] != "all"):
@@ -141,11 +140,16 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     epsilons = tuple(amount(each) for each in listed)
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
+    limit = options.whole_number(flags["limit"], "limit")
+    if limit > _LARGEST_LIMIT:
+        raise UsageError(
+            f"limit must be at most {_LARGEST_LIMIT} in an audit", given=limit, remedy="try --limit 2"
+        )
     return _Asked(
         NAMES if flags["method"] == "all" else (flags["method"],),
         epsilons,
         Decimal(0) if flags["delta"] is None else probability(flags["delta"]),
-        options.whole_number(flags["limit"], "limit"),
+        limit,
         runs,
         int(seed),
     )
@@ -221,6 +225,7 @@ def _processes(jobs: Sequence[_Job]) -> Iterator[Any]:
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     pool = ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn"))
     others = set(multiprocessing.active_children())
@@ -228,6 +233,9 @@ def _processes(jobs: Sequence[_Job]) -> Iterator[Any]:
         pool.submit(int)
     try:
         yield pool
+    except BrokenProcessPool as error:
+        remedy = "free some memory, or audit with fewer runs or a smaller log"
+        raise SurroundingsError("a process was ended from outside", remedy=remedy) from error
     except BaseException:
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()  # what they are at is of no use any more
