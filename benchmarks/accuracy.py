@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 import headcount as hc
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
+from headcount.evaluation.metrics import kl_divergence, mean_absolute_error, mean_squared_error
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
 from headcount.registry import build
@@ -44,9 +45,8 @@ LOGS = (
 LIMITS = (1, 2, 5, 10, 30, 100)
 FIXED = tuple(1 << k for k in range(8))
 LEANING = (0.25, 1.0)
-ERRORS = ("MSE", "MAE", "KL")
+ERRORS = {"MSE": mean_squared_error, "MAE": mean_absolute_error, "KL": kl_divergence}
 DELTA = "1e-6"
-SMALL = 0.01  # what a count of zero or less is replaced by in KL
 
 
 @dataclass(frozen=True)
@@ -84,18 +84,6 @@ def described(name: str) -> tuple[EventLog, Floats]:
     return log, counts["user_count"].to_numpy().astype(np.float64)
 
 
-def errors(truth: Floats, counts: Floats) -> tuple[float, float, float]:
-    """Return MSE, MAE and KL.
-
-    >>> [round(each, 3) for each in errors(np.array([3.0, 1.0]), np.array([1.0, 1.0]))]
-    [2.0, 1.0, 0.131]
-    """
-    p, q = (np.where(each <= 0, SMALL, each) for each in (truth, counts))
-    p, q = p / p.sum(), q / q.sum()
-    off = counts - truth
-    return float((off**2).mean()), float(np.abs(off).mean()), float((p * np.log(p / q)).sum())
-
-
 def measure(name: str, epsilon: str, runs: int) -> dict[str, dict[str, float]]:
     """Return the mean errors of every setting on one log, and how many true counts the intervals enclose."""
     log, truth = described(name)
@@ -106,7 +94,7 @@ def measure(name: str, epsilon: str, runs: int) -> dict[str, dict[str, float]]:
         for seed in range(runs):
             method = build(setting.method, {**setting.parameters, "what": "items"})
             table = method.release(log, Grant(epsilon, setting.delta), SeededNoise(seed), engine).items
-            rows.append(errors(truth, table["count"].to_numpy()))
+            rows.append([error(truth, table["count"].to_numpy()) for error in ERRORS.values()])
             totals.append(table["count"].to_numpy().sum() / truth.sum())
             covered.append(((table["low"].to_numpy() <= truth) & (truth <= table["high"].to_numpy())).mean())
         means = np.mean(rows, axis=0).tolist()

@@ -18,9 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 import headcount as hc
+from headcount.evaluation.metrics import mean_absolute_error
 from headcount.events.synthetic import checkins, ratings
 
 LIMITS = (10, 30, 100)
@@ -63,8 +65,8 @@ def described(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.Eve
 
 def error(log: hc.EventLog, truth: list[int], epsilon: str, setting: dict[str, Any]) -> float:
     """The mean absolute error of one release."""
-    counts: list[float] = hc.release(log, epsilon=epsilon, **setting).items["count"].to_pylist()
-    return statistics.mean(abs(count - true) for count, true in zip(counts, truth, strict=True))
+    counts = hc.release(log, epsilon=epsilon, **setting).items["count"].to_numpy()
+    return mean_absolute_error(np.array(truth, dtype=np.float64), counts)
 
 
 def main() -> int:

@@ -43,20 +43,25 @@ def predicted_error(
     >>> errors[0] < errors[1] < errors[2]
     True
     """
-    ranks = np.unique(np.round(np.geomspace(1, cells, min(cells, _RANKS))).astype(np.int64))
-    copies = np.diff(np.append(ranks, cells + 1)).astype(np.float64)
-    popularities = 1 / ranks / (copies / ranks).sum()
+    copies, errors = cell_errors(activity, limit, deviation, cells, norm, distinct=distinct)
+    return float(copies @ errors)
+
+
+def cell_errors(
+    activity: Activity, limit: int, deviation: float, cells: int, norm: Norm, *, distinct: bool
+) -> tuple[Floats, Floats]:
+    """Return how many cells share each popularity, and the expected squared error of one of them."""
+    copies, popularities = zipf(cells)
     light, heavy = activity.within(limit), activity.above(limit)
-    counts = _expected(light, popularities, distinct=distinct) @ light.users
-    error = copies @ np.minimum(deviation**2, counts**2)
+    counts = expected_records(light, popularities, distinct=distinct) @ light.users
+    errors = np.minimum(deviation**2, counts**2)
     if heavy.total_users > 0:
-        expected = _expected(heavy, popularities, distinct=distinct)
+        expected = expected_records(heavy, popularities, distinct=distinct)
         full = expected @ heavy.users
         weighed = expected @ (heavy.users * weights(heavy.records, limit, norm))
         ratios = full / np.maximum(weighed, 1e-300)
-        error += copies @ np.minimum((ratios * deviation) ** 2, full**2)
-        error += misjudged(heavy, norm) * (copies @ full**2)
-    return float(error)
+        errors = errors + np.minimum((ratios * deviation) ** 2, full**2) + misjudged(heavy, norm) * full**2
+    return copies, errors
 
 
 def misjudged(heavy: Activity, norm: Norm) -> float:
@@ -78,6 +83,20 @@ def best_limit(candidates: Sequence[int], errors: Sequence[Sequence[float]]) -> 
     return candidates[int(np.argmax(together <= together.min() + np.log(NEARLY_AS_GOOD)))]
 
 
-def _expected(activity: Activity, popularities: Floats, *, distinct: bool) -> Floats:
+def zipf(cells: int) -> tuple[Floats, Floats]:
+    """Return popularities in proportion to 1/rank: how many cells share each of them, and each of them.
+
+    A few hundred ranks stand for all.
+
+    >>> copies, popularities = zipf(1000)
+    >>> copies.sum(), round((copies * popularities).sum(), 9)
+    (np.float64(1000.0), np.float64(1.0))
+    """
+    ranks = np.unique(np.round(np.geomspace(1, cells, min(cells, _RANKS))).astype(np.int64))
+    copies = np.diff(np.append(ranks, cells + 1)).astype(np.float64)
+    return copies, 1 / ranks / (copies / ranks).sum()
+
+
+def expected_records(activity: Activity, popularities: Floats, *, distinct: bool) -> Floats:
     """Return how many records of each item a user of each activity is expected to have."""
     return chances(activity, popularities) if distinct else np.outer(popularities, activity.records)

@@ -17,6 +17,10 @@ from headcount.errors import DataError
 _NOT_HERE = {"config", "json", "quiet", "help"}
 
 
+_OWN = {"rank": "per_context", "compare": "methods", "release": "epsilon"}
+"""The sections of commands, by a flag that tells each from those after it."""
+
+
 def use_config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
     """Take flags from a file; those on the command line win."""
     if value is not None and not context.resilient_parsing:
@@ -31,8 +35,10 @@ def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]
     known = {key: each for key, each in known.items() if key not in _NOT_HERE}
     flags: dict[str, Any] = {}
     for section, entries in _sections(path).items():
-        if section not in ("events", "release", "rank") or not isinstance(entries, Mapping):
-            raise DataError(f"{path} has {section!r}", remedy="flags stand under [events], [release] or [rank]")
+        if section not in ("events", *_OWN) or not isinstance(entries, Mapping):
+            raise DataError(
+                f"{path} has {section!r}", remedy="flags stand under [events], [release], [rank] or [compare]"
+            )
         if section not in ("events", _own_section(known)):
             continue  # a command that releases nothing may share a file with one that does
         for key, value in entries.items():
@@ -50,9 +56,7 @@ def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]
 
 def _own_section(known: Mapping[str, object]) -> str | None:
     """Return the section of a command, by the flags that it alone has."""
-    if "per_context" in known:
-        return "rank"
-    return "release" if "epsilon" in known else None
+    return next((section for section, flag in _OWN.items() if flag in known), None)
 
 
 def _key(option: click.Option) -> str:

@@ -34,6 +34,8 @@ _COMMANDS = {
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
     "ledger": "Keep account of what is spent on each dataset.",
+    "plan": "Predict each method's error from public figures. Needs no data.",
+    "compare": "Compare all methods on a log against the truth. Not private.",
     "methods": "List the methods and what each really guarantees.",
     "audit": "Attack a method's promise, and see what ε is at least.",
 }

@@ -30,6 +30,8 @@ from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
 from headcount.reports.plots import THEMES, spec_of
 
+_PICTURE_WIDTH = 760  # pixels of a plot that stands alone
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
@@ -47,6 +49,23 @@ class Figure:
         spec = spec_of(chart)
         spec.pop("config", None)
         return cls(name=name, title=spec.pop("title"), words=spec["description"], note=note, spec=spec)
+
+    def alone(self, subtitle: str = "") -> dict[str, Any]:
+        """Return a description that needs no page: with its title, the light theme and a width of its own."""
+        title = {"text": self.title, "subtitle": subtitle} if subtitle else self.title
+        return {**self.spec, "title": title, "config": THEMES["light"], "width": _PICTURE_WIDTH}
+
+
+def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], subtitle: str = "") -> list[Path]:
+    """Write every figure as SVG and PNG, without a browser; each file whole or not at all."""
+    made = []
+    for figure in figures:
+        spec = figure.alone(subtitle)
+        svg = vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())
+        made.append(write(svg, Path(folder) / f"{figure.name}.svg"))
+        png = vl_convert.vegalite_to_png(spec, vl_version=_vega_lite(), scale=2)
+        made.append(write(png, Path(folder) / f"{figure.name}.png"))
+    return made
 
 
 def render(template: str, *, title: str, figures: Sequence[Figure], **content: object) -> str:
@@ -71,8 +90,9 @@ def render(template: str, *, title: str, figures: Sequence[Figure], **content: o
     )
 
 
-def write(text: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page whole, or not at all."""
+def write(content: str | bytes, path: str | os.PathLike[str]) -> Path:
+    """Write a page or a picture whole, or not at all."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
     target = Path(path)
     if target.is_dir():
         raise UsageError(f"{target} is a folder", remedy=f"give a file, such as {target / 'report.html'}")
@@ -81,8 +101,8 @@ def write(text: str, path: str | os.PathLike[str]) -> Path:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         aside = Path(name)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             aside.chmod(0o644)
             aside.replace(target)
         finally:
@@ -114,8 +134,12 @@ def _templates() -> Environment:
 @functools.cache
 def _vega() -> Markup:
     """Return Vega, Vega-Lite and Vega-Embed, in the version that Altair writes for."""
+    return _script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _vega_lite()))
+
+
+def _vega_lite() -> str:
     major, minor = alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
-    return _script(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", f"v{major}.{minor}"))
+    return f"v{major}.{minor}"
 
 
 def _own(name: str) -> Markup:

@@ -1,0 +1,162 @@
+"""``headcount compare``: every method on your own log against the truth. Not private, and it says so."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.answers.words import some
+from headcount.cli import options, terminal
+from headcount.errors import UsageError
+
+NOT_PRIVATE = (
+    "NOT PRIVATE: measured against the true counts. For the curator only; never publish it, and choose no method "
+    "or limit by it for a release of this same log."
+)
+
+
+@click.command(
+    "compare",
+    short_help="Compare all methods on a log against the truth. Not private.",
+    epilog=options.example(
+        "headcount compare visits.parquet --user user --item venue \\",
+        "  --items venues.csv --methods all --epsilon 0.1,0.5,1,2 \\",
+        "  --limits 1,3,10,30,100 --runs 20 --report compare.html",
+    ),
+)
+@options.event_options
+@click.option("--methods", default="all", show_default=True, metavar="A,B", help="Which methods, or all.")
+@click.option("--epsilon", default="0.1,0.5,1,2", show_default=True, metavar="E,E", help="Privacy budgets to try.")
+@click.option("--limits", default="1,3,10,30,100", show_default=True, metavar="L,L", help="Limits to try.")
+@click.option("--runs", default="20", show_default=True, metavar="N", help="How often each setting is run.")
+@click.option("--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]")
+@click.option("--report", metavar="FILE.html", help="Page to write: plots, a ranking, and a summary in words.")
+@click.option("--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table.")
+@click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG.")
+@click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@options.json_option
+@options.quiet_option
+def command(**flags: Any) -> None:
+    """Run every method on EVENTS and measure its counts against the truth. THIS IS NOT PRIVATE.
+
+    What it writes is for the curator's eyes. Methods whose published claim does not hold are compared as well. An
+    interrupted comparison goes on where it was if the same command is given again.
+    """
+    targets = _targets(flags)
+    with terminal.Bar(quiet=flags["quiet"]) as bar:
+        comparison = _comparison(flags)
+        from headcount.evaluation.comparison import MARK, compare, refuse
+        from headcount.evaluation.grid import save
+
+        log = options.event_log(flags)
+        refuse(log)
+        processes = None if flags["processes"] is None else options.whole_number(flags["processes"], "processes")
+        with _parts(targets) as parts:
+            table, facts = compare(
+                log, comparison, parts, name=_name(flags["events"]), processes=processes, progress=bar
+            )
+        bar("drawing", 0, None)
+        from headcount.reports.comparison import summary, write_comparison_page, write_comparison_pictures
+        from headcount.reports.tidy import means
+
+        said = {**MARK, "seed": comparison.seed, "runs": comparison.runs}
+        if "table" in targets:
+            save(table, targets["table"], said)
+        if "report" in targets:
+            write_comparison_page(table, facts, targets["report"])
+        if "plots" in targets:
+            write_comparison_pictures(table, targets["plots"])
+    if flags["as_json"]:
+        terminal.print_json({**said, "table": table.to_pylist()})
+    else:
+        for sentence in summary(means(table)):
+            terminal.say(sentence)
+        for what, path in targets.items():
+            terminal.say(f"{path}: {_WHAT[what]}")
+    terminal.note(NOT_PRIVATE)
+
+
+_WHAT = {
+    "report": "open it in a browser; it needs no network. Not private.",
+    "table": "all measured numbers, as a tidy table. Not private.",
+    "plots": "every plot as SVG and PNG. Not private.",
+}
+
+
+def _targets(flags: dict[str, Any]) -> dict[str, Path]:
+    """Return what is to be written where; refuse what is there already, before any work is done."""
+    targets = {what: Path(flags[what]) for what in _WHAT if flags[what]}
+    if not targets and not flags["as_json"]:
+        raise UsageError(
+            "a comparison needs a place to go", remedy="add --report compare.html, --table FILE.parquet or --json"
+        )
+    for what, path in targets.items():
+        if what == "plots":
+            if path.exists() and not path.is_dir():
+                raise UsageError(f"{path} is a file", remedy="give a folder for --plots")
+            taken = path.is_dir() and any(path.iterdir())
+        else:
+            if path.is_dir():
+                raise UsageError(f"{path} is a folder", remedy=f"give a file for --{what}")
+            taken = path.exists()
+        if taken and not flags["force"]:
+            raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
+    return targets
+
+
+@contextmanager
+def _parts(targets: dict[str, Path]) -> Iterator[Path]:
+    """Return the folder of the comparison: beside what it is for, so that the same command finds it again."""
+    if not targets:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "parts"
+        return
+    first = next(iter(targets.values()))
+    parts = first.with_name(f"{first.name}.parts")
+    try:
+        yield parts
+    except KeyboardInterrupt:
+        if parts.exists():
+            terminal.note(f"What is finished is kept in {parts}: give the same command again to go on.")
+        raise
+
+
+def _comparison(flags: dict[str, Any]) -> Any:
+    from headcount.evaluation.comparison import Comparison
+    from headcount.registry import METHODS
+
+    methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
+    seed = {} if flags["seed"] is None else {"seed": _seed(flags["seed"])}
+    return Comparison(
+        methods=methods,
+        epsilons=tuple(listed(flags["epsilon"], "epsilon")),
+        limits=tuple(options.whole_number(each, "limits") for each in listed(flags["limits"], "limits")),
+        runs=options.whole_number(flags["runs"], "runs"),
+        **seed,
+    )
+
+
+def listed(text: str, name: str) -> list[str]:
+    """Read a list with commas."""
+    found = [each.strip() for each in text.split(",")]
+    if not all(found):
+        raise UsageError(f"--{name} must be a list with commas", given=text, remedy=f"such as --{name} a,b")
+    return found
+
+
+def _seed(text: str) -> int:
+    if not options.is_whole(text) or int(text) < 0:
+        raise UsageError("seed must be a whole number", given=text, remedy="try --seed 1")
+    return int(text)
+
+
+def _name(events: tuple[str, ...]) -> str:
+    """Call the log by the name of its file."""
+    first = "standard input" if events[0] == "-" else Path(events[0]).name or events[0]
+    return first if len(events) == 1 else f"{first} and {some(len(events) - 1, 'other')}"

@@ -1,0 +1,139 @@
+"""``headcount plan``: what to expect of each method, before there is any data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from headcount.cli import options, terminal
+from headcount.cli.compare import listed
+from headcount.errors import UsageError
+
+
+@click.command(
+    "plan",
+    short_help="Predict each method's error from public figures. Needs no data.",
+    epilog=options.example(
+        "headcount plan --users 500000 --items 17770 \\",
+        "  --median 96 --max 17000 --epsilon 1",
+    ),
+)
+@click.option("--users", metavar="N", help="How many people there are, about.")
+@click.option("--items", metavar="M", help="How many items the catalogue has.")
+@click.option("--contexts", metavar="C", help="How many contexts there are.  [default: none]")
+@click.option("--median", metavar="R", help="How many records the median person has, about.")
+@click.option("--max", "most", metavar="R", help="How many records the most active person has, about.")
+@click.option("--activity", metavar="RELEASE", help="A release with a histogram of activity, in place of figures.")
+@click.option("--epsilon", required=True, metavar="E,E", help="The privacy budgets to predict for.")
+@click.option("--delta", metavar="D", help="Predict Gaussian noise with this δ, for methods that have it.")
+@click.option("--limits", metavar="L,L", help="Limits to try.  [default: 1, 3, 10, … up to the maximum]")
+@click.option(
+    "--count",
+    type=click.Choice(["records", "users"]),
+    help="Count records, or distinct users.  [default: records, or as the release does]",
+)
+@options.json_option
+def command(**flags: Any) -> None:
+    """Predict the errors of each method from public figures, or from a released histogram, without any data.
+
+    The noise is exact; what a limit cuts off is a model: Zipf's law for items, and with --median and --max a
+    log-normal law for people. Use only figures that are public: what is read off a private log is not.
+    """
+    from headcount.budget import amount, probability
+    from headcount.evaluation.planning import predictions, sensible_limits
+
+    epsilons = [f"{amount(each):f}" for each in listed(flags["epsilon"], "epsilon")]
+    delta = None if flags["delta"] is None else f"{probability(flags['delta']):f}"
+    figures = _figures(flags)
+    limits = sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
+    if flags["limits"] is not None:
+        limits = [options.whole_number(each, "limits") for each in listed(flags["limits"], "limits")]
+    found = [each for epsilon in epsilons for each in predictions(figures, epsilon, limits, delta)]
+    if flags["as_json"]:
+        terminal.print_json([each.to_json() for each in found])
+        return
+    for epsilon in epsilons:
+        for table in figures.shapes:
+            _show(
+                [each for each in found if (each.epsilon, each.table) == (float(epsilon), table)], epsilon, table
+            )
+    terminal.say(
+        "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
+        "stands with the limit of its smallest MAE; --limits and --json show others. The noise is exact, the rest "
+        "a model: on public logs at ε = 1 an MAE came out between half and twice what is predicted here, while an "
+        "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md)."
+    )
+
+
+_NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}
+
+
+def _show(found: list[Any], epsilon: str, table: str) -> None:
+    """Print the best limit of each method, the smallest error first, and what cannot be predicted."""
+    best: dict[str, Any] = {}
+    for each in found:
+        if each.mse is not None and (each.method not in best or _error(each) < _error(best[each.method])):
+            best[each.method] = each
+    terminal.say(f"{_NOUNS[table]} at ε = {epsilon}")
+    click.echo()
+    columns = [
+        ("method", "left"),
+        ("limit", "right"),
+        ("MAE", "right"),
+        ("MSE", "right"),
+        ("what is known", "left"),
+    ]
+    rows = [
+        [
+            each.method,
+            f"{each.limit:,}",
+            "–" if each.mae is None else f"{each.mae:,.4g}",
+            f"{each.mse:,.4g}",
+            each.known,
+        ]
+        for each in sorted(best.values(), key=_error)
+    ]
+    rows += [[each.method, "", "–", "–", each.known] for each in found if each.mse is None]
+    terminal.print_table(columns, rows)
+    click.echo()
+
+
+def _error(each: Any) -> float:
+    """What methods and limits are sorted by."""
+    return float("inf") if each.mae is None else float(each.mae)
+
+
+def _figures(flags: dict[str, Any]) -> Any:
+    from headcount.answers.planning import Shape, activity_of
+    from headcount.evaluation.planning import Figures, released_figures
+
+    given = {name: flags[name] for name in ("users", "items", "contexts", "median", "most")}
+    if flags["activity"] is not None:
+        useless = [name for name in ("median", "most") if given[name] is not None]
+        if useless:
+            raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")
+        from headcount.releases import load
+
+        numbers = {name: _whole(given[name], name) for name in ("users", "items", "contexts")}
+        return released_figures(load(flags["activity"]), counting=flags["count"], **numbers)
+    for name, flag in (("users", "users"), ("items", "items"), ("median", "median"), ("most", "max")):
+        if given[name] is None:
+            raise UsageError(
+                f"--{flag} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
+            )
+    users, items, most = (options.whole_number(given[name], name) for name in ("users", "items", "most"))
+    width = 1 + (_whole(given["contexts"], "contexts") or 0)
+    median = options.whole_number(given["median"], "median")
+    if median > most:
+        raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
+    distinct = flags["count"] == "users"
+    activity = activity_of(users, median, min(most, items * width) if distinct else most)
+    shapes = {"items": Shape(activity, items, distinct)}
+    if width > 1:
+        shapes["edges"] = Shape(activity, items * width, distinct)
+    return Figures(shapes=shapes, width=width)
+
+
+def _whole(text: str | None, name: str) -> int | None:
+    return None if text is None else options.whole_number(text, name)

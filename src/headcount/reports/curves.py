@@ -1,0 +1,119 @@
+"""Curves of a metric over ε, over the limit, or over anything else: one for each method, with 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from headcount.reports.palette import PUBLISHED, encodings, in_order
+from headcount.reports.plots import LIGHT
+
+HEIGHT = 300
+
+# 0.01, 20, 5k, 2M, 3bn
+_LABEL = "datum.value < 1000 ? format(datum.value, '~g') : replace(format(datum.value, '~s'), 'G', 'bn')"
+
+
+def curves(
+    rows: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    x: str,
+    x_title: str,
+    y_title: str,
+    logarithmic_x: bool = True,
+    logarithmic_y: bool = True,
+    subtitle: str = "",
+) -> alt.LayerChart:
+    """Draw ``mean`` over ``x``, one curve for each ``method``, with a bar from ``low`` to ``high`` at each point.
+
+    Rows hold x, method, mean, low and high (None: no bar), and may hold ``limit``, which is shown with the point.
+    Rows where x is None belong to methods that have no such parameter: a level line over the whole width. A
+    logarithmic scale is even around zero where there are means of zero or less.
+    """
+    names = in_order(row["method"] for row in rows)
+    inside = [row for row in rows if row[x] is not None]
+    level = _levels([row for row in rows if row[x] is None], sorted({row[x] for row in inside}), x)
+    values = [_plain(row) for row in [*inside, *level]]
+    drawn = encodings(names)
+    marks = sorted({row[x] for row in values})
+    tooltip = [alt.Tooltip("method:N"), alt.Tooltip(f"{x}:Q", title=x_title)]
+    tooltip += [alt.Tooltip("limit:Q")] if any("limit" in row for row in values) and x != "limit" else []
+    tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high")]
+    y = alt.Y("mean:Q", title=y_title)
+    if logarithmic_y:
+        scale = _scale(values)
+        y = y.scale(**scale).axis(labelExpr=_LABEL, values=_marks(scale), domain=False, ticks=False)
+    else:
+        y = y.scale(domain=[0, 1] if all(row["mean"] <= 1 for row in values) else alt.Undefined)
+        y = y.axis(format="~g", domain=False, ticks=False)
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        x=alt.X(f"{x}:Q", title=x_title)
+        .scale(type="log" if logarithmic_x else "linear", nice=False, padding=14)
+        .axis(values=marks, format="~g", grid=False, ticks=True, labelOverlap=True),
+        color=drawn["color"],
+        tooltip=tooltip,
+    )
+    lines = base.mark_line(strokeWidth=1.8, clip=True).encode(y=y, strokeDash=drawn["strokeDash"])
+    points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
+    bars = base.mark_rule(strokeWidth=1.3, clip=True).encode(y=alt.Y("low:Q"), y2="high:Q")
+    said = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
+    chart = alt.LayerChart(
+        layer=[bars.transform_filter("isValid(datum.low)"), lines, points],
+        title=alt.TitleParams(title, subtitle=subtitle) if subtitle else title,
+        description=said,
+        data=alt.InlineData(values=values),
+        width="container",
+        height=HEIGHT,
+        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    themed: alt.LayerChart = chart.configure(**LIGHT)
+    return themed
+
+
+def _levels(rows: Sequence[dict[str, Any]], ends: Sequence[float], x: str) -> list[dict[str, Any]]:
+    """Put rows without an x at both ends of the axis, so that they make a level line."""
+    both = dict.fromkeys([ends[0], ends[-1]] if ends else [1])
+    return [{**row, x: end} for row in rows for end in both]
+
+
+def _scale(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a logarithmic scale around all means of private methods; what lies far beyond is cut off."""
+    private = [row["mean"] for row in rows if not row["method"].endswith(PUBLISHED)]
+    seen = private or [row["mean"] for row in rows]
+    positive = [each for each in seen if each > 0]
+    if not positive:
+        return {"nice": True}
+    if min(seen) <= 0:
+        return {"type": "symlog", "constant": min(positive), "nice": False}
+    low, high = math.log10(min(positive)), math.log10(max(positive))
+    around = max(0.06 * (high - low), 0.1)
+    return {"type": "log", "domain": [10 ** (low - around), 10 ** (high + around)], "nice": False}
+
+
+def _marks(scale: dict[str, Any]) -> Any:
+    """Return where a logarithmic axis is marked: at powers of ten, or at 1, 2 and 5 times them if these are few.
+
+    >>> _marks({"type": "log", "domain": [80, 3000]}), _marks({"type": "log", "domain": [0.5, 20_000]})
+    ([100.0, 200.0, 500.0, 1000.0, 2000.0], [1.0, 10.0, 100.0, 1000.0, 10000.0])
+    """
+    if scale.get("type") != "log":
+        return alt.Undefined
+    low, high = scale["domain"]
+    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    tens = [each for each in powers if low <= each <= high]
+    if len(tens) > 3:
+        return tens
+    return [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Round for the page; a bar that would reach below zero on a logarithmic axis ends just above it."""
+    shown = {name: float(f"{each:.6g}") if isinstance(each, float) else each for name, each in row.items()}
+    if shown.get("low") is not None and shown["mean"] > 0:
+        shown["low"] = max(shown["low"], shown["mean"] / 1000)
+    return shown

@@ -1,0 +1,93 @@
+"""How each method is called and drawn, in every plot alike.
+
+Methods of one family share a colour, of which there are seven that people with any colour vision can tell apart
+(after Okabe and Ito), on white as on black. Shapes tell methods of one family apart; published variants, whose
+claims are not established, have dashed lines and hollow marks. So no plot relies on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+PUBLISHED = "-published"
+
+_BLUE, _GREY, _ORANGE, _RED = "#0072B2", "#8A8A8A", "#E69F00", "#D55E00"
+_SKY, _GREEN, _PINK = "#56B4E9", "#009E73", "#CC79A7"
+
+_LOOKS: dict[str, tuple[str, str]] = {
+    "adaptive": (_BLUE, "circle"),
+    "lpa": (_GREY, "square"),
+    "sra": (_ORANGE, "triangle-up"),
+    "hpa": (_RED, "diamond"),
+    "fpa": (_SKY, "square"),
+    "gs-r": (_GREEN, "triangle-down"),
+    "gs-s": (_GREEN, "square"),
+    "gs": (_GREEN, "circle"),
+    "dpsense": (_PINK, "circle"),
+    "dpsense-s": (_PINK, "triangle-up"),
+}
+_OTHERS = ((_BLUE, "cross"), (_ORANGE, "cross"), (_GREEN, "cross"), (_PINK, "cross"), (_GREY, "cross"))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sort methods as they are always listed: known ones first, each before its published variant.
+
+    >>> in_order({"sra", "hpa-published", "hpa", "adaptive", "original"})
+    ['adaptive', 'sra', 'hpa', 'hpa-published', 'original']
+    """
+    known = list(_LOOKS)
+
+    def place(name: str) -> tuple[int, bool, str]:
+        plain = name.removesuffix(PUBLISHED)
+        return (known.index(plain) if plain in known else len(known), plain != name, name)
+
+    return sorted(set(names), key=place)
+
+
+def looks(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return colour, shape and dashes of each of the names in order; a name that is no method gets a cross.
+
+    >>> looks(["gs-published"])
+    [{'name': 'gs-published', 'colour': '#009E73', 'shape': 'circle', 'dash': [5, 4], 'hollow': True}]
+    """
+    strange = [name for name in names if name.removesuffix(PUBLISHED) not in _LOOKS]
+    found = []
+    for name in names:
+        plain = name.removesuffix(PUBLISHED)
+        colour, shape = _LOOKS[plain] if plain in _LOOKS else _OTHERS[strange.index(name) % len(_OTHERS)]
+        hollow = plain != name
+        found.append(
+            {
+                "name": name,
+                "colour": colour,
+                "shape": shape,
+                "dash": [5, 4] if hollow else [1, 0],
+                "hollow": hollow,
+            }
+        )
+    return found
+
+
+def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
+    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot."""
+    drawn = looks(names)
+    domain = [each["name"] for each in drawn]
+
+    def scaled(values: list[Any]) -> alt.Scale:
+        return alt.Scale(domain=domain, range=values)
+
+    legend = alt.Legend(
+        orient="bottom",
+        title=None,
+        columns=alt.ExprRef("max(2, floor(width / 130))"),
+        symbolSize=90,
+        labelLimit=150,
+    )
+    return {
+        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=legend),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=legend),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=legend),
+    }

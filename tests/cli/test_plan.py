@@ -1,0 +1,96 @@
+"""``headcount plan``: predictions from figures alone, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.guarantee import Standing
+from headcount.registry import METHODS
+from tests.cli.conftest import FLAGS, WEEKDAY, Run
+
+FIGURES = ("--users", "5000", "--items", "400", "--median", "20", "--max", "600")
+PROVEN = {name for name, method in METHODS.items() if method.standing is Standing.PROVEN}
+
+
+def test_every_proven_method_is_predicted_or_said_not_to_be(run: Run) -> None:
+    done = run("plan", *FIGURES, "--epsilon", "1", "--json")
+    assert done.code == 0, done.err
+    assert {row["method"] for row in done.data} == PROVEN
+    for row in done.data:
+        assert set(row) == {"method", "epsilon", "table", "limit", "mse", "mae", "known"}
+        predicted = row["method"] not in ("fpa", "gs-s", "gs", "dpsense-s")
+        assert (row["mse"] is not None) == predicted
+        assert ("cannot be predicted" in row["known"]) != predicted
+
+
+def test_people_see_the_best_limit_of_each_method(run: Run) -> None:
+    done = run("plan", *FIGURES, "--epsilon", "0.5,2", "--contexts", "7")
+    assert done.code == 0, done.err
+    for heading in ("Item counts at ε = 0.5", "Item-by-context counts at ε = 2"):
+        assert heading in done.out
+    assert done.out.count("\nsra ") == 4
+    assert "cannot be predicted from these figures" in " ".join(done.out.split())
+
+
+def test_limits_are_those_given(run: Run) -> None:
+    done = run("plan", *FIGURES, "--epsilon", "1", "--limits", "2,7", "--json")
+    assert {row["limit"] for row in done.data if row["method"] == "sra"} == {2, 7}
+
+
+def test_more_budget_never_hurts(run: Run) -> None:
+    rows = run("plan", *FIGURES, "--epsilon", "0.5,1,2", "--json").data
+    for method in ("adaptive", "sra", "hpa", "gs-r", "dpsense"):
+        best = [
+            min(row["mae"] for row in rows if (row["method"], row["epsilon"]) == (method, epsilon))
+            for epsilon in (0.5, 1.0, 2.0)
+        ]
+        assert best == sorted(best, reverse=True)
+
+
+def test_gaussian_noise_is_predicted_where_a_method_has_it(run: Run) -> None:
+    rows = run("plan", *FIGURES, "--epsilon", "1", "--delta", "1e-6", "--count", "users", "--json").data
+    plain = run("plan", *FIGURES, "--epsilon", "1", "--count", "users", "--json").data
+    best = [
+        {method: min(row["mse"] for row in each if row["method"] == method) for method in ("sra", "dpsense")}
+        for each in (rows, plain)
+    ]
+    assert best[0]["sra"] < best[1]["sra"]
+    assert best[0]["dpsense"] == best[1]["dpsense"]
+    refused = run("plan", *FIGURES, "--epsilon", "1", "--delta", "1e-6", "--json").data
+    assert "refused: gaussian noise" in next(row["known"] for row in refused if row["method"] == "adaptive")
+
+
+def test_a_released_histogram_takes_the_place_of_figures(run: Run, work: Path) -> None:
+    assert run("release", "visits.csv", *FLAGS, *WEEKDAY, "--epsilon", "1", "--out", "out").code == 0
+    done = run("plan", "--activity", "out", "--epsilon", "1", "--json")
+    assert done.code == 0, done.err
+    assert {row["table"] for row in done.data} == {"items", "edges"}
+    scaled = run("plan", "--activity", "out", "--users", "90000", "--epsilon", "1", "--limits", "1", "--json")
+    assert scaled.code == 0, scaled.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--users", "5"), "--items is missing"),
+        ((*FIGURES[:-2],), "--max is missing"),
+        ((*FIGURES, "--activity", "out"), "--median and --max are of no use"),
+        (("--users", "5", "--items", "4", "--median", "9", "--max", "3"), "median cannot be larger"),
+        (("--users", "0", "--items", "4", "--median", "1", "--max", "3"), "users must be a whole number"),
+        ((*FIGURES, "--limits", "1,x"), "limits must be a whole number"),
+        ((*FIGURES, "--delta", "2"), "strictly between 0 and 1"),
+        (("--activity", "nowhere"), "not a release folder"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run: Run, work: Path, flags: tuple[str, ...], said: str) -> None:
+    done = run("plan", *flags, "--epsilon", "1")
+    assert done.code == 2
+    assert said in done.complaint
+
+
+def test_a_release_without_a_histogram_is_refused(run: Run, work: Path) -> None:
+    spend = ("--epsilon", "1", "--method", "sra", "--limit", "2", "--out", "plain")
+    assert run("release", "visits.csv", *FLAGS, *spend).code == 0
+    assert "holds no histogram" in run("plan", "--activity", "plain", "--epsilon", "1").complaint
