@@ -227,10 +227,13 @@ def _processes(jobs: Sequence[_Job]) -> Iterator[Any]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    pool = ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn"))
+    many, how = os.cpu_count() or 1, multiprocessing.get_context("spawn")
+    ignoring = (signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(many, mp_context=how, initializer=signal.signal, initargs=ignoring)
     others = set(multiprocessing.active_children())
-    with _without_interrupts():  # they inherit that
-        pool.submit(int)
+    with _without_interrupts():  # processes inherit that from their very beginning; each task starts one
+        for _ in range(many):
+            pool.submit(int)
     try:
         yield pool
     except BrokenProcessPool as error:
