@@ -37,6 +37,7 @@ _COMMANDS = {
     "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",
     "methods": "List the methods and what each really guarantees.",
+    "audit": "Attack a method's promise, and see what ε is at least.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 
