@@ -56,6 +56,21 @@ def test_a_coin_that_promises_a_little_too_much_is_found_out() -> None:
     assert not tossed(Coin(more=0.1), 1000, 1).violation  # that few runs tell nothing
 
 
+def test_what_is_known_is_told_after_each_look() -> None:
+    early: list[float] = []
+    asked: Any = Coin()
+    found = audit(asked, [PAIRS["a tie"]], 5000, found=lambda known: early.append(known.lower_bound))
+    assert len(early) == 3
+    assert early[-1] == found.lower_bound
+    assert early == sorted(early)
+
+
+def test_without_a_seed_no_two_audits_are_alike() -> None:
+    asked: Any = Coin()
+    first, second = (audit(asked, [PAIRS["a tie"]], 5000, seed=None) for _ in range(2))
+    assert first.to_json() != second.to_json()
+
+
 def test_delta_is_allowed_for() -> None:
     assert not tossed(Coin(Decimal("0.5"), Decimal("0.5"), more=0.5), 20_000, 1).violation
     assert tossed(Coin(Decimal("0.5"), Decimal("0.001"), more=0.5), 20_000, 1).violation

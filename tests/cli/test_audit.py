@@ -124,6 +124,12 @@ def test_the_same_seed_finds_the_same(run: Run) -> None:
     assert first["pairs"] != other["pairs"]
 
 
+def test_without_a_seed_the_system_draws(run: Run) -> None:
+    first, second = (run("audit", "sra", *FEW, "--system-noise", "--json").data for _ in range(2))
+    assert first["seed"] is None
+    assert first["pairs"] != second["pairs"]
+
+
 def test_several_epsilons_are_a_list(run: Run) -> None:
     done = run("audit", "sra", "--runs", "500", "--epsilon", "0.1, 3", "--json")
     assert [each["epsilon"] for each in done.data] == ["0.1", "3"]
@@ -201,8 +207,8 @@ def test_people_of_a_log_are_never_named(run: Run, work: Path) -> None:
     ]
     assert [each["story"] for each in pairs] == [
         "a person with 2 records, taken out of the log",
-        "a person with 1 records, taken out of the log",
-        "a person with 1 records, taken out of the log",
+        "a person with 1 record, taken out of the log",
+        "a person with 1 record, taken out of the log",
     ]
     assert [(each["people"], each["records"], each["items"]) for each in pairs] == [
         (2, 2, 3),
@@ -309,6 +315,7 @@ def test_an_interrupt_tells_what_was_found(run: Run, monkeypatch: pytest.MonkeyP
 
     def interrupted(target: Target, *given: Any, **named: Any) -> Any:
         if target.name == "lpa":
+            named["found"](real(target, *given))
             raise KeyboardInterrupt
         return real(target, *given, **named)
 
@@ -317,11 +324,13 @@ def test_an_interrupt_tells_what_was_found(run: Run, monkeypatch: pytest.MonkeyP
     assert done.code == 130
     assert "sra, ε = 1, limit 2, proven" in done.out
     assert "The one proven promise held" in done.out
+    assert "lpa, so far: No violation found" in done.out
     assert "interrupted: 1 of 2 audits were done" in done.err
     assert not Path("never.html").exists()
     data = run("audit", "all", "--runs", "100", "--json")
     assert (data.code, data.data["error"]) == (130, "Interrupted")
     assert [each["method"] for each in data.data["found"]] == ["sra"]
+    assert [each["method"] for each in data.data["so_far"]] == ["lpa"]
 
 
 def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.Popen[bytes]]) -> None:

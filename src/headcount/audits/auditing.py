@@ -12,9 +12,8 @@ Why its bound holds
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -25,7 +24,7 @@ from headcount.audits.bounds import least_epsilon
 from headcount.audits.events import Observations, careful, chosen_events
 from headcount.audits.neighbours import Pair
 from headcount.audits.observing import Target
-from headcount.noise import SeededNoise
+from headcount.noise import OperatingSystemNoise, SeededNoise
 
 CONFIDENCE = 0.999
 LOOKS = (0.1, 0.3, 0.6)
@@ -141,11 +140,15 @@ def audit(
     pairs: Sequence[Pair],
     runs: int,
     *,
-    seed: int = 1,
+    seed: int | None = 1,
     pool: Executor | None = None,
     progress: Progress | None = None,
+    found: Callable[[Finding], object] | None = None,
 ) -> Finding:
     """Attack a target with ``runs`` runs of each log of the most promising pairs.
+
+    Without a ``seed`` the operating system's randomness is used, as in real releases. ``found`` is told what is
+    known after each look; that holds just as the end does.
 
     >>> from headcount.audits.neighbours import crafted
     >>> finding = audit(Target.of("sra", 2, Decimal(1)), crafted(2)[:1], 20_000)
@@ -154,7 +157,7 @@ def audit(
     """
     attempts = [Attempt(pair) for pair in pairs]
     risk = (1 - CONFIDENCE) / (len(pairs) * len(LOOKS) * 2 * EVENTS)
-    sources = itertools.count(seed << 32)
+    sources = itertools.repeat(None) if seed is None else itertools.count(seed << 32)
     done, expected = 0, _expected(len(pairs), runs)
     for look, size in enumerate(_sizes(runs)):
         for attempt in _promising(attempts, look):
@@ -164,18 +167,12 @@ def audit(
             done += size
             if progress is not None:
                 progress(f"auditing {target.shown}", done, expected)
-        if Finding(target, tuple(attempts)).violation:
+        known = Finding(target, tuple(attempts))
+        if found is not None:
+            found(known)
+        if known.violation:
             break
-    return Finding(target, tuple(attempts))
-
-
-def audit_in_processes(
-    targets: Sequence[tuple[Target, Sequence[Pair], int]], *, seed: int = 1, progress: Progress | None = None
-) -> Iterator[Finding]:
-    """Audit one target after the other, each with all processors."""
-    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for target, pairs, runs in targets:
-            yield audit(target, pairs, runs, seed=seed, pool=pool, progress=progress)
+    return known
 
 
 def _promising(attempts: Sequence[Attempt], look: int) -> list[Attempt]:
@@ -221,7 +218,7 @@ def _part(runs: Observations, places: slice) -> Observations:
 
 
 def _observed(
-    target: Target, pair: Pair, runs: int, sources: Iterator[int], pool: Executor | None
+    target: Target, pair: Pair, runs: int, sources: Iterator[int | None], pool: Executor | None
 ) -> dict[bool, Observations]:
     """Run with the person and without, in processes if there are some; the same whatever their number."""
     chunk = _COPIED_CHUNK if target.copies else _CHUNK
@@ -235,5 +232,6 @@ def _observed(
     return {True: Observations.joined(parts[: len(sizes)]), False: Observations.joined(parts[len(sizes) :])}
 
 
-def _task(target: Target, pair: Pair, seed: int, runs: int, present: bool) -> Observations:
-    return target.observe(pair, SeededNoise(seed), runs, present=present)
+def _task(target: Target, pair: Pair, seed: int | None, runs: int, present: bool) -> Observations:
+    source = OperatingSystemNoise() if seed is None else SeededNoise(seed)
+    return target.observe(pair, source, runs, present=present)

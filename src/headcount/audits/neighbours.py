@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headcount.answers.words import some
+
 History = tuple[int, ...]
 """The items of one person's records, by their number in the catalogue; repeats count."""
 
@@ -113,7 +115,7 @@ def drawn(histories: Sequence[History], items: int, chosen: Sequence[int]) -> tu
     return tuple(
         Pair(
             f"person {number} of the log",
-            f"a person with {len(histories[number]):,} records, taken out of the log",
+            f"a person with {some(len(histories[number]), 'record')}, taken out of the log",
             items,
             tuple(history for other, history in enumerate(histories) if other != number),
             histories[number],

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,7 +12,7 @@ from typing import Any
 import click
 
 from headcount.cli import findings, options, terminal
-from headcount.errors import SurroundingsError, UnknownNameError, UsageError
+from headcount.errors import UnknownNameError, UsageError
 from headcount.reports.audit_words import verdicts
 
 _RUNS = {True: 200_000, False: 4_000}  # by default, where many copies are run in one release and where not
@@ -71,6 +67,11 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
 @click.option(
     "--seed", default="1", show_default=True, metavar="N", help="Seed of all runs, which are thrown away."
 )
+@click.option(
+    "--system-noise",
+    is_flag=True,
+    help="Draw from the operating system, as small real releases do: slower, and never the same again.",
+)
 @click.option("--report", metavar="FILE.html", help="Write a web page about it.")
 @click.option("--force", is_flag=True, help="Replace a page that is there already.")
 @options.json_option
@@ -87,16 +88,19 @@ def command(**flags: Any) -> None:
     _refuse_existing(flags)
     asked = _asked(flags)
     own, jobs = _jobs(flags, asked)
+    from headcount.audits.processes import workers
+
     found: list[dict[str, Any]] = []
+    so_far: list[Any] = []
     try:
-        with _processes(jobs) as pool:
+        with workers(wanted=any(job.runs > _ALONE[job.target.copies] for job in jobs)) as pool:
             for number, job in enumerate(jobs, 1):
                 place = f", {number} of {len(jobs)}" if len(jobs) > 1 else ""
-                found.append(_run(job, pool, place, asked, own=own, quiet=flags["quiet"]))
+                found.append(_run(job, pool, place, asked, so_far, own=own, quiet=flags["quiet"]))
                 if not flags["as_json"]:
                     findings.show(found[-1], briefly=len(jobs) > 1)
     except KeyboardInterrupt:
-        _stop(found, jobs, as_json=flags["as_json"])
+        _stop(found, jobs, so_far, as_json=flags["as_json"])
     if flags["as_json"]:
         terminal.print_json(found if len(jobs) > 1 else found[0])
     elif flags["method"] == "all":
@@ -120,7 +124,7 @@ class _Asked:
     delta: Decimal
     limit: int
     runs: int | None
-    seed: int
+    seed: int | None
 
 
 def _asked(flags: dict[str, Any]) -> _Asked:
@@ -151,7 +155,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
         Decimal(0) if flags["delta"] is None else probability(flags["delta"]),
         limit,
         runs,
-        int(seed),
+        None if flags["system_noise"] else int(seed),
     )
 
 
@@ -171,6 +175,7 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[_Job]]:
                 if len(asked.names) == 1:
                     raise
                 made = target(name, asked.limit, epsilon)  # not all methods can use a δ
+            made = made if asked.seed is not None else replace(made, copies=False)
             made = replace(made, contexts=_with_edges(name, wanted=flags["edges"], alone=len(asked.names) == 1))
             jobs.append(_Job(made, pairs_for(name, asked.limit, epsilon, asked.delta), asked.runs or 0))
     if flags["events"]:
@@ -217,50 +222,10 @@ def _refuse_existing(flags: dict[str, Any]) -> None:
         raise UsageError(f"{path} exists already", remedy="choose another --report, or add --force")
 
 
-@contextlib.contextmanager
-def _processes(jobs: Sequence[_Job]) -> Iterator[Any]:
-    """Start processes where there is enough to do for them; Ctrl-C is for this one alone."""
-    if (os.cpu_count() or 1) < 2 or all(job.runs <= _ALONE[job.target.copies] for job in jobs):
-        yield None
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    many, how = os.cpu_count() or 1, multiprocessing.get_context("spawn")
-    ignoring = (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(many, mp_context=how, initializer=signal.signal, initargs=ignoring)
-    others = set(multiprocessing.active_children())
-    with _without_interrupts():  # processes inherit that from their very beginning; each task starts one
-        for _ in range(many):
-            pool.submit(int)
-    try:
-        yield pool
-    except BrokenProcessPool as error:
-        remedy = "free some memory, or audit with fewer runs or a smaller log"
-        raise SurroundingsError("a process was ended from outside", remedy=remedy) from error
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()  # what they are at is of no use any more
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _run(job: _Job, pool: Any, place: str, asked: _Asked, *, own: bool, quiet: bool) -> dict[str, Any]:
-    """Audit one target, and return what was found as plain data."""
+def _run(
+    job: _Job, pool: Any, place: str, asked: _Asked, so_far: list[Any], *, own: bool, quiet: bool
+) -> dict[str, Any]:
+    """Audit one target, and return what was found as plain data; what is known before the end is in ``so_far``."""
     from headcount.audits.auditing import audit
     from headcount.audits.targets import VISIBLE, is_proven
     from headcount.cli.own_log import without_log
@@ -275,7 +240,9 @@ def _run(job: _Job, pool: Any, place: str, asked: _Asked, *, own: bool, quiet: b
             seed=asked.seed,
             pool=pool,
             progress=lambda stage, done, total: bar(stage + place, done, total),
+            found=lambda early: so_far.__setitem__(slice(None), [early]),
         )
+        so_far.clear()
     data = finding.to_json()
     for pair, entry in zip((each.pair for each in finding.attempts), data["pairs"], strict=True):
         entry |= {"people": len(pair.crowd), "records": len(pair.person)}
@@ -300,13 +267,17 @@ def _sum_up(found: Sequence[dict[str, Any]]) -> None:
         terminal.say(sentence)
 
 
-def _stop(found: Sequence[dict[str, Any]], jobs: Sequence[_Job], *, as_json: bool) -> None:
-    """Say what was found before Ctrl-C, and end."""
+def _stop(found: Sequence[dict[str, Any]], jobs: Sequence[_Job], so_far: Sequence[Any], *, as_json: bool) -> None:
+    """Say what was found before Ctrl-C, that of an audit under way as well, and end."""
     words = f"interrupted: {len(found)} of {len(jobs)} audits were done"
     if as_json:
-        terminal.print_json({"error": "Interrupted", "message": words, "found": list(found)})
-    elif found and len(jobs) > 1:
-        _sum_up(found)
+        early = [each.to_json() for each in so_far]
+        terminal.print_json({"error": "Interrupted", "message": words, "found": list(found), "so_far": early})
+    else:
+        if found and len(jobs) > 1:
+            _sum_up(found)
+        for each in so_far:
+            terminal.say(f"{each.target.shown}, so far: {each.sentence()}")
     click.echo(words, err=True)
     raise click.exceptions.Exit(130)
 

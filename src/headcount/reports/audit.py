@@ -50,6 +50,7 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         sure=f"{findings[0]['confidence']:.1%}".replace(".0%", "%"),
         risk=f"{1 - findings[0]['confidence']:.1g}",
         facts=_facts(audit),
+        seeded=audit["seed"] is not None,
         data="data:application/json;base64," + base64.b64encode(data).decode(),
     )
 
@@ -113,7 +114,13 @@ def _facts(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Audited", f"{some(len(findings), 'configuration')} at ε = {', '.join(epsilons)}"),
         ("Neighbours", "people of a log of the curator's own" if audit["own_log"] else "made up for each method"),
         ("Runs", f"up to {' or '.join(f'{each:,}' for each in runs)} of each log of the most promising pairs"),
-        ("Seed", f"{audit['seed']}: the same seed, version and numbers of runs give the same findings"),
+        ("Seed", _seed_in_words(audit["seed"])),
         ("Confidence", f"{findings[0]['confidence']:.1%} for all bounds of one configuration together"),
         ("Created", date_in_words(audit["created"])),
     ]
+
+
+def _seed_in_words(seed: int | None) -> str:
+    if seed is None:
+        return "none: the noise came from the operating system, as in real releases, and is never the same again"
+    return f"{seed}: the same seed, version and numbers of runs give the same findings"
