@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from headcount.guarantee import Guarantee
 from headcount.noise_law import DiscreteLaplace
@@ -162,3 +163,49 @@ def chromium(browser_tool: dict[str, Any]) -> Path:
         pytest.fail(f"no Chromium was found; run `python tools/browser.py`, or {browser_tool['REMEDY']}")
     assert isinstance(path, Path)
     return path
+
+
+@dataclass
+class Visit:
+    """An open page, what it asked of the network, and what it complained about."""
+
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open a written page without network, and wait for its charts."""
+    contexts = []
+
+    def go(path: Path, **window: Any) -> Visit:
+        context = browser.new_context(**window)
+        contexts.append(context)
+        seen = Visit(context.new_page())
+
+        def only_files(route: Route) -> None:
+            if route.request.url.startswith("file:"):
+                route.continue_()
+            else:
+                seen.asked.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", only_files)
+        seen.page.on("console", lambda message: seen.complaints.append(f"{message.type}: {message.text}"))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.goto(path.as_uri())
+        seen.page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        return seen
+
+    yield go
+    for context in contexts:
+        context.close()

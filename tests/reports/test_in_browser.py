@@ -2,66 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser
 
 from headcount.releases import Release
 from headcount.reports.release import write_release_page
+from tests.reports.conftest import Visit
 
 Make = Callable[..., Release]
 DAYS = ["Monday", "Tuesday", "Wednesday"]
 EVIL = "<img src='http://example.com/x' onerror='window.broken = 1'></script><script>window.broken = 1</script>"
 
 
-@dataclass
-class Visit:
-    """An open page, what it asked of the network, and what it complained about."""
-
-    page: Page
-    asked: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=browser_tool["flags"]())
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
-    contexts = []
-
+def visit(opened: Callable[..., Visit], tmp_path: Path) -> Callable[..., Visit]:
     def go(release: Release, **window: Any) -> Visit:
-        path = write_release_page(release, tmp_path / "report.html")
-        context = browser.new_context(**window)
-        contexts.append(context)
-        seen = Visit(context.new_page())
+        return opened(write_release_page(release, tmp_path / "report.html"), **window)
 
-        def only_files(route: Route) -> None:
-            if route.request.url.startswith("file:"):
-                route.continue_()
-            else:
-                seen.asked.append(route.request.url)
-                route.abort()
-
-        context.route("**/*", only_files)
-        seen.page.on("console", lambda message: seen.complaints.append(f"{message.type}: {message.text}"))
-        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        seen.page.goto(path.as_uri())
-        seen.page.wait_for_selector("html[data-charts=drawn]", state="attached")
-        return seen
-
-    yield go
-    for context in contexts:
-        context.close()
+    return go
 
 
 def test_charts_are_drawn_without_network(release: Make, visit: Callable[..., Visit]) -> None:

@@ -31,10 +31,11 @@ def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:
     Sensitivity(l1=2, l2_squared=4, linf=2)
     """
     values = _values(bounded)
-    if labels.shape != values.shape or ((labels < 0) | (labels >= groups)).any():
+    if labels.shape != values.shape or (labels.size and (labels.min() < 0 or labels.max() >= groups)):
         raise ValueError(f"labels must name one of {groups} groups for each of {values.size} values")
+    there = np.flatnonzero(values)
     sums = np.zeros(groups, dtype=np.int64)
-    np.add.at(sums, labels, values)
+    np.add.at(sums, labels.ravel()[there], values.ravel()[there])
     reach, largest = bounded.sensitivity, int(np.bincount(labels, minlength=1).max())
     return _mapped(
         bounded,

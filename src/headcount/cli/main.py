@@ -38,6 +38,7 @@ _COMMANDS = {
     "compare": "Compare all methods on a log against the truth. Not private.",
     "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",
     "methods": "List the methods and what each really guarantees.",
+    "audit": "Attack a method's promise, and see what ε is at least.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 

@@ -16,7 +16,7 @@ from headcount.errors import UsageError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-quiet_option = click.option("--quiet", is_flag=True, help="Show no progress and no notes.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progress and no notes.")
 
 
 def _grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -37,13 +37,13 @@ def _needed(context: click.Context, option: click.Parameter, value: str | None) 
     """Refuse raw files without the option, in Click's own words; a packed store goes without."""
     from headcount.events.log import the_store
 
-    if value is None and not context.resilient_parsing and the_store(context.params.get("events")) is None:
+    events = context.params.get("events")
+    if value is None and events and not context.resilient_parsing and the_store(events) is None:
         raise click.MissingParameter(ctx=context, param=option)
     return value
 
 
-event_options = _grouped(
-    click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
+_IDS = (
     click.option(
         "--user", callback=_needed, metavar="COL", help="Column that says who.  [required, but for a store]"
     ),
@@ -56,6 +56,8 @@ event_options = _grouped(
         metavar="FILE[:ID[,LABEL]]",
         help="Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.",
     ),
+)
+_CELLS = (
     click.option(
         "--select-items",
         is_flag=True,
@@ -88,15 +90,21 @@ event_options = _grouped(
         show_default=True,
         help="Count records, or distinct users.",
     ),
+)
+_ROWS = (
     click.option("--where", multiple=True, metavar="'COL OP VALUE'", help="Keep only such records (repeatable)."),
     click.option("--time", metavar="COL", help="Column that --since and --until look at."),
     click.option("--since", metavar="T", help="Keep records from this moment on."),
     click.option("--until", metavar="T", help="Keep records before this moment."),
     click.option("--times", metavar="COL", help="Column that says how many records a row stands for."),
+)
+_VALUES = (
     click.option("--value", metavar="COL", help="Column that holds a number of each record, such as a rating."),
     click.option(
         "--value-range", metavar="LO,HI", help="Public range of --value; what lies outside is cut to its ends."
     ),
+)
+_READING = (
     click.option("--time-format", metavar="F", help="s, ms, us, min@ORIGIN or a strptime pattern."),
     click.option(
         "--timezone", metavar="ZONE", help="Zone of weekday, hour and month.  [default: the column's, else UTC]"
@@ -107,6 +115,15 @@ event_options = _grouped(
     click.option(
         "--drop-nulls", is_flag=True, help="Leave out rows without user or item instead of refusing them."
     ),
+)
+
+event_options = _grouped(
+    click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
+    *_IDS,
+    *_CELLS,
+    *_ROWS,
+    *_VALUES,
+    *_READING,
     click.option(
         "--config",
         metavar="FILE",
@@ -117,6 +134,9 @@ event_options = _grouped(
         "flags given here win.",
     ),
 )
+
+own_log_options = _grouped(click.argument("events", nargs=-1, metavar="[EVENTS...]"), *_IDS, *_ROWS, *_READING)
+"""A log where none is needed, of which people and items alone are looked at."""
 
 spend_options = _grouped(
     click.option("--epsilon", required=True, metavar="E", help="The privacy budget to spend, such as 1 or 0.5."),

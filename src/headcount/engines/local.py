@@ -94,7 +94,7 @@ class LocalEngine:
         asked = (1, 1, _width(log, table), False, False, _NOTHING, *modes)
         pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
         self._each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
-        return certify_activity(users.sum(axis=0))
+        return certify_activity(users[0] if threads == 1 else users.sum(axis=0))
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
         """Sort the records by the number of records that their users have: one pass to count, one to collect."""
@@ -139,7 +139,10 @@ class LocalEngine:
         kernel, threads = walk.kernel(*pair), len(asked)
         with ThreadPoolExecutor(threads) as pool:
             for together in walk.pieces(secret, threads, pool, self.progress):
-                list(pool.map(lambda piece, rest: kernel(*piece, *rest), together, asked[: len(together)]))
+                if len(together) == 1:  # handing one piece to another thread takes longer than a small log
+                    kernel(*together[0], *asked[0])
+                else:
+                    list(pool.map(lambda piece, rest: kernel(*piece, *rest), together, asked[: len(together)]))
 
 
 def _walk_through(log: EventLog, memory: int) -> Walk:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,7 @@ def choose(scored: Scored, grant: Grant, source: NoiseSource) -> int:
     return draw(scored.sensitive_gaps, scale, source)
 
 
+@lru_cache(maxsize=1024)
 def confirm(scale: Fraction, spread: int, epsilon: Fraction) -> None:
     """Let OpenDP's privacy map confirm that a choice at ``scale`` pays for ``spread`` at ``epsilon``.
 

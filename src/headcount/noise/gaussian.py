@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ def sigma_for(l2_squared: int, epsilon: Decimal, delta: Decimal) -> Fraction:
     return Fraction(math.ceil(sigma * denominator), denominator)
 
 
+@lru_cache(maxsize=1024)
 def confirm(sigma: Fraction, l2_squared: int, epsilon: Decimal, delta: Decimal) -> None:
     """Let OpenDP's privacy map confirm that ``sigma`` pays for the sensitivity at ε and δ."""
     import opendp.prelude as dp

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,7 @@ def can_draw(l1: int, epsilon: Fraction) -> bool:
     return Fraction(l1) / epsilon <= _MOST
 
 
+@lru_cache(maxsize=1024)
 def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
     """Let OpenDP's privacy map confirm that ``scale`` pays for ``l1`` at ``epsilon``."""
     granted = math.nextafter(float(epsilon), math.inf)

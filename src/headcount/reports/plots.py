@@ -30,7 +30,7 @@ _FLAT_BINS = 6  # with more bins than this, their names stand at an angle
 
 
 def _theme(
-    *, paper: str, ink: str, muted: str, line: str, tint: str, strong: str, ramp: list[str]
+    *, paper: str, ink: str, muted: str, line: str, tint: str, strong: str, alarm: str, ramp: list[str]
 ) -> dict[str, Any]:
     axis = {
         "labelColor": muted, "titleColor": muted, "gridColor": line, "domainColor": line, "tickColor": line,
@@ -53,6 +53,8 @@ def _theme(
             "curve": {"color": strong, "strokeWidth": 2},
             "words": {"color": ink, "fontSize": 12},
             "remark": {"color": muted, "fontSize": 12},
+            "alarm": {"color": alarm},
+            "claim": {"color": ink, "strokeWidth": 1.6, "strokeDash": [5, 4]},
             "on-pale": {"color": ink, "fontSize": 11},
             "on-deep": {"color": paper, "fontSize": 11},
         },
@@ -61,11 +63,11 @@ def _theme(
 
 LIGHT = _theme(
     paper="#ffffff", ink="#1c2530", muted="#5a6573", line="#e1e5ea", tint="#a9c7de", strong="#1f4e72",
-    ramp=["#f2f6f9", "#bcd4e5", "#6f9fc2", "#2f6893", "#143c5b"],
+    alarm="#b3201f", ramp=["#f2f6f9", "#bcd4e5", "#6f9fc2", "#2f6893", "#143c5b"],
 )  # fmt: skip
 DARK = _theme(
     paper="#1a2029", ink="#e7eaee", muted="#a3adb9", line="#303945", tint="#3f6d94", strong="#cfe3f3",
-    ramp=["#222b36", "#2b4a66", "#3f759f", "#76aad3", "#c5e0f5"],
+    alarm="#f2857c", ramp=["#222b36", "#2b4a66", "#3f759f", "#76aad3", "#c5e0f5"],
 )  # fmt: skip
 THEMES = {"light": LIGHT, "dark": DARK}
 
@@ -121,7 +123,7 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
     )
     bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
     said = f"Bar chart, {bars_said}. {_extreme(table)}"
-    return _layered([bars, spans, *ends, numbers], 24 * len(rows), title, said)
+    return layered([bars, spans, *ends, numbers], 24 * len(rows), title, said)
 
 
 def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[str]) -> alt.LayerChart:
@@ -157,7 +159,7 @@ def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[st
             numbers = base.mark_text(style=style).encode(text=alt.Text("count:Q", format=_WHOLE))
             layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {deepest / 2!r}"))
     said = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
-    return _layered(layers, 26 * len(order), title, said)
+    return layered(layers, 26 * len(order), title, said)
 
 
 def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.LayerChart:
@@ -192,7 +194,7 @@ def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.La
     ]
     bins = "1 bin" if len(rows) == 1 else f"{len(rows)} bins"
     said = f"Histogram of people by number of {unit}, {bins}. {_extreme(named)}"
-    return _layered(layers, 240, title, said)
+    return layered(layers, 240, title, said)
 
 
 def bin_name(row: Mapping[str, Any]) -> str:
@@ -240,14 +242,14 @@ def rank_size(
     ]
     said = f"Curve of {counts.size:,} counts from the largest to the smallest"
     if not noise_alone:
-        return _layered(layers, 260, title, f"{said}, from {counts[0]:,.0f} to {counts[-1]:,.0f}.")
+        return layered(layers, 260, title, f"{said}, from {counts[0]:,.0f} to {counts[-1]:,.0f}.")
     remark = noise.mark_text(style="remark", align="left", baseline="bottom", dx=8, dy=-5, text=words)
     layers = [
         noise.mark_rect(style="noise").encode(y=alt.Y("low:Q"), y2="high:Q"),
         *layers,
         remark.encode(x=alt.value(0), y=alt.Y("low:Q")),
     ]
-    return _layered(layers, 260, title, f"{said}; {clear_of_noise(table):,} lie clear of the noise.")
+    return layered(layers, 260, title, f"{said}; {clear_of_noise(table):,} lie clear of the noise.")
 
 
 def noise_reach(table: pa.Table) -> float:
@@ -344,7 +346,8 @@ def _around_zero(low: float, high: float, reach: float) -> list[int]:
     return [*(-n for n in _decades(-low, reach)), 0, *_decades(high, reach)]
 
 
-def _layered(layers: list[alt.Chart], height: int, title: str, said: str) -> alt.LayerChart:
+def layered(layers: list[alt.Chart], height: int, title: str, said: str) -> alt.LayerChart:
+    """Put layers together as one chart, as wide as its place, with title, words and the light theme."""
     chart = alt.LayerChart(
         layer=layers,
         title=title,

@@ -51,7 +51,7 @@ def release_page(release: Release) -> str:
         title=_title(release),
         figures=figures,
         method=release.method,
-        created=_date(release.created),
+        created=date_in_words(release.created),
         lede=_lede(release),
         warnings=warnings,
         badge=_badge(release),
@@ -298,7 +298,8 @@ def _lower(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _date(created: str) -> str:
+def date_in_words(created: str) -> str:
+    """Write a moment as a person would; what is none is left as it is."""
     try:
         moment = datetime.fromisoformat(created)
     except ValueError:
@@ -321,7 +322,7 @@ def _facts(release: Release) -> list[tuple[str, str]]:
     counted = ("Counted", counted_words(release))
     facts = [
         ("Method", release.method),
-        ("Created", _date(release.created)),
+        ("Created", date_in_words(release.created)),
         counted if _has_counts(release) else ("Ranked by", "how many people have an item"),
     ]
     for name, law in release.noise.items():

@@ -1,0 +1,182 @@
+"""Events on which two laws may differ: chosen on some runs, to be judged on others.
+
+What is seen of a run is its *kind* (everything that is public and no number: the noise that was drawn, what was
+chosen, a ranking) and its numbers. Events are thresholds of scores, which are simple functions of the numbers, and
+sets of kinds. A score that suits Laplace noise is the likelihood ratio of its density around two centres; one that
+catches floating-point noise is the lowest bit of a number: adding 1 to a small number rounds its last bits away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
+_THRESHOLDS = 400
+_FEW = 20  # runs that an event must at least have happened in
+_MOST_KINDS = 3
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What is seen of many runs: their kinds, and one row of numbers each; ``names`` says what they are of."""
+
+    kinds: NDArray[np.str_]
+    numbers: Floats
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @classmethod
+    def joined(cls, parts: list[Observations]) -> Observations:
+        """Put runs together."""
+        kinds = np.concatenate([each.kinds for each in parts])
+        return cls(kinds, np.concatenate([each.numbers for each in parts]), parts[0].names)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number made of a run's numbers."""
+
+    name: str
+    weights: tuple[float, ...] = ()
+    centres: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    low_bit_of: int | None = None
+
+    def of(self, numbers: Floats) -> Floats:
+        """Return the score of every run."""
+        if self.low_bit_of is not None:
+            return lowest_bit(numbers[:, self.low_bit_of])
+        if self.centres is not None:
+            here, there = (np.array(each) for each in self.centres)
+            return np.asarray((np.abs(numbers - here) - np.abs(numbers - there)).sum(axis=1), dtype=np.float64)
+        return np.asarray(numbers @ np.array(self.weights), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a run may be: of some kinds, with a score on one side of a threshold, or both.
+
+    >>> runs = Observations(np.array(["a", "a", "b"]), np.array([[1.0], [5.0], [9.0]]))
+    >>> Event(kinds=("a",), score=Score("count 1", (1.0,)), threshold=5.0).of(runs).tolist()
+    [False, True, False]
+    """
+
+    kinds: tuple[str, ...] | None = None
+    score: Score | None = None
+    threshold: float = 0.0
+    above: bool = True
+
+    def of(self, runs: Observations) -> Mask:
+        """Say of every run whether the event happened."""
+        found = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
+        if self.score is None:
+            return found
+        scores = self.score.of(runs.numbers)
+        return np.asarray(found & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
+
+    def in_words(self) -> str:
+        """Say what must happen."""
+        words = []
+        if self.score is not None:
+            words.append(f"{self.score.name} is {'at least' if self.above else 'at most'} {self.threshold:g}")
+        if self.kinds is not None:
+            shown = " or ".join(self.kinds[:3]) + (f", or {len(self.kinds) - 3} others" if self.kinds[3:] else "")
+            words.append(f"published is {shown}")
+        return " and ".join(words)
+
+
+def lowest_bit(numbers: Floats) -> Floats:
+    """Return the place of the lowest bit that is set: 0 for odd whole numbers, -1 for odd halves.
+
+    >>> lowest_bit(np.array([3.0, 8.0, 0.5, 0.0])).tolist()
+    [0.0, 3.0, -1.0, 64.0]
+    """
+    mantissas, exponents = np.frexp(numbers)
+    whole = (mantissas * (1 << 53)).astype(np.int64)
+    lowest = np.log2(np.maximum(whole & -whole, 1).astype(np.float64))
+    return np.where(whole == 0, 64.0, exponents - 53 + lowest)
+
+
+def chosen_events(often: Observations, rarely: Observations, most: int) -> list[Event]:
+    """Return the events that look most like happening more often in one log than in the other."""
+    found = [(value, event) for event, value in _candidates(often, rarely) if value > -np.inf]
+    return [event for _, event in sorted(found, key=lambda each: -each[0])[:most]]
+
+
+def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[Event, float]]:
+    yield from _of_kinds(often, rarely)
+    yield from _of_scores(often, rarely, None)
+    kinds, counts = np.unique(often.kinds, return_counts=True)
+    if len(kinds) > 1:
+        for kind in kinds[np.argsort(-counts, kind="stable")][:_MOST_KINDS]:
+            yield from _of_scores(often, rarely, (str(kind),))
+
+
+def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[Event, float]]:
+    """Sets of kinds: those that are the more likely in one log, in the order of how much more."""
+    kinds, codes = np.unique(np.concatenate([often.kinds, rarely.kinds]), return_inverse=True)
+    if len(kinds) == 1 or len(kinds) > len(often) / 4:
+        return
+    here = np.bincount(codes[: len(often)], minlength=len(kinds))
+    there = np.bincount(codes[len(often) :], minlength=len(kinds))
+    order = np.argsort(-(here + 1) / (there + 1), kind="stable")
+    values = careful(np.cumsum(here[order]), len(often), np.cumsum(there[order]), len(rarely))
+    best = int(np.argmax(values))
+    yield Event(kinds=tuple(str(kind) for kind in kinds[order[: best + 1]])), float(values[best])
+
+
+def _of_scores(
+    often: Observations, rarely: Observations, kinds: tuple[str, ...] | None
+) -> Iterator[tuple[Event, float]]:
+    """The best threshold of each score, from either side."""
+    here, there = (_numbers(runs, kinds) for runs in (often, rarely))
+    if not len(here) or not here.shape[1]:
+        return
+    for score in _scores(here, there if len(there) else here, often.names):
+        ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
+        thresholds = np.unique(np.concatenate([_quantiles(each) for each in (ours, theirs) if len(each)]))
+        for above in (True, False):
+            if above:
+                hits = [len(each) - np.searchsorted(each, thresholds, side="left") for each in (ours, theirs)]
+            else:
+                hits = [np.searchsorted(each, thresholds, side="right") for each in (ours, theirs)]
+            values = careful(hits[0], len(often), hits[1], len(rarely))
+            best = int(np.argmax(values))
+            yield Event(kinds, score, float(thresholds[best]), above), float(values[best])
+
+
+def _numbers(runs: Observations, kinds: tuple[str, ...] | None) -> Floats:
+    return runs.numbers if kinds is None else runs.numbers[np.isin(runs.kinds, kinds)]
+
+
+def _quantiles(values: Floats) -> Floats:
+    return np.asarray(np.quantile(values, np.linspace(0, 1, _THRESHOLDS), method="inverted_cdf"), dtype=np.float64)
+
+
+def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Score]:
+    width = here.shape[1]
+    for place in range(width):
+        yield Score(names[place], tuple(float(place == other) for other in range(width)))
+    if width > 1:
+        yield Score("the sum of all numbers", (1.0,) * width)
+    centres = tuple(tuple(np.median(each, axis=0).tolist()) for each in (there, here))
+    if centres[0] != centres[1]:
+        yield Score("the likelihood ratio around the medians", centres=(centres[0], centres[1]))
+    for place in np.flatnonzero((here != np.round(here)).any(axis=0)).tolist():
+        yield Score(f"the lowest bit of {names[place]}", low_bit_of=place)
+
+
+def careful(here: NDArray[np.int64], ours: int, there: NDArray[np.int64], theirs: int) -> Floats:
+    """Estimate the logarithm of the ratio of two probabilities, a little on the safe side."""
+    p, q = here / ours, there / theirs
+    low = p - _CAREFUL * np.sqrt(p * (1 - p) / ours)
+    high = q + _CAREFUL * np.sqrt(q * (1 - q) / theirs) + _CAREFUL**2 / theirs
+    return np.where((here >= _FEW) & (low > 0), np.log(np.maximum(low, 1e-300) / high), -np.inf)

@@ -1,0 +1,110 @@
+"""What can be audited by name: every registered method, direct rankings, item selection and totals.
+
+How much of ε an attacker can see at all depends on the method: what is spent on numbers that are not published
+themselves shows only through what they lead to. ``VISIBLE`` says which part of ε the published numbers of a small
+log carry, and why it is less than everything where it is; an audit is sharp if its bound comes near that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from headcount.audits.neighbours import Pair, crafted, swaying
+from headcount.audits.observing import SELECT_LIMIT, Target
+from headcount.budget import Grant
+from headcount.counts.totals import Totals
+from headcount.errors import UnknownNameError, UsageError
+from headcount.guarantee import Standing
+from headcount.method import Method
+from headcount.noise import threshold_for
+from headcount.rankings.top_k import DirectTopK
+from headcount.registry import METHODS
+from headcount.selection import Selection
+
+OTHERS = ("top-k", "selection", "totals")
+"""What is audited beside the registered methods."""
+
+NAMES = (*METHODS, *OTHERS)
+
+DELTA = Decimal("1e-6")
+"""What selection takes where no δ is given."""
+
+VISIBLE: Mapping[str, tuple[Decimal, str]] = {
+    "hpa": (Decimal("0.53"), "the scores, which have the rest, are not published"),
+    "fpa": (Decimal("0.9"), "the rest is spent on choosing the number of coefficients"),
+    "gs-s": (Decimal("0.5"), "the other half is spent on a sample that is not published"),
+    "gs": (Decimal("0.5"), "the other half is spent on a sample that is not published"),
+    "adaptive": (
+        Decimal("0.8"),
+        "some is spent on the histogram, and a count also carries noise of a group that the person is not in",
+    ),
+    "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
+    "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
+    "totals": (Decimal(1), ""),
+}
+"""Which part of ε shows in the published numbers of a small log, where that is not everything."""
+
+
+def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0)) -> Target:
+    """Return what a name stands for; with δ, methods that can have Gaussian noise do.
+
+    >>> target("top-k", 2, Decimal(1)).parameters
+    {'k': 1}
+    """
+    if name not in NAMES:
+        raise UnknownNameError.among("method", name, NAMES)
+    if name == "top-k":
+        return Target(name, {"k": 1}, epsilon, make=_top_k)
+    if name == "totals":
+        return Target(name, {"limit": limit}, epsilon, make=_totals)
+    if name == "selection":
+        made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
+        return replace(made, called=name)
+    made = Target.of(name, limit, epsilon, delta)
+    if not delta:
+        return made
+    if "noise" not in METHODS[name].__dataclass_fields__:  # type: ignore[attr-defined]
+        raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
+    return replace(made, parameters={**made.parameters, "noise": "gaussian"})
+
+
+def pairs_for(
+    name: str, limit: int, epsilon: Decimal = Decimal(1), delta: Decimal = Decimal(0)
+) -> tuple[Pair, ...]:
+    """Return the neighbours that a target is attacked with.
+
+    >>> [pair.name for pair in pairs_for("top-k", 1)][-1]
+    'a new item'
+    """
+    more: tuple[Pair, ...] = ()
+    if name.startswith("hpa"):
+        more = (swaying(limit),)
+    if name == "adaptive":
+        story = "a person among many with one record: counts so large that hardly anything is shrunk away"
+        more = (Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit),)
+    if name == "top-k":
+        more = (Pair("a new item", "a person with the only record of ten items", 10, (), (0,)),)
+    if name == "selection":
+        first, _ = Selection(limit=SELECT_LIMIT).split(Grant(epsilon, delta or DELTA))
+        crowd = ((0,),) * threshold_for(SELECT_LIMIT, first).people
+        more = (
+            Pair("nearly selected", "a person without whom one is missing for an item", 2, crowd[1:], (0,)),
+            Pair("surely selected", "a person who has what is selected anyway", 2, crowd * 2, (0,) * limit),
+        )
+    return (*crafted(limit), *more)
+
+
+def is_proven(name: str) -> bool:
+    """Say whether the promise is proven, so that a violation would be a fault."""
+    return name in OTHERS or METHODS[name].standing is Standing.PROVEN
+
+
+def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
+    return DirectTopK(**parameters)
+
+
+def _totals(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
+    return Totals(**parameters)
