@@ -39,13 +39,13 @@ LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 def histogram(log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
     """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
     users = engine.activity(log, table, MOST_RECORDS, noise.key())
-    return add(group_sums(users, _bins(), activities.BINS), grant, noise)
+    return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
 
 
 @cache
-def _bins() -> NDArray[np.int64]:
-    """The bin of every number of records."""
-    return activities.bin_of(np.arange(1, MOST_RECORDS + 1))
+def _bins(most: int) -> NDArray[np.int64]:
+    """Return the bin of every number of records."""
+    return activities.bin_of(np.arange(1, most + 1))
 
 
 def people_of(log: EventLog, table: Table, released: Noisy) -> People:

@@ -269,6 +269,7 @@ def test_interrupted_and_killed_grids_go_on(tmp_path: Path) -> None:
         kept.append(files)
         if ending is signal.SIGINT:
             assert not (parts / "stores").exists(), "raw events are cleared away"
+    (parts / f".{'0' * 32}.parquet.1").write_bytes(b"half")  # as of a worker that was killed while it wrote
     made = runpy.run_path(str(script))["table"]
     resumed, whole = made(parts, 1), made(tmp_path / "again", 1)
     assert not parts.exists()

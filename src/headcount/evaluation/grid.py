@@ -317,9 +317,11 @@ def _write(table: pa.Table, path: Path) -> None:
 
 @contextmanager
 def _folder(parts: Path) -> Iterator[Path]:
-    """Make the folder of a grid, for its owner alone, without the stores of a grid that was killed."""
+    """Make the folder of a grid, for its owner alone, without what a grid that was killed left half done."""
     parts.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(parts / _STORES, ignore_errors=True)
+    for half in parts.glob(".*.parquet.*"):
+        half.unlink(missing_ok=True)
     try:
         yield parts
     finally:
