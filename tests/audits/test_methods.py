@@ -29,16 +29,18 @@ def attack(name: str, epsilon: str, runs: int) -> Finding:
 
 @pytest.mark.parametrize("name", CLAIMED)
 def test_claims_that_do_not_hold_are_refuted(name: str) -> None:
-    pairs = [pair for pair in pairs_for(name, 2) if name in SEPARATE or pair.name in ("at the limit", "a tie")]
+    pairs = [pair for pair in pairs_for(name, 2) if pair.name in ("at the limit", "a tie", "swaying a crowd")]
+    pairs = pairs[-1:] if name == "hpa-published" else pairs  # the others show nothing wrong with it
     found = audit(target(name, 2, Decimal(1)), pairs, 20_000 if name in SEPARATE else 800)
     assert found.violation, found.sentence()
 
 
-@pytest.mark.parametrize("name", ["lpa", "sra"])
-def test_the_simplest_methods_stand_and_the_audit_is_sharp(name: str) -> None:
-    found = audit(target(name, 2, Decimal(1)), pairs_for(name, 2), 40_000)
+@pytest.mark.parametrize(("name", "sharp"), [("lpa", 0.9), ("sra", 0.9), ("hpa", 0.45)])
+def test_the_simplest_methods_stand_and_the_audit_is_sharp(name: str, sharp: float) -> None:
+    pairs = [pair for pair in pairs_for(name, 2) if len(pair.crowd) < 10]
+    found = audit(target(name, 2, Decimal(1)), pairs, 40_000)
     assert not found.violation, found.sentence()
-    assert found.lower_bound > 0.9
+    assert found.lower_bound > sharp
 
 
 @pytest.mark.slow

@@ -125,9 +125,10 @@ def test_the_same_seed_finds_the_same(run: Run) -> None:
 
 
 def test_without_a_seed_the_system_draws(run: Run) -> None:
-    first, second = (run("audit", "sra", *FEW, "--system-noise", "--json").data for _ in range(2))
-    assert first["seed"] is None
-    assert first["pairs"] != second["pairs"]
+    """Such noise is slow to draw, so there are few runs; that they differ is tested with the audit itself."""
+    found = run("audit", "sra", "--runs", "100", "--system-noise", "--json").data
+    assert found["seed"] is None
+    assert [pair["runs"] for pair in found["pairs"]].count(140) == 2  # 40, 40 and 60 of each of the best pairs
 
 
 def test_several_epsilons_are_a_list(run: Run) -> None:

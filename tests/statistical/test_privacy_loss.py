@@ -107,6 +107,7 @@ def half_noise() -> Iterator[None]:
 SHARES = {"scores": "0.1", "items": "0.9"}
 
 
+@pytest.mark.slow
 def test_sra_over_twenty_thousand_runs() -> None:
     assert compare(SimpleRandom(limit=2, what="items"), 20_000, engine=WithinLimit()) > LEVEL
 
@@ -123,6 +124,7 @@ def test_sra_at_a_limit_that_cuts() -> None:
         assert compare(SimpleRandom(limit=1, what="items"), 700) < LEVEL
 
 
+@pytest.mark.slow
 def test_hpa() -> None:
     assert compare(HandPicked(limit=1, what="items", shares=SHARES), 1_000) > LEVEL
     with half_noise():
