@@ -151,7 +151,7 @@ def test_items_to_be_selected_are_refused(run: Run, work: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., subprocess.Popen[bytes]]) -> None:
-    """Also with --json and one process: the code is 130, and a second call goes on to the same numbers."""
+    """The code is 130, and a second call goes on to the same numbers as an undisturbed one."""
     many = (
         "--methods",
         "sra,hpa",

@@ -25,6 +25,7 @@ HOME = os.environ.get("HEADCOUNT_DATA")
 def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let downloads be smaller than published."""
     monkeypatch.setattr(datasets, "check_published", lambda *_: None)
+    monkeypatch.setattr(datasets, "check_checksum", lambda *_: None)
 
 
 def counts(name: str, folder: Path) -> dict[str, list[int]]:
@@ -178,10 +179,19 @@ def test_bad_files_are_named_with_their_lines(case: str, tmp_path: Path) -> None
 
 
 def test_downloads_must_be_as_large_as_published(tmp_path: Path) -> None:
-    papers.movielens(tmp_path)
-    with pytest.raises(DataError, match="movielens-1m has 4 records where its publisher gives 1,000,209"):
-        load("movielens-1m", tmp_path)
+    (tmp_path / "kosarak.dat").write_text("1 2\n3\n")
+    with pytest.raises(DataError, match="kosarak has 2 users where its publisher gives 990,002"):
+        load("kosarak", tmp_path)
     check_published("gowalla", Sizes(6_442_890, 5, 7), Sizes(6_442_890, 0, 0))
+
+
+def test_an_archive_must_be_the_publishers_to_the_byte(tmp_path: Path) -> None:
+    papers.movielens(tmp_path)
+    with pytest.raises(DataError, match=r"ml-1m\.zip is not the publisher's file: its MD5 is [0-9a-f]{32}, and"):
+        load("movielens-1m", tmp_path)
+    path = tmp_path / "empty"
+    path.touch()
+    datasets.check_checksum(path, "d41d8cd98f00b204e9800998ecf8427e")
 
 
 def test_the_publishers_own_files_come_first(tmp_path: Path, unpublished: None) -> None:

@@ -53,7 +53,7 @@ def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> Non
     assert '<meta name="headcount-private" content="no' in text
     assert "<h2>Not private</h2>" in text
     assert "from released numbers alone" not in text
-    assert "written down before anything was run" in text
+    assert "was written down before it was run" in text
     for said in ("<b>shared</b>: movielens-1m.parquet", "<b>stand-in</b>: a stand-in with 1 %", "quick run"):
         assert said in text, said
     assert text.count('class="claim"') == 52

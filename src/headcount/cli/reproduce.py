@@ -42,9 +42,9 @@ _WHAT = {
 def command(paper: str, **flags: Any) -> None:
     """Run the experiments of PAPER (fan-jin) on public data, and judge every claim. THIS IS NOT PRIVATE.
 
-    The claims were written down before anything was run; one that fails is shown as failed. Data sets are looked
-    for by name: the publishers' own downloads, or Parquet copies. An interrupted run goes on where it was if the
-    same command is given again.
+    Each claim was written down before it was run; one that fails is shown as failed. Data sets are looked for by
+    name: the publishers' own downloads, or Parquet copies. An interrupted run goes on where it was if the same
+    command is given again.
     """
     targets = _targets(flags)
     with terminal.Bar(quiet=flags["quiet"]) as bar:

@@ -9,6 +9,7 @@ None of this is private: the catalogue of a log is the items that occur in it, a
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,8 @@ class Entry:
     download: Callable[[Path], Parsed] | None = None
     members: tuple[Member, ...] = ()
     published: Sizes | None = None
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """MD5 of archives, where the publisher gives it."""
     shared: tuple[str, ...] = ()
     labels: tuple[str, str] = ("", "")
     shape: Shape | None = None
@@ -94,8 +97,8 @@ def load(name: str, folder: str | os.PathLike[str] | None = None, *, scale: floa
     """
     kind, home = form_of(name, folder), _home(folder)
     entry = ENTRIES[name]
-    if kind == "original download" and home is not None:
-        return _downloaded(name, entry, home)
+    if kind == "original download" and entry.download is not None and home is not None:
+        return _downloaded(name, entry, entry.download, home)
     if kind == "shared" and home is not None:
         return _shared(name, entry, home)
     if entry.shape is not None:
@@ -139,15 +142,28 @@ def _where_to_get(entry: Entry) -> str:
     return f"{', or '.join(ways)}, and name the folder with --data or {HOME}"
 
 
-def _downloaded(name: str, entry: Entry, home: Path) -> Dataset:
-    """Read the publisher's files, and check that they are as large as the publisher says."""
-    assert entry.download is not None  # noqa: S101 - the caller has looked
-    parsed = entry.download(home)
+def _downloaded(name: str, entry: Entry, read: Callable[[Path], Parsed], home: Path) -> Dataset:
+    """Read the publisher's files, and check that they are as the publisher says."""
+    for path in sorted({found for each in entry.members if (found := each.find(home))}):
+        if path.name in entry.checksums:
+            check_checksum(path, entry.checksums[path.name])
+    parsed = read(home)
     sizes = Sizes.of(parsed.table)
     if entry.published is not None:
         check_published(name, sizes, entry.published)
     said = f"the publisher's own files ({entry.page}), as large as published; {sizes}"
     return _dataset(name, entry, "original download", parsed, said, sizes)
+
+
+def check_checksum(path: Path, expected: str) -> None:
+    """Refuse an archive that is not the publisher's, to the byte."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if found != expected:
+        raise DataError(
+            f"{path.name} is not the publisher's file: its MD5 is {found}, and should be {expected}",
+            remedy="download it again",
+        )
 
 
 def check_published(name: str, found: Sizes, published: Sizes) -> None:
@@ -218,13 +234,14 @@ ENTRIES: Mapping[str, Entry] = {
         download=downloads.movielens_1m,
         members=(downloads.RATINGS, downloads.USERS, downloads.MOVIES),
         published=Sizes(records=1_000_209, users=6_040, items=3_706),
+        checksums={"ml-1m.zip": "c4d9eecfca2ab87c1945afe126590906"},
         shared=("movielens-1m", "movielens-1m-items"),
         labels=("item", "title"),
         words={"shared": _DEMOGRAPHIC, "original download": _DEMOGRAPHIC},
         prepare=_with_age_groups,
     ),
     "foursquare-nyc": Entry(
-        about="Foursquare check-ins in New York, with their times",
+        about="Foursquare check-ins in New York; the copy counts minutes from about 2012-04-03 18:00 UTC",
         licence="research use; traces of people's movements, to be handled with care",
         page="https://sites.google.com/site/yangdingqi/home/foursquare-dataset",
         download=downloads.foursquare_nyc,
@@ -248,7 +265,7 @@ ENTRIES: Mapping[str, Entry] = {
     "gowalla": Entry(
         about="all check-ins of Gowalla",
         licence="no licence text found; cite E. Cho, S. A. Myers, J. Leskovec, KDD 2011",
-        page="https://snap.stanford.edu/data/loc-Gowalla.html",
+        page="https://snap.stanford.edu/data/loc-gowalla.html",
         download=downloads.gowalla,
         members=(downloads.GOWALLA,),
         published=Sizes(records=6_442_890, users=0, items=0),

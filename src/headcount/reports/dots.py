@@ -56,9 +56,7 @@ def dots(
         ],
     )
     bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("low:Q"), x2="high:Q")
-    points = base.mark_point(filled=False, size=58, strokeWidth=1.8, clip=True).encode(
-        x=amount, shape=drawn["shape"]
-    )
+    points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
     methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
     chart = alt.LayerChart(
         layer=[bars.transform_filter("isValid(datum.low)"), points],

@@ -89,5 +89,10 @@ def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
     return {
         "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=legend),
         "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=legend),
+        "fill": alt.Fill(
+            f"{field}:N",
+            scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
+            legend=legend,
+        ),
         "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=legend),
     }

@@ -15,8 +15,8 @@ from headcount.reports.page import Figure, write_pictures
 from headcount.reports.reproduction import picture, write_reproduction_page
 
 JUDGING = (
-    "The claims and the rules that judge them, thresholds included, were written down before anything was run, "
-    "and not changed afterwards.",
+    "Each claim and the rule that judges it, with its thresholds, was written down before it was run, and not "
+    "changed afterwards. The files of claims say what was added later than the rest.",
     "Every setting is run several times with fresh samples and noise. A mean has a 95 % interval (Student's t "
     "over the runs; runs that all agree give a point).",
     "One number is clearly below another if its interval ends before the other's begins. Where intervals overlap "
