@@ -130,7 +130,10 @@ def test_refusals_are_gathered() -> None:
 def test_every_method_has_looks_of_its_own() -> None:
     drawn = [(each["colour"], each["shape"], each["hollow"]) for each in looks(list(METHODS))]
     assert len(set(drawn)) == len(METHODS)
-    assert "cross" not in {shape for _, shape, _ in drawn}
+    others = [(each["colour"], each["shape"]) for each in looks([f"gs ({n})" for n in range(5)])]
+    assert len({colour for colour, _ in others}) == len({shape for _, shape in others}) == 5
+    assert not {shape for _, shape in others} & {shape for _, shape, _ in drawn}
+    assert looks(["gs-published (row)"])[0]["hollow"]
 
 
 def test_no_curve_needs_a_positive_number() -> None:

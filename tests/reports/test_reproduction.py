@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from headcount.evaluation.papers.fan_jin import FAN_JIN, TOPS
 from headcount.evaluation.papers.page import chart_rows, content, write_page
 from headcount.evaluation.papers.paper import Reproduction, reproduce
+from headcount.evaluation.papers.registry import PAPERS
 from headcount.reports.dots import dots
 from tests.evaluation import papers
 
@@ -166,3 +167,47 @@ def test_links_to_claims_lead_somewhere(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
     ids = set(re.findall(r'id="([^"]+)"', text))
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
+
+
+@pytest.mark.parametrize(
+    ("name", "plots", "chart", "words"),
+    [
+        (
+            "kellaris",
+            3 + 3 + 6,
+            "mae-1",
+            ("lpa-published", "gs-published", "adaptive", "Trajectory", "MAE (people)"),
+        ),
+        ("dpsense", 6 + 5 + 4 + 6 + 6, "errors-kosarak", ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ")),
+    ],
+)
+def test_the_pages_of_the_other_papers(
+    browser: Browser, tmp_path: Path, name: str, plots: int, chart: str, words: tuple[str, ...]
+) -> None:
+    """Every claim and every plot, in a wide and light window and in a small and dark one."""
+    paper, folder = PAPERS[name], papers.shared(tmp_path)
+    done = reproduce(paper, folder, folder / "parts", quick=True, runs=2, processes=1)
+    written = write_page(done, tmp_path / "page.html")
+    text = written.read_text(encoding="utf-8")
+    assert text.count('class="claim"') == len(paper.claims.claim)
+    assert text.count("The paper reports:") == len(paper.claims.section)
+    for width, scheme in ((1100, "light"), (390, "dark")):
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        complaints: list[str] = []
+        page.on("console", lambda message, said=complaints: said.append(message.text))
+        page.on("pageerror", lambda error, said=complaints: said.append(str(error)))
+        page.goto(written.as_uri())
+        page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        drawn = page.locator("[data-chart] svg")
+        assert drawn.count() == plots
+        for each in drawn.all():
+            box = each.bounding_box()
+            assert box is not None
+            assert box["width"] > 250
+            assert each.locator("path[aria-label]").count() > 2, "marks are there"
+        shown = page.locator(f"[data-chart=chart-{chart}] svg").text_content() or ""
+        assert [word for word in words if word not in shown] == []
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0
+        assert complaints == []
+        page.close()

@@ -29,7 +29,13 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "dpsense": (_PINK, "circle"),
     "dpsense-s": (_PINK, "triangle-up"),
 }
-_OTHERS = ((_BLUE, "cross"), (_ORANGE, "cross"), (_GREEN, "cross"), (_PINK, "cross"), (_GREY, "cross"))
+_OTHERS = (
+    (_BLUE, "cross"),
+    (_ORANGE, "triangle-left"),
+    (_GREEN, "triangle-right"),
+    (_PINK, "stroke"),
+    (_GREY, "wedge"),
+)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -48,7 +54,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def looks(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return colour, shape and dashes of each of the names in order; a name that is no method gets a cross.
+    """Return colour, shape and dashes of each of the names in order; a name that is no method looks like none.
 
     >>> looks(["gs-published"])
     [{'name': 'gs-published', 'colour': '#009E73', 'shape': 'circle', 'dash': [5, 4], 'hollow': True}]
@@ -58,7 +64,7 @@ def looks(names: Sequence[str]) -> list[dict[str, Any]]:
     for name in names:
         plain = name.removesuffix(PUBLISHED)
         colour, shape = _LOOKS[plain] if plain in _LOOKS else _OTHERS[strange.index(name) % len(_OTHERS)]
-        hollow = plain != name
+        hollow = PUBLISHED in name  # also where something is said of a method, in brackets
         found.append(
             {
                 "name": name,
