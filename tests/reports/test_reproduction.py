@@ -191,23 +191,31 @@ def test_the_pages_of_the_other_papers(
     text = written.read_text(encoding="utf-8")
     assert text.count('class="claim"') == len(paper.claims.claim)
     assert text.count("The paper reports:") == len(paper.claims.section)
+    assert len(re.findall("too large to be kept here", text.partition('id="section-')[0], re.IGNORECASE)) == 1
     for width, scheme in ((1100, "light"), (390, "dark")):
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-        complaints: list[str] = []
-        page.on("console", lambda message, said=complaints: said.append(message.text))
-        page.on("pageerror", lambda error, said=complaints: said.append(str(error)))
-        page.goto(written.as_uri())
-        page.wait_for_selector("html[data-charts=drawn]", state="attached")
-        drawn = page.locator("[data-chart] svg")
-        assert drawn.count() == plots
-        for each in drawn.all():
-            box = each.bounding_box()
-            assert box is not None
-            assert box["width"] > 250
-            assert each.locator("path[aria-label]").count() > 2, "marks are there"
-        shown = page.locator(f"[data-chart=chart-{chart}] svg").text_content() or ""
-        assert [word for word in words if word not in shown] == []
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0
-        assert complaints == []
-        page.close()
+        shown = looked_at(browser, written, width, scheme)
+        assert len(shown) == plots
+        assert [word for word in words if word not in shown[f"chart-{chart}"]] == []
+
+
+def looked_at(browser: Browser, written: Path, width: int, scheme: Any) -> dict[str, str]:
+    """Return the words in each plot of a page, all of which must be drawn, without a complaint of the browser."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(written.as_uri())
+    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    found = {}
+    for each in page.locator("[data-chart]").all():
+        drawn = each.locator("svg").first
+        box = drawn.bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert drawn.locator("path[aria-label]").count() > 2, "marks are there"
+        found[each.get_attribute("data-chart") or ""] = drawn.text_content() or ""
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page itself never scrolls sideways"
+    assert complaints == []
+    page.close()
+    return found

@@ -29,12 +29,14 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "dpsense": (_PINK, "circle"),
     "dpsense-s": (_PINK, "triangle-up"),
 }
+_X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
+_STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
 _OTHERS = (
     (_BLUE, "cross"),
     (_ORANGE, "triangle-left"),
     (_GREEN, "triangle-right"),
-    (_PINK, "stroke"),
-    (_GREY, "wedge"),
+    (_PINK, _X),
+    (_GREY, _STAR),
 )
 
 
