@@ -29,6 +29,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "dpsense": (_PINK, "circle"),
     "dpsense-s": (_PINK, "triangle-up"),
 }
+_SHORT = 16  # letters of a name, of which three fit side by side
 _X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 _STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
 _OTHERS = (
@@ -90,7 +91,7 @@ def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
     legend = alt.Legend(
         orient="bottom",
         title=None,
-        columns=3,  # a number that follows the width is not known when the height of the plot is reckoned
+        columns=3 if max(map(len, domain), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
         symbolSize=90,
         labelLimit=150,
     )

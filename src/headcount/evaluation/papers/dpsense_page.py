@@ -60,7 +60,7 @@ def _figure_1(name: str) -> Iterator[Picture]:
             datasets=(name,),
             axis="limit θ (records per person)",
             log_x=True,
-            note=f"Drawn up to {10} times the average row count.",
+            note="Drawn up to ten times the average row count.",
         )
 
 

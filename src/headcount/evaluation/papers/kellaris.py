@@ -1,8 +1,9 @@
 """Kellaris and Papadopoulos, section 5: GS, GS-S and GS-R against LPA and FPA, ε = 0.1, ln 2 and ln 3.
 
 As in the paper, a cell of the database is 0 or 1: how many people have an item at all. Δ₁ is the largest number of
-items of anyone, read from the data, and FPA keeps the number of coefficients that is best for the data. So these
-variants are not private. Beside them run the adaptive method and DPSense, which need no such number.
+items of anyone, read from the data, and FPA keeps the number of coefficients that is best for the data (by squared
+error; the paper does not say by which). So these variants are not private. Beside them run the adaptive method and
+DPSense, which need no such number.
 
 Departures
     Discrete instead of continuous noise. The real L1 error of a group size (figure 8) is the one to be expected
@@ -235,9 +236,9 @@ KELLARIS = Paper(
     about="Releasing column counts as noisy averages of groups of similar columns.",
     setup=(
         "People are counted once an item, as in the paper. ε is 0.1, ln 2 and ln 3.",
-        "Δ₁ is the largest number of items of anyone, read from the data, and FPA keeps the best number of "
-        "coefficients for the data, as in the paper: that is not private, and these variants are marked as "
-        "published. FPA takes the columns in the order of the catalogue.",
+        "Δ₁ is the largest number of items of anyone, read from the data, and FPA keeps the number of "
+        "coefficients with the smallest squared error on the data, as in the paper: that is not private, and these "
+        "variants are marked as published. FPA takes the columns in the order of the catalogue.",
         "GS-S and GS take one random record of each person as their sample (column sampling), unless a figure "
         "varies it.",
         "MRE has a sanity bound of 0.1 % of the users.",
