@@ -237,8 +237,8 @@ KELLARIS = Paper(
     setup=(
         "People are counted once an item, as in the paper. ε is 0.1, ln 2 and ln 3.",
         "Δ₁ is the largest number of items of anyone, read from the data, and FPA keeps the number of "
-        "coefficients that is best for the data, here by squared error: that is not private, and these variants are marked as "
-        "published. FPA takes the columns in the order of the catalogue.",
+        "coefficients that is best for the data, here by squared error: that is not private, and these variants "
+        "are marked as published. FPA takes the columns in the order of the catalogue.",
         "GS-S and GS take one random record of each person as their sample (column sampling), unless a figure "
         "varies it.",
         "MRE has a sanity bound of 0.1 % of the users.",
