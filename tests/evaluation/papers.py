@@ -85,7 +85,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> Path:
-    """Write small logs under the names of the shared folder: films, check-ins and places."""
+    """Write small logs under the names of the shared folder: films, check-ins, places, baskets and clicks."""
     draws = np.random.Generator(np.random.PCG64(seed))
     films = _log(draws, users, items, each=12, twice=False)
     gender, age = draws.choice(["M", "F"], users), draws.choice([1, 18, 25, 35, 56], users)
@@ -102,6 +102,8 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     minutes = draws.integers(1, 60 * 24 * 70, visits.num_rows).astype(np.int32)
     pq.write_table(visits.append_column("minute", pa.array(minutes)), folder / "foursquare-nyc.parquet")
     pq.write_table(_log(draws, users, items, each=11, twice=False), folder / "gowalla-10core.parquet")
+    for name, each in (("fimi-retail", 7), ("kosarak-prefix", 5), ("bms-webview-1", 3)):
+        pq.write_table(_log(draws, users, items, each=each, twice=False), folder / f"{name}.parquet")
     return folder
 
 

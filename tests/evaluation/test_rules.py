@@ -209,3 +209,15 @@ def test_what_was_measured_is_said() -> None:
     found = results({("a", 10.0): LOW, ("b", 10.0): [12345.0, 12345.0]})
     said = rule(rule="below", than=["b"]).judge(found, "films", "items").measured
     assert said == "a 1 ± 0.248 against b 12,300"
+
+
+def test_numbers_say_where_they_were_found() -> None:
+    def said(epsilons: list[float], places: list[float]) -> str:
+        made = [row for at in epsilons for row in rows({("a", x): [at + x] * 2 for x in places}, epsilon=at)]
+        measured: str = rule(rule="at most", value=9).judge(Results(table_of(made)), "films", "items").measured
+        return measured
+
+    assert said([0.5], [2, 3]) == "a 2.5 at 2, 3.5 at 3 (at most 9)"
+    assert said([0.5, 1.0], [2]) == "a 2.5 at ε = 0.5, 3 at ε = 1 (at most 9)"
+    many = said([0.5, 1.0], [1, 2, 3, 4, 5])
+    assert many == "a from 1.5 at ε = 0.5 and 1 to 6 at ε = 1 and 5 (10 points) (at most 9)"

@@ -19,7 +19,7 @@ from headcount.registry import METHODS
 from headcount.reports import tidy
 from headcount.reports.comparison import Facts, comparison_figures, comparison_page, summary, write_comparison_page
 from headcount.reports.curves import curves
-from headcount.reports.palette import in_order, looks
+from headcount.reports.palette import encodings, in_order, looks
 from headcount.reports.tidy import Mean, at_one_limit, best_limits, means, places, refusals, student
 
 FACTS = Facts(
@@ -130,7 +130,13 @@ def test_refusals_are_gathered() -> None:
 def test_every_method_has_looks_of_its_own() -> None:
     drawn = [(each["colour"], each["shape"], each["hollow"]) for each in looks(list(METHODS))]
     assert len(set(drawn)) == len(METHODS)
-    assert "cross" not in {shape for _, shape, _ in drawn}
+    others = [(each["colour"], each["shape"]) for each in looks([f"gs ({n})" for n in range(5)])]
+    assert len({colour for colour, _ in others}) == len({shape for _, shape in others}) == 5
+    assert not {shape for _, shape in others} & {shape for _, shape, _ in drawn}
+    assert looks(["gs-published (row)"])[0]["hollow"]
+    names = ("gs-s-published", "gs-s-published (column)")
+    columns = [encodings([name])["color"].to_dict()["legend"]["columns"] for name in names]
+    assert columns == [3, 2], "long names fit a phone"
 
 
 def test_no_curve_needs_a_positive_number() -> None:

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from headcount.evaluation.papers.fan_jin import FAN_JIN, TOPS
 from headcount.evaluation.papers.page import chart_rows, content, write_page
 from headcount.evaluation.papers.paper import Reproduction, reproduce
+from headcount.evaluation.papers.registry import PAPERS
 from headcount.reports.dots import dots
 from tests.evaluation import papers
 
@@ -166,3 +167,55 @@ def test_links_to_claims_lead_somewhere(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
     ids = set(re.findall(r'id="([^"]+)"', text))
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
+
+
+@pytest.mark.parametrize(
+    ("name", "plots", "chart", "words"),
+    [
+        (
+            "kellaris",
+            3 + 3 + 6,
+            "mae-1",
+            ("lpa-published", "gs-published", "adaptive", "Trajectory", "MAE (people)"),
+        ),
+        ("dpsense", 6 + 5 + 4 + 6 + 6, "errors-kosarak", ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ")),
+    ],
+)
+def test_the_pages_of_the_other_papers(
+    browser: Browser, tmp_path: Path, name: str, plots: int, chart: str, words: tuple[str, ...]
+) -> None:
+    """Every claim and every plot, in a wide and light window and in a small and dark one."""
+    paper, folder = PAPERS[name], papers.shared(tmp_path)
+    done = reproduce(paper, folder, folder / "parts", quick=True, runs=2, processes=1)
+    written = write_page(done, tmp_path / "page.html")
+    text = written.read_text(encoding="utf-8")
+    assert text.count('class="claim"') == len(paper.claims.claim)
+    assert text.count("The paper reports:") == len(paper.claims.section)
+    assert len(re.findall("too large to be kept here", text.partition('id="section-')[0], re.IGNORECASE)) == 1
+    for width, scheme in ((1100, "light"), (390, "dark")):
+        shown = looked_at(browser, written, width, scheme)
+        assert len(shown) == plots
+        assert [word for word in words if word not in shown[f"chart-{chart}"]] == []
+
+
+def looked_at(browser: Browser, written: Path, width: int, scheme: Any) -> dict[str, str]:
+    """Return the words in each plot of a page, all of which must be drawn, without a complaint of the browser."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(written.as_uri())
+    page.wait_for_selector("html[data-charts=drawn]", state="attached")
+    found = {}
+    for each in page.locator("[data-chart]").all():
+        drawn = each.locator("svg").first
+        box = drawn.bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert drawn.locator("path[aria-label]").count() > 2, "marks are there"
+        found[each.get_attribute("data-chart") or ""] = drawn.text_content() or ""
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page itself never scrolls sideways"
+    assert complaints == []
+    page.close()
+    return found

@@ -40,7 +40,9 @@ _WHAT = {
 @options.json_option
 @options.quiet_option
 def command(paper: str, **flags: Any) -> None:
-    """Run the experiments of PAPER (fan-jin) on public data, and judge every claim. THIS IS NOT PRIVATE.
+    """Run the experiments of PAPER again, and judge every claim. THIS IS NOT PRIVATE.
+
+    PAPER is fan-jin, kellaris or dpsense.
 
     Each claim was written down before it was run; one that fails is shown as failed. Data sets are looked for by
     name: the publishers' own downloads, or Parquet copies. An interrupted run goes on where it was if the same

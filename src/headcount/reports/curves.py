@@ -13,8 +13,10 @@ from headcount.reports.plots import LIGHT
 
 HEIGHT = 300
 
-# 0.01, 20, 5k, 2M, 3bn
-AXIS_LABEL = "datum.value < 1000 ? format(datum.value, '~g') : replace(format(datum.value, '~s'), 'G', 'bn')"
+# 0.01, 20, -5k, 2M, 3bn
+AXIS_LABEL = (
+    "abs(datum.value) < 1000 ? format(datum.value, '.3~g') : replace(format(datum.value, '.3~s'), 'G', 'bn')"
+)
 
 
 def curves(
@@ -54,7 +56,8 @@ def curves(
     else:
         unit = all(row["mean"] <= 1 for row in values) and not (share and ticks)
         y = y.scale(domain=[0, 1] if unit else alt.Undefined)
-        y = y.axis(format=".0%" if share else "~g", domain=False, ticks=False)
+        shown: dict[str, Any] = {"format": ".0%"} if share else {"labelExpr": AXIS_LABEL}
+        y = y.axis(**shown, domain=False, ticks=False)
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X(f"{x}:Q", title=x_title)
         .scale(type="log" if logarithmic_x else "linear", nice=False, padding=14)
@@ -106,10 +109,12 @@ def scale_around(rows: Sequence[dict[str, Any]], *, whole: bool = False) -> dict
 
 
 def axis_marks(scale: dict[str, Any]) -> Any:
-    """Return where a logarithmic axis is marked: at powers of ten, or at 1, 2 and 5 times them if these are few.
+    """Return where a logarithmic axis is marked: at powers of ten, at 1, 2 and 5 times them, or in even steps.
 
     >>> axis_marks({"type": "log", "domain": [80, 3000]}), axis_marks({"type": "log", "domain": [0.5, 20_000]})
     ([100.0, 200.0, 500.0, 1000.0, 2000.0], [1.0, 10.0, 100.0, 1000.0, 10000.0])
+    >>> axis_marks({"type": "log", "domain": [206, 327]})
+    [210.0, 240.0, 270.0, 300.0]
     """
     if scale.get("type") != "log":
         return alt.Undefined
@@ -118,7 +123,11 @@ def axis_marks(scale: dict[str, Any]) -> Any:
     tens = [each for each in powers if low <= each <= high]
     if len(tens) > 3:
         return tens
-    return [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
+    some = [float(f"{each:g}") for ten in powers for each in (ten, 2 * ten, 5 * ten) if low <= each <= high]
+    if len(some) > 2:
+        return some
+    step = float(f"{(high - low) / 4:.1g}")
+    return [float(f"{step * n:.6g}") for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:

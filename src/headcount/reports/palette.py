@@ -29,7 +29,16 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "dpsense": (_PINK, "circle"),
     "dpsense-s": (_PINK, "triangle-up"),
 }
-_OTHERS = ((_BLUE, "cross"), (_ORANGE, "cross"), (_GREEN, "cross"), (_PINK, "cross"), (_GREY, "cross"))
+_SHORT = 16  # letters of a name, of which three fit side by side
+_X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
+_STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
+_OTHERS = (
+    (_BLUE, "cross"),
+    (_ORANGE, "triangle-left"),
+    (_GREEN, "triangle-right"),
+    (_PINK, _X),
+    (_GREY, _STAR),
+)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -48,7 +57,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def looks(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return colour, shape and dashes of each of the names in order; a name that is no method gets a cross.
+    """Return colour, shape and dashes of each of the names in order; a name that is no method looks like none.
 
     >>> looks(["gs-published"])
     [{'name': 'gs-published', 'colour': '#009E73', 'shape': 'circle', 'dash': [5, 4], 'hollow': True}]
@@ -58,7 +67,7 @@ def looks(names: Sequence[str]) -> list[dict[str, Any]]:
     for name in names:
         plain = name.removesuffix(PUBLISHED)
         colour, shape = _LOOKS[plain] if plain in _LOOKS else _OTHERS[strange.index(name) % len(_OTHERS)]
-        hollow = plain != name
+        hollow = PUBLISHED in name  # also where something is said of a method, in brackets
         found.append(
             {
                 "name": name,
@@ -82,7 +91,7 @@ def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
     legend = alt.Legend(
         orient="bottom",
         title=None,
-        columns=3,  # a number that follows the width is not known when the height of the plot is reckoned
+        columns=3 if max(map(len, domain), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
         symbolSize=90,
         labelLimit=150,
     )

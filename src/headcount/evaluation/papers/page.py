@@ -96,7 +96,8 @@ def _datasets(done: Reproduction) -> list[dict[str, str]]:
             words = {"kind": "not used", "provenance": done.absent[each.paper], "licence": ""}
         else:
             continue
-        said.append({"paper": each.paper, "note": each.note[:1].upper() + each.note[1:], **words})
+        note = "" if words["provenance"].startswith(each.note) else each.note
+        said.append({"paper": each.paper, "note": note[:1].upper() + note[1:], **words})
     return said
 
 

@@ -34,6 +34,7 @@ from headcount.evaluation.trials import Measure, Trial
 from headcount.events.log import EventLog
 
 FEWEST_RUNS = 2
+FEWEST_COMPARED = 2  # data sets, where claims compare them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +226,8 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
                 found[each.paper] = load(each.name, folder)
             except AbsentError as error:
                 absent[each.paper], last = f"{each.name} is not at hand ({error.remedy})", error
+    if ALL in {each.paper for each in claims.dataset} and (last is not None or len(found) < FEWEST_COMPARED):
+        absent[ALL] = "data sets are compared, and not all that this takes are at hand"
     if last is not None and all(each.kind == "stand-in" for each in found.values()):
         raise AbsentError(
             f"none of the data of {claims.paper.name} is at hand: {last.problem}", remedy=last.remedy

@@ -23,6 +23,8 @@ Points = dict[Key, Estimate]
 Holds = bool | None
 """True: it holds; False: it fails; None: the runs do not decide."""
 
+_LISTED = 8  # numbers that are given one by one
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -372,10 +374,18 @@ def _at(point: tuple[Key, Estimate]) -> str:
 
 
 def _points(points: Points) -> str:
-    many = len(points) > 1
-    return ", ".join(
-        each.shown + (f" at {number(x)}" if many and x is not None else "") for (_, x), each in points.items()
-    )
+    """Say where each number was found, or of many numbers which is the smallest and which the largest."""
+    several = [len({key[place] for key in points}) > 1 for place in (0, 1)]
+
+    def said(key: Key) -> str:
+        at = [f"ε = {number(key[0])}"] if several[0] and key[0] is not None else []
+        at += [number(key[1])] if several[1] and key[1] is not None else []
+        return points[key].shown + (f" at {' and '.join(at)}" if at else "")
+
+    if len(points) <= _LISTED:
+        return ", ".join(map(said, points))
+    order = sorted(points, key=lambda key: points[key].mean)
+    return f"from {said(order[0])} to {said(order[-1])} ({len(points)} points)"
 
 
 def _list(found: dict[str, Points]) -> str:
