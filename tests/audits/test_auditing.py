@@ -136,6 +136,15 @@ def test_everything_published_is_seen() -> None:
     assert "ranked" in seen(ranked, PAIRS["a tie"]).kinds[0]
 
 
+def test_gaussian_noise_of_the_adaptive_method_counts_people() -> None:
+    asked = target("adaptive", 2, Decimal(1), Decimal("1e-6"))
+    runs = asked.observe(PAIRS["above the limit"], SeededNoise(1), 2, present=True)
+    assert asked.once
+    assert len(runs) == 2
+    counted = log_of(PAIRS["above the limit"], present=True, once=True)
+    assert counted.counting == "users"
+
+
 def test_what_is_not_selected_is_seen_as_missing() -> None:
     pair = pairs_for("selection", 2)[-1]
     found = target("selection", 2, Decimal(1)).observe(pair, SeededNoise(1), 3, present=True)

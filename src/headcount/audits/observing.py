@@ -50,7 +50,8 @@ class Target:
 
     With ``selects`` the catalogue is not public and items are selected first. With ``contexts`` every record has
     one of two contexts, so that items and edges are released. ``copies`` says that many copies of a pair may be
-    run in one release. ``make`` and ``engine`` let broken methods be audited; ``called`` is what it is called.
+    run in one release. With ``once`` every person counts once per item. ``make`` and ``engine`` let broken methods
+    be audited; ``called`` is what it is called.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Target:
     delta: Decimal = Decimal(0)
     selects: bool = False
     contexts: bool = False
+    once: bool = False
     make: Callable[[str, Mapping[str, Any]], Method] = build
     engine: Callable[[], Any] = LocalEngine
     copies: bool = False
@@ -90,7 +92,7 @@ class Target:
         return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
 
     def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
-        log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts)
+        log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
         return seen(self.release(log, source), pair)
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
@@ -145,7 +147,13 @@ def _kind(release: Release) -> str:
 
 @lru_cache(maxsize=64)
 def log_of(
-    pair: Pair, *, present: bool, copies: int = 1, selects: bool = False, contexts: bool = False
+    pair: Pair,
+    *,
+    present: bool,
+    copies: int = 1,
+    selects: bool = False,
+    contexts: bool = False,
+    once: bool = False,
 ) -> EventLog:
     """Return the log of a pair, with the person or without, or of many copies of it in one."""
     records = np.array(pair.records(present=present), dtype=np.int64).reshape(-1, 2)
@@ -154,7 +162,7 @@ def log_of(
     users = (numbers * people + records[:, 0]).ravel()
     items = (numbers * pair.items + records[:, 1]).ravel()
     table = pa.table({"user": users, "item": items, "context": pa.array(["day"] * len(users), pa.string())})
-    words: dict[str, Any] = {"user": "user", "item": "item"}
+    words: dict[str, Any] = {"user": "user", "item": "item", "count": "users" if once else "records"}
     words |= {"select_items": True} if selects else {"items": list(range(copies * pair.items))}
     words |= {"context": "context", "contexts": ["day", "night"]} if contexts else {}
     return read_events(table, **words)

@@ -7,11 +7,16 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 
 from headcount.errors import SurroundingsError
+
+_BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
+_PATIENCE = 20.0
 
 
 @contextlib.contextmanager
@@ -24,20 +29,29 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
     how, ignoring = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
     pool = ProcessPoolExecutor(many, mp_context=how, initializer=signal.signal, initargs=ignoring)
     others = set(multiprocessing.active_children())
-    with _without_interrupts():  # processes inherit that from their very beginning; each task starts one
+    with _without_interrupts():  # processes inherit that from their very beginning
         for _ in range(many):
-            pool.submit(int)
+            pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
     try:
         yield pool
-    except BrokenProcessPool as error:
+    except BaseException as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        _let_finish(others)
+        if not isinstance(error, BrokenProcessPool):
+            raise
         remedy = "free some memory, or audit with fewer runs or a smaller log"
         raise SurroundingsError("a process was ended from outside", remedy=remedy) from error
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()  # what they are at is of no use any more
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+    else:
+        pool.shutdown()
+
+
+def _let_finish(others: set[BaseProcess]) -> None:
+    """Wait for what is under way, which is little: a process that is ended while it answers blocks the pool."""
+    patience = time.monotonic() + _PATIENCE
+    while time.monotonic() < patience and set(multiprocessing.active_children()) - others:
+        time.sleep(0.02)
+    for child in set(multiprocessing.active_children()) - others:
+        child.terminate()
 
 
 @contextlib.contextmanager

@@ -68,7 +68,8 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         return made
     if "noise" not in METHODS[name].__dataclass_fields__:  # type: ignore[attr-defined]
         raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
-    return replace(made, parameters={**made.parameters, "noise": "gaussian"})
+    weighs = name == "adaptive"  # and then Gaussian noise is for one record a cell
+    return replace(made, parameters={**made.parameters, "noise": "gaussian"}, once=weighs)
 
 
 def pairs_for(
