@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from headcount.answers.words import some
-from headcount.cli import options, terminal
+from headcount.cli import options, outputs, terminal
 from headcount.errors import UsageError
 
 NOT_PRIVATE = (
@@ -48,7 +45,11 @@ def command(**flags: Any) -> None:
     What it writes is for the curator's eyes. Methods whose published claim does not hold are compared as well. An
     interrupted comparison goes on where it was if the same command is given again.
     """
-    targets = _targets(flags)
+    targets = outputs.targets_of(flags)
+    if not targets and not flags["as_json"]:
+        raise UsageError(
+            "a comparison needs a place to go", remedy="add --report compare.html, --table FILE.parquet or --json"
+        )
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         comparison = _comparison(flags)
         from headcount.evaluation.comparison import MARK, compare, refuse
@@ -57,7 +58,7 @@ def command(**flags: Any) -> None:
         log = options.event_log(flags)
         refuse(log)
         processes = None if flags["processes"] is None else options.whole_number(flags["processes"], "processes")
-        with _parts(targets) as parts:
+        with outputs.parts_for(targets) as parts:
             table, facts = compare(
                 log, comparison, parts, name=_name(flags["events"]), processes=processes, progress=bar
             )
@@ -78,53 +79,8 @@ def command(**flags: Any) -> None:
         for sentence in summary(means(table)):
             terminal.say(sentence)
         for what, path in targets.items():
-            terminal.say(f"{path}: {_WHAT[what]}")
+            terminal.say(f"{path}: {outputs.WHAT[what]}")
     terminal.note(NOT_PRIVATE)
-
-
-_WHAT = {
-    "report": "open it in a browser; it needs no network. Not private.",
-    "table": "all measured numbers, as a tidy table. Not private.",
-    "plots": "every plot as SVG and PNG. Not private.",
-}
-
-
-def _targets(flags: dict[str, Any]) -> dict[str, Path]:
-    """Return what is to be written where; refuse what is there already, before any work is done."""
-    targets = {what: Path(flags[what]) for what in _WHAT if flags[what]}
-    if not targets and not flags["as_json"]:
-        raise UsageError(
-            "a comparison needs a place to go", remedy="add --report compare.html, --table FILE.parquet or --json"
-        )
-    for what, path in targets.items():
-        if what == "plots":
-            if path.exists() and not path.is_dir():
-                raise UsageError(f"{path} is a file", remedy="give a folder for --plots")
-            taken = path.is_dir() and any(path.iterdir())
-        else:
-            if path.is_dir():
-                raise UsageError(f"{path} is a folder", remedy=f"give a file for --{what}")
-            taken = path.exists()
-        if taken and not flags["force"]:
-            raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
-    return targets
-
-
-@contextmanager
-def _parts(targets: dict[str, Path]) -> Iterator[Path]:
-    """Return the folder of the comparison: beside what it is for, so that the same command finds it again."""
-    if not targets:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / "parts"
-        return
-    first = next(iter(targets.values()))
-    parts = first.with_name(f"{first.name}.parts")
-    try:
-        yield parts
-    except KeyboardInterrupt:
-        if parts.exists():
-            terminal.note(f"What is finished is kept in {parts}: give the same command again to go on.")
-        raise
 
 
 def _comparison(flags: dict[str, Any]) -> Any:
@@ -132,7 +88,7 @@ def _comparison(flags: dict[str, Any]) -> Any:
     from headcount.registry import METHODS
 
     methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
-    seed = {} if flags["seed"] is None else {"seed": _seed(flags["seed"])}
+    seed = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
     return Comparison(
         methods=methods,
         epsilons=tuple(listed(flags["epsilon"], "epsilon")),
@@ -148,12 +104,6 @@ def listed(text: str, name: str) -> list[str]:
     if not all(found):
         raise UsageError(f"--{name} must be a list with commas", given=text, remedy=f"such as --{name} a,b")
     return found
-
-
-def _seed(text: str) -> int:
-    if not options.is_whole(text) or int(text) < 0:
-        raise UsageError("seed must be a whole number", given=text, remedy="try --seed 1")
-    return int(text)
 
 
 def _name(events: tuple[str, ...]) -> str:

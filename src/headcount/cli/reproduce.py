@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from headcount.cli import options, terminal
-from headcount.errors import UnknownNameError, UsageError
+from headcount.cli import options, outputs, terminal
+from headcount.errors import UnknownNameError
 
 NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For research alone."
-_WHAT = {
-    "report": "open it in a browser; it needs no network. Not private.",
-    "table": "all measured numbers, as a tidy table. Not private.",
-    "plots": "every plot as SVG and PNG. Not private.",
-}
 
 
 @click.command(
@@ -48,7 +40,7 @@ def command(paper: str, **flags: Any) -> None:
     name: the publishers' own downloads, or Parquet copies. An interrupted run goes on where it was if the same
     command is given again.
     """
-    targets = _targets(flags)
+    targets = outputs.targets_of(flags)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         bar("starting", 0, None)
         from headcount.evaluation.grid import DEFAULT_SEED, save
@@ -58,8 +50,8 @@ def command(paper: str, **flags: Any) -> None:
 
         if paper not in PAPERS:
             raise UnknownNameError.among("paper", paper, PAPERS)
-        seed = DEFAULT_SEED if flags["seed"] is None else _seed(flags["seed"])
-        with _parts(targets) as parts:
+        seed = DEFAULT_SEED if flags["seed"] is None else outputs.seed_of(flags["seed"])
+        with outputs.parts_for(targets) as parts:
             done = reproduce(
                 PAPERS[paper],
                 flags["data"],
@@ -96,44 +88,8 @@ def _show(done: Any, targets: dict[str, Path]) -> None:
     for name, reason in done.absent.items():
         terminal.say(f"{name} (not used): {reason}.")
     for what, path in targets.items():
-        terminal.say(f"{path}: {_WHAT[what]}")
-
-
-def _targets(flags: dict[str, Any]) -> dict[str, Path]:
-    """Return what is to be written where; refuse what is there already, before any work is done."""
-    targets = {what: Path(flags[what]) for what in _WHAT if flags[what]}
-    for what, path in targets.items():
-        if path.exists() and path.is_dir() != (what == "plots"):
-            kind, wanted = ("folder", "file") if path.is_dir() else ("file", "folder")
-            raise UsageError(f"{path} is a {kind}", remedy=f"give a {wanted} for --{what}")
-        taken = any(path.iterdir()) if path.is_dir() else path.exists()
-        if taken and not flags["force"]:
-            raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
-    return targets
-
-
-@contextmanager
-def _parts(targets: dict[str, Path]) -> Iterator[Path]:
-    """Return the folder of unfinished work: beside what it is for, so that the same command finds it again."""
-    if not targets:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / "parts"
-        return
-    first = next(iter(targets.values()))
-    parts = first.with_name(f"{first.name}.parts")
-    try:
-        yield parts
-    except KeyboardInterrupt:
-        if parts.exists():
-            terminal.note(f"What is finished is kept in {parts}: give the same command again to go on.")
-        raise
+        terminal.say(f"{path}: {outputs.WHAT[what]}")
 
 
 def _whole(flags: dict[str, Any], name: str) -> int | None:
     return None if flags[name] is None else options.whole_number(flags[name], name)
-
-
-def _seed(text: str) -> int:
-    if not options.is_whole(text) or int(text) < 0:
-        raise UsageError("seed must be a whole number", given=text, remedy="try --seed 1")
-    return int(text)

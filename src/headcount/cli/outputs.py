@@ -1,0 +1,55 @@
+"""What comparisons and reproductions write, and where their unfinished work is kept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headcount.cli import options, terminal
+from headcount.errors import UsageError
+
+WHAT = {
+    "report": "open it in a browser; it needs no network. Not private.",
+    "table": "all measured numbers, as a tidy table. Not private.",
+    "plots": "every plot as SVG and PNG. Not private.",
+}
+
+
+def targets_of(flags: dict[str, Any]) -> dict[str, Path]:
+    """Return what is to be written where; refuse what is there already, before any work is done."""
+    targets = {what: Path(flags[what]) for what in WHAT if flags[what]}
+    for what, path in targets.items():
+        if path.exists() and path.is_dir() != (what == "plots"):
+            kind, wanted = ("folder", "file") if path.is_dir() else ("file", "folder")
+            raise UsageError(f"{path} is a {kind}", remedy=f"give a {wanted} for --{what}")
+        taken = any(path.iterdir()) if path.is_dir() else path.exists()
+        if taken and not flags["force"]:
+            raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
+    return targets
+
+
+@contextmanager
+def parts_for(targets: dict[str, Path]) -> Iterator[Path]:
+    """Return the folder of unfinished work: beside what it is for, so that the same command finds it again."""
+    if not targets:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "parts"
+        return
+    first = next(iter(targets.values()))
+    parts = first.with_name(f"{first.name}.parts")
+    try:
+        yield parts
+    except KeyboardInterrupt:
+        if parts.exists():
+            terminal.note(f"What is finished is kept in {parts}: give the same command again to go on.")
+        raise
+
+
+def seed_of(text: str) -> int:
+    """Read a seed."""
+    if not options.is_whole(text) or int(text) < 0:
+        raise UsageError("seed must be a whole number", given=text, remedy="try --seed 1")
+    return int(text)
