@@ -36,7 +36,12 @@ class PostgresStore(Store):
                 yield EngineTransaction(connection)
 
     def _has_tables(self, run: Transaction) -> bool:
-        return run.one("SELECT to_regclass('headcount_schema')")[0] is not None
+        # a scan of the catalogue: to_regclass may answer from before the lock that was waited for
+        found = run.one(
+            "SELECT 1 FROM pg_catalog.pg_class "
+            "WHERE relname = 'headcount_schema' AND pg_catalog.pg_table_is_visible(oid)"
+        )
+        return found is not None
 
     def _connect(self) -> sa.Engine:
         try:  # whoever waited for the lock must see what was written meanwhile, whatever the server's default
