@@ -45,7 +45,11 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
 }
-"""Which part of ε shows in the published numbers of a small log, where that is not everything."""
+"""Which part of ε shows in the published numbers of a small log, where that is not everything.
+
+The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection are
+what the method spends on its counts, and may be more than can be seen.
+"""
 
 
 def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0)) -> Target:
