@@ -47,8 +47,8 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection are
-what the method spends on its counts, and may be more than can be seen.
+The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection
+are what the method spends on its counts, and may be more than can be seen.
 """
 
 
