@@ -114,7 +114,7 @@ def test_edges_without_a_context_are_refused_in_the_plan() -> None:
 
 
 def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "METHODS", {**METHODS, "leaves-a-part": LeavesAPart})
+    monkeypatch.setattr(registry, "FAMILIES", {"counts": {**METHODS, "leaves-a-part": LeavesAPart}})
     with pytest.raises(GrantError, match="left a part of its grant unspent"):
         Curator().run(ReleaseRequest(epsilon=Decimal(1), method="leaves-a-part", limit=2), town())
 

@@ -51,11 +51,14 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
+FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS}
+"""The methods that a command chooses among by name, by family."""
+
 DEFAULT_METHOD = Adaptive.name
 """How counts are released where nothing else is asked for."""
 
 
-def build(name: str, parameters: Mapping[str, Any]) -> Method:
+def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:
     """Make a method from its name and parameters; what it cannot use is an error, never ignored.
 
     >>> build("sra", {"limit": 10})
@@ -64,12 +67,13 @@ def build(name: str, parameters: Mapping[str, Any]) -> Method:
     Traceback (most recent call last):
     headcount.errors.UsageError: method sra needs --limit; for example --limit 10
     """
-    if name not in METHODS:
-        raise UnknownNameError.among("method", name, METHODS)
-    fields = {field.name: field for field in dataclasses.fields(cast("Any", METHODS[name]))}
+    methods = FAMILIES[family]
+    if name not in methods:
+        raise UnknownNameError.among("method", name, methods)
+    fields = {field.name: field for field in dataclasses.fields(cast("Any", methods[name]))}
     for parameter in parameters:
         if parameter == "noise" and parameter not in fields:
-            able = [other for other, kind in METHODS.items() if "noise" in _parameters(kind)]
+            able = [other for other, kind in methods.items() if "noise" in _parameters(kind)]
             raise UsageError(
                 f"method {name} has no {parameters[parameter]} noise",
                 remedy=f"leave --noise and --delta out, or use {', '.join(able)}",
@@ -83,7 +87,7 @@ def build(name: str, parameters: Mapping[str, Any]) -> Method:
     for field in fields.values():
         if field.default is dataclasses.MISSING and field.name not in parameters:
             raise UsageError(f"method {name} needs --{field.name}", remedy=f"for example --{field.name} 10")
-    return METHODS[name](**parameters)
+    return methods[name](**parameters)
 
 
 def describe() -> list[dict[str, Any]]:
@@ -98,7 +102,8 @@ def describe() -> list[dict[str, Any]]:
             "reference": section(method, "Reference"),
             "reason": method.reason,
         }
-        for name, method in METHODS.items()
+        for methods in FAMILIES.values()
+        for name, method in methods.items()
     ]
 
 
@@ -114,7 +119,7 @@ def summary(name: str) -> str:
     >>> summary("sra")
     'A few random records of each user, counted with noise.'
     """
-    method = METHODS[name]
+    method = next(methods[name] for methods in FAMILIES.values() if name in methods)
     if method.standing is Standing.CLAIMED:
         return inspect.cleandoc(method.__doc__ or "").split("\n")[0]
     module = inspect.getmodule(method)

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -29,7 +30,8 @@ from headcount.syncing import sync
 
 FORMAT = "headcount-release"
 VERSION = 1
-TABLES = ("items", "edges", "activity", "ranking", "totals")
+_TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
+"""How tables are named: those that make up a model are in a folder of their own."""
 
 ITEMS_FIELDS = ("item", "label", "count", "low", "high")
 EDGES_FIELDS = ("item", "context", "count", "low", "high")
@@ -63,6 +65,7 @@ class Earlier:
     def copy_to(self, folder: Path) -> None:
         """Copy the release, and see that the copy is the one that was published."""
         for each in _files(self.folder):
+            (folder / each).parent.mkdir(exist_ok=True)
             shutil.copyfile(self.folder / each, folder / each)
         if folder_digest(folder) != self.digest:
             raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
@@ -213,6 +216,7 @@ class Release:
 
     def _write(self, folder: Path) -> None:
         for name, table in self.tables.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
         (folder / "release.json").write_text(text, encoding="utf-8")
@@ -266,6 +270,8 @@ def load(folder: str | os.PathLike[str]) -> Release:
                 f"{path}/release.json has format {data.get('format')!r}, version {data.get('version')!r}",
                 remedy=f"this program reads {FORMAT}, version {VERSION} or older",
             )
+        if strange := [name for name in data["tables"] if not _TABLE.fullmatch(name)]:
+            raise ValueError(f"no table is named {strange[0]!r}")
         tables = {name: pq.read_table(path / f"{name}.parquet") for name in data["tables"]}
         return Release(
             method=data["method"],
@@ -324,7 +330,7 @@ def load_earlier(folder: str, digest: str) -> Release | None:
 def _files(folder: Path) -> list[str]:
     try:
         tables = json.loads((folder / "release.json").read_text(encoding="utf-8"))["tables"]
-        return ["release.json", *sorted(f"{table}.parquet" for table in tables if table in TABLES)]
+        return ["release.json", *sorted(f"{table}.parquet" for table in tables if _TABLE.fullmatch(table))]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder} is damaged ({error})", remedy="release again, or restore it") from error
 

@@ -10,7 +10,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.cli.release import note_what_was_met
+from headcount.cli.charged import note_what_was_met
 
 _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 from headcount.cli import options, terminal
-from headcount.cli.release import (
-    check_spending,
-    ledger_fields,
-    note_price,
-    note_what_was_met,
-    select_limit_of,
-    show_plan,
-    target_of,
-)
+from headcount.cli.charged import check_spending, ledger_fields, select_limit_of, spend
 from headcount.cli.top import show_table
 from headcount.errors import UsageError
 
@@ -44,43 +35,21 @@ def command(**flags: Any) -> None:
     Every person counts once per item, so no limit is needed. The ranking is printed, and with --out kept as a
     release. With --per-context and --context-of user each context's ranking gets all of ε.
     """
-    begin = time.monotonic()
-    target = target_of(flags, needed=False)
-    with terminal.Bar(quiet=flags["quiet"]) as bar:
-        request = _request(flags)
-        from headcount.curator import Curator
-        from headcount.engines.local import LocalEngine
-
-        with options.charging(flags) as charging:
-            log = options.event_log(flags)
-            curator = Curator(engine=LocalEngine(progress=bar), charging=charging)
-            if flags["dry_run"]:
-                plan = curator.plan(request, log)
-            else:
-                release = curator.run(request, log)
-                if target is not None:
-                    bar("writing the release", 0, None)
-                    release.save(target, force=flags["force"])
-    if flags["dry_run"]:
-        show_plan(plan, as_json=flags["as_json"])
+    spent = spend(flags, _request, needs_out=False)
+    if spent is None:
         return
-    if not flags["quiet"]:
-        if charging is None:  # an analyst is told nothing but the release
-            note_what_was_met(curator.engine, selected=log.selects)
-        note_price(release, charging, request, log)
-        if charging is not None and target is None and release.earlier is None:
-            terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
+    release, target = spent.release, spent.target
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
         if target is not None:
-            found |= {"out": str(target), "seconds": round(time.monotonic() - begin, 3)}
-        if target is not None or charging is not None:
+            found |= {"out": str(target), "seconds": round(spent.seconds, 3)}
+        if target is not None or spent.charging is not None:
             found |= ledger_fields(release)
         terminal.print_json(found)
         return
     contexts = release.contexts or (None,)
     for context in contexts:
-        show_table(release, release.top(request.k, context), asked=context, last=context == contexts[-1])
+        show_table(release, release.top(int(flags["k"]), context), asked=context, last=context == contexts[-1])
     if target is not None and not flags["quiet"]:
         _say_where(release, target)
 

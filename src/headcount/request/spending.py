@@ -1,4 +1,4 @@
-"""Requests: what is asked, as typed data that round-trips through JSON; never where the data lies."""
+"""What every charged request has: an exact ε, a δ where one is used, and a method built from the rest."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Field,
     PlainSerializer,
     field_serializer,
     field_validator,
@@ -19,15 +18,11 @@ from pydantic import (
 )  # fmt: skip
 
 from headcount.budget import Grant, amount, probability
-from headcount.counts.totals import Totals
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing, in_short
-from headcount.method import Method, What, tables_of
+from headcount.method import Method
 from headcount.noise_law import NoiseKind
-from headcount.rankings.top_k import DirectTopK
-from headcount.registry import DEFAULT_METHOD, build
-from headcount.releases import EDGES_FIELDS, ITEMS_FIELDS, TOTALS_FIELDS
 from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
@@ -80,8 +75,12 @@ class Spending(BaseModel, ABC):
     @model_validator(mode="after")
     def _gaussian_has_delta(self) -> Self:
         if self.delta is None:  # whether a δ is of use hangs on the log
-            check_delta(None, self.noise_kind)
+            self.check_delta(selecting=False)
         return self
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Refuse a δ that nothing could use, and the lack of one that is needed."""
+        check_delta(self.delta, self.noise_kind, selecting=selecting)
 
     @property
     def noise_kind(self) -> NoiseKind | None:
@@ -101,7 +100,7 @@ class Spending(BaseModel, ABC):
         """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
         if log.roles.value is not None and not self.uses_value:
             raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
-        check_delta(self.delta, self.noise_kind, selecting=log.selects)
+        self.check_delta(selecting=log.selects)
         if log.selects:
             limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
             share = divided_shares(self.shares)[0]
@@ -137,143 +136,6 @@ class Spending(BaseModel, ABC):
         return self.build().guarantee(self.grant())
 
 
-_COUNTED = ("count", "low", "high")
-
-
-class RankRequest(Spending):
-    """A direct ranking of the best items.
-
-    >>> request = RankRequest(epsilon="0.5", k=10)
-    >>> RankRequest.model_validate_json(request.model_dump_json()) == request
-    True
-    """
-
-    command: ClassVar[str] = "rank"
-
-    k: int
-    per_context: bool = False
-    with_counts: bool = False
-
-    @field_validator("k", mode="before")
-    @classmethod
-    def _whole(cls, value: Any) -> int:
-        return whole_number(value, "k")
-
-    def build(self, *, selecting: bool = False) -> Method:
-        """Return the method that ranks."""
-        shares = self.own_shares(selecting=selecting)
-        return DirectTopK(k=self.k, per_context=self.per_context, with_counts=self.with_counts, shares=shares)
-
-    def build_for(self, items: int) -> Method:
-        """Return the method that ranks at most as many items as were selected."""
-        return self.model_copy(update={"k": min(self.k, items)}).build(selecting=True)
-
-    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
-        """Return the columns of the ranking."""
-        context = ("context",) if self.per_context and log.context is not None else ()
-        return {"ranking": ("rank", "item", "label", *context, *(_COUNTED if self.with_counts else ()))}
-
-    def cells(self, log: EventLog) -> dict[str, int]:
-        """Return how many places the ranking has, in all contexts."""
-        return {"ranking": self.k * (log.width - 1 if self.per_context else 1)}
-
-
-class ReleaseRequest(Spending):
-    """A release of counts: by which method, at which price.
-
-    >>> request = ReleaseRequest(epsilon="1", method="sra", limit=10)
-    >>> ReleaseRequest.model_validate_json(request.model_dump_json()) == request
-    True
-    """
-
-    command: ClassVar[str] = "release"
-
-    method: str | None = None
-    limit: int | None = None
-    what: Literal["items", "edges", "both", "totals"] | None = None
-    noise: NoiseKind = "laplace"
-    options: Mapping[str, Any] = Field(default_factory=dict)
-    research: bool = False
-
-    @field_validator("limit", mode="before")
-    @classmethod
-    def _whole(cls, value: Any) -> int | None:
-        return None if value is None else whole_number(value, "limit")
-
-    @field_validator("options", mode="after")
-    @classmethod
-    def _no_flags(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        for name in value:
-            if name in cls.model_fields:
-                raise UsageError(
-                    f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
-                )
-        return value
-
-    @property
-    def noise_kind(self) -> NoiseKind | None:
-        """Which noise is asked for."""
-        return self.noise
-
-    @property
-    def uses_value(self) -> bool:
-        """Totals do."""
-        return self._is_totals
-
-    @property
-    def _is_totals(self) -> bool:
-        return self.what == "totals" or (self.what is None and self.method == Totals.name)
-
-    def cells(self, log: EventLog) -> dict[str, int]:
-        """Return how many counts each table will hold."""
-        if self._is_totals:
-            return {"totals": 2 if log.roles.value is None else 4}
-        width = {"items": 1, "edges": log.width}
-        return {table: len(log.catalogue.ids) * width[table] for table in tables_of(_counted(self.what), log)}
-
-    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
-        """Return the columns of each table of counts."""
-        if self._is_totals:
-            return {"totals": TOTALS_FIELDS}
-        columns = {"items": ITEMS_FIELDS, "edges": EDGES_FIELDS}
-        return {table: columns[table] for table in tables_of(_counted(self.what), log)}
-
-    def _totals(self) -> Method:
-        """Return the one method for totals."""
-        if self.method not in (None, Totals.name):
-            raise UsageError(
-                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
-            )
-        for name in self.options:
-            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
-        if self.limit is None:
-            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
-        return Totals(limit=self.limit, shares=self.shares)
-
-    def build(self, *, selecting: bool = False) -> Method:
-        """Return the method asked for, refusing what it cannot use and research that is not declared."""
-        if self._is_totals:
-            return self._totals()
-        own: dict[str, Any] = {
-            "limit": self.limit,
-            "what": self.what,
-            "shares": self.own_shares(selecting=selecting),
-            "noise": None if self.noise == "laplace" else self.noise,
-        }
-        parameters = {**self.options, **{name: value for name, value in own.items() if value is not None}}
-        method = build(self.method or DEFAULT_METHOD, parameters)
-        if method.standing is Standing.CLAIMED and not self.research:
-            raise UsageError(
-                f"{self.method} is kept for research: {method.reason}",
-                remedy=f"use {method.name.removesuffix('-published')}, or add --research",
-            )
-        return method
-
-
-def _counted(what: str | None) -> What | None:
-    return cast("What | None", what)
-
-
 def check_delta(delta: Decimal | None, noise: NoiseKind | None, *, selecting: bool = False) -> None:
     """Refuse a δ that nothing could use, and the lack of one that is needed; a ranking has no ``noise`` to choose.
 
@@ -305,3 +167,13 @@ def whole_number(value: Any, name: str) -> int:
     if whole < 1:
         raise UsageError(f"{name} must be a whole number of at least 1", given=value, remedy="try 10")
     return whole
+
+
+def refuse_research(method: Method, *, research: bool) -> Method:
+    """Return a method, but one whose claim is not established only where research is declared."""
+    if method.standing is Standing.CLAIMED and not research:
+        raise UsageError(
+            f"{method.name} is kept for research: {method.reason}",
+            remedy=f"use {method.name.removesuffix('-published')}, or add --research",
+        )
+    return method

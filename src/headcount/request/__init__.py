@@ -1,0 +1,7 @@
+"""Requests: what is asked, as typed data that round-trips through JSON; never where the data lies."""
+
+from headcount.request.counting import ReleaseRequest
+from headcount.request.ranking import RankRequest
+from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
+
+__all__ = ["RankRequest", "ReleaseRequest", "Spending", "check_delta", "refuse_research", "whole_number"]
