@@ -1,13 +1,13 @@
 """How well private models predict ratings: ``python tools/recommendation_quality.py real|simulated [--runs N]``.
 
-``real``: the first 2,999 people of MovieLens-1M, those whose ratings are in HEADCOUNT_DATA. A model is fitted to 80 %
-of each person's ratings and predicts the other 20 %; the mean absolute error over several splits, predictions not
-rounded.
+``real``: the first 2,999 people of MovieLens-1M, those whose ratings are in HEADCOUNT_DATA. A model is fitted to
+80 % of each person's ratings and predicts the other 20 %; the mean absolute error over several splits, predictions
+not rounded.
 
-``simulated``: whether relations between items pay for more people than there are. A model of ratings is fitted to one
-half of the real people, without privacy, and makes up many more; private models are fitted to these, with relations
-and without, and judged on the other half of the real people, who are in none of them. How the made-up people rate was
-fixed before relations were tuned: see RANK, RIDGE and ROUNDS.
+``simulated``: whether relations between items pay for more people than there are. A model of ratings is fitted to
+one half of the real people, without privacy, and makes up many more; private models are fitted to these, with
+relations and without, and judged on the other half of the real people, who are in none of them. How the made-up
+people rate was fixed before relations were tuned: see RANK, RIDGE and ROUNDS.
 """
 
 from __future__ import annotations
@@ -105,16 +105,18 @@ def real(runs: int) -> None:
                 found.append(error(model, ratings, known))
                 kept.append(model.release.chosen["model"]["items"])
             privacy = f"ε = {epsilon}, δ = {delta}" if delta else f"ε = {epsilon}, pure"
-            print(f"{privacy:<22}{np.mean(found):.4f} ± {np.std(found):.4f}   relations of {np.mean(kept):.0f} items")
+            print(
+                f"{privacy:<22}{np.mean(found):.4f} ± {np.std(found):.4f}   relations of {np.mean(kept):.0f} items"
+            )
 
 
 @dataclass(frozen=True)
 class Crowd:
     """A model that makes up people: what they rate, and how.
 
-    Ratings follow a factor analysis: a person's taste is standard normal before anything is known of them. A made-up
-    person has the level and a draw of the posterior taste of a real one, and rates as many items, drawn by the real
-    one's row in a smoothed table of who rated what.
+    Ratings follow a factor analysis: a person's taste is standard normal before anything is known of them. A
+    made-up person has the level and a draw of the posterior taste of a real one, and rates as many items, drawn by
+    the real one's row in a smoothed table of who rated what.
     """
 
     mean: float
@@ -149,7 +151,7 @@ class Crowd:
             np.add.at(summed, items, moments[users])
             meeting = np.zeros((ratings.size, RANK))
             np.add.at(meeting, items, left[:, None] * tastes[users])
-            factors = np.linalg.solve(summed + RIDGE * variance * np.eye(RANK), meeting[:, :, None])[:, :, 0]
+            factors[:] = np.linalg.solve(summed + RIDGE * variance * np.eye(RANK), meeting[:, :, None])[:, :, 0]
             explained = (tastes[users] * factors[items]).sum(axis=1)
             doubt = np.einsum("ni,nij,nj->n", factors[items], spreads[users], factors[items])
             variance = float(((left - explained) ** 2 + doubt).mean())
@@ -196,7 +198,8 @@ def simulated(runs: int, sizes: list[int]) -> None:
                     rows[name].append(error(model, others, seen))
             told = "   ".join(f"{name} {np.mean(found):.4f}" for name, found in rows.items())
             chosen = model.release.chosen["model"]
-            print(f"{number:>9,} people, ε = {epsilon:<4} {told}   ({chosen['items']} items, {chosen['factors']} factors)")
+            kept = f"{chosen['items']} items, {chosen['factors']} factors"
+            print(f"{number:>9,} people, ε = {epsilon:<4} {told}   ({kept})")
 
 
 def main() -> None:

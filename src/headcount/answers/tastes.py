@@ -29,7 +29,11 @@ MOST_FACTORS = 10
 FEWEST_ITEMS, MOST_ITEMS = 60, 2000
 """Relations are released among this many items, or not at all: of fewer, they say too little."""
 
-_LEADING, _FALLS, _CLEAR = 0.24, 0.4, 0.85
+_LEADING, _FALLS = 0.24, 0.4
+_PAYS, _CLEAR = (
+    0.85,
+    0.4,
+)  # noise as a part of what is expected: where relations begin to pay, and where they are best
 
 
 def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[Numbers, Numbers]:
@@ -51,15 +55,20 @@ def worthwhile_items(people: float, deviation: float, strength: float, catalogue
 
     The largest eigenvalue of a symmetric table of pure noise among m items is 2 · deviation · √m. That of the
     relations themselves is expected to be ``strength`` · people · 0.24 · (60 / m)^0.4, as it is on MovieLens.
-    Relations pay as long as noise stays below 0.85 of that.
+    Relations pay as long as noise among 60 items stays below 0.85 of that; then they are taken among as many items
+    as keep it below 0.4.
 
-    >>> worthwhile_items(3_000, 21.6, 1.0, 3_883), worthwhile_items(3_000, 60.0, 1.0, 3_883)
-    (117, 0)
+    >>> [worthwhile_items(people, 21.6, 1.0, 3_883) for people in (1_000, 3_000, 50_000)]
+    [0, 60, 1157]
     """
-    expected = _CLEAR * strength * people * _LEADING * FEWEST_ITEMS**_FALLS
-    most = (max(expected, 0.0) / (2 * deviation)) ** (1 / (0.5 + _FALLS))
-    items = int(min(most, MOST_ITEMS, catalogue))
-    return items if items >= FEWEST_ITEMS else 0
+
+    def most(part: float) -> float:
+        expected = part * strength * max(people, 0.0) * _LEADING * FEWEST_ITEMS**_FALLS
+        return float((expected / (2 * deviation)) ** (1 / (0.5 + _FALLS)))
+
+    if most(_PAYS) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:
+        return 0
+    return int(min(max(most(_CLEAR), FEWEST_ITEMS), MOST_ITEMS, catalogue))
 
 
 def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float) -> Numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.co_counts import relatedness
+from headcount.answers.co_counts import CoCounts
 from headcount.answers.tastes import Tastes
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.releases import Release, load
@@ -43,7 +44,9 @@ class NeighbourModel:
 
     def __post_init__(self) -> None:
         if ITEMS not in self.release.tables:
-            raise DataError("this release holds no model of ratings", remedy="make one with headcount neighbours fit")
+            raise DataError(
+                "this release holds no model of ratings", remedy="make one with headcount neighbours fit"
+            )
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> NeighbourModel:
@@ -109,7 +112,7 @@ class NeighbourModel:
 
     def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if PAIRS in self.release.tables:
-            return relatedness(self.release.tables[PAIRS], self.release.tables[ITEMS], place)
+            return self._related_by_counts(place)
         if NEIGHBOURS in self.release.tables:
             table = self.release.tables[NEIGHBOURS]
             mine = table.filter(np.array([str(each) == self._ids[place] for each in table["item"].to_pylist()]))
@@ -123,11 +126,27 @@ class NeighbourModel:
             )
         places, cosines = self._tastes.similar(place)
         if not places.size:
-            raise UsageError(
-                f"{self._name(place)} is not among the items whose relations were released",
-                remedy=f"these are the {self._tastes.places.size:,} most rated ones",
-            )
+            raise self._unrelated(place, self._tastes.places.size)
         return places, cosines
+
+    def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Read what belongs together off the numbers of people who have both."""
+        table = self.release.tables[PAIRS]
+        size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
+        names = table["item"][: size - 1].to_pylist()[:1] + table["other"][: size - 1].to_pylist()
+        places = np.array([self._by_id[str(each)] for each in names], dtype=np.int64)
+        at = np.flatnonzero(places == place)
+        if not at.size:
+            raise self._unrelated(place, size)
+        counts = CoCounts(table["count"].to_numpy(), size, self.release.noise[PAIRS].variance ** 0.5)
+        others, lifts = counts.related(int(at[0]))
+        return places[others], lifts
+
+    def _unrelated(self, place: int, size: int) -> UsageError:
+        return UsageError(
+            f"{self._name(place)} is not among the items whose relations were released",
+            remedy=f"these are the {size:,} that most people have",
+        )
 
     def _row(self, place: int, **numbers: float) -> Row:
         return {"item": self._items["item"][place].as_py(), "label": self._labels[place], **numbers}
@@ -156,7 +175,9 @@ class NeighbourModel:
     def _by_label(self) -> dict[str, int]:
         """The items by their labels; a label that several have names none of them."""
         found = {label: place for place, label in enumerate(self._labels) if label is not None}
-        shared = {label for label in found if self._labels.count(label) > 1} if len(found) < len(self._ids) else set()
+        shared = (
+            {label for label in found if self._labels.count(label) > 1} if len(found) < len(self._ids) else set()
+        )
         return {label: place for label, place in found.items() if label not in shared}
 
     @cached_property

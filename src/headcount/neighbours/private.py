@@ -56,12 +56,12 @@ from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
 
 PEOPLE_SHARE = Decimal("0.02")
-RELATIONS_SHARE = Decimal("0.2")
-"""Of what is left: of ρ where there is δ, else of ε."""
+RELATIONS_SHARES = {200: Decimal("0.4"), FEWEST_ITEMS: Decimal("0.2")}
+"""What relations get of the rest, of ρ with δ, else of ε: the first share that so many items are worth."""
 
 OFFSETS_LENGTH: Mapping[Norm, int] = {"l2": 7, "l1": 20}
 PAIRS_LENGTH: Mapping[Norm, int] = {"l2": 7, "l1": 10}
-STRENGTH: Mapping[Norm, float] = {"l2": 1.0, "l1": 0.07}
+STRENGTH: Mapping[Norm, float] = {"l2": 1.0, "l1": 0.1}
 """How strong relations remain when a person's pairs are made short, as a part of what is left with L2."""
 
 OWN_RATINGS = "what the model predicts from a person's own ratings is shown to that person alone"
@@ -107,9 +107,8 @@ class PrivateNeighbours:
         check_ratings(log, needs_value=True)
         parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
         laws: dict[str, Law] = {"people": DiscreteLaplace(scale_for(1, parts["people"].exact))}
-        if self.relations is not None:
-            split = _split(parts["model"], relations=self.relations)
-            laws[OFFSETS] = _law(OFFSETS_LENGTH, split["offsets"], STAR)
+        if self.relations is False:
+            laws[OFFSETS] = _law(OFFSETS_LENGTH, parts["model"], STAR)
         return laws
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
@@ -119,8 +118,8 @@ class PrivateNeighbours:
         engine = engine or LocalEngine()
         ratings, norm = rating_engine(engine), _norm(grant)
         people = add(engine.totals(log, 1, None).users, grants["people"], noise)
-        items = self._items(float(people.counts[0]), log, grants["model"])
-        parts = _split(grants["model"], relations=items > 0)
+        items, share = self._relations(float(people.counts[0]), log, grants["model"])
+        parts = _split(grants["model"], share)
         noisy = _noised(ratings.offsets(log, OffsetBound(OFFSETS_LENGTH[norm], norm)), parts["offsets"], noise)
         offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
         offsets = np.rint(offsets * STAR) / STAR
@@ -147,16 +146,21 @@ class PrivateNeighbours:
             simulated=not noise.is_private,
         )
 
-    def _items(self, people: float, log: EventLog, grant: Grant) -> int:
-        """Say among how many items relations are released, from released numbers and public ones alone."""
-        catalogue = len(log.catalogue.ids)
+    def _relations(self, people: float, log: EventLog, grant: Grant) -> tuple[int, Decimal]:
+        """Say among how many items relations are released, and with which share: from released and public numbers.
+
+        None are where they do not pay, or are not asked for.
+        """
+        catalogue, norm = len(log.catalogue.ids), _norm(grant)
         if self.relations is False or catalogue < 2:
-            return 0
-        norm = _norm(grant)
-        trial = _split(Grant(grant.epsilon, grant.delta or None), relations=True)["relations"]
-        deviation = _law(PAIRS_LENGTH, trial, 1).variance ** 0.5
-        found = worthwhile_items(people, deviation, STRENGTH[norm], catalogue)
-        return found or (min(FEWEST_ITEMS, catalogue) if self.relations else 0)
+            return 0, Decimal(0)
+        for enough, share in RELATIONS_SHARES.items():
+            trial = _split(Grant(grant.epsilon, grant.delta or None), share)["relations"]
+            deviation = _law(PAIRS_LENGTH, trial, 1).variance ** 0.5
+            items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue)
+            if items >= enough:
+                return items, share
+        return (min(FEWEST_ITEMS, catalogue), share) if self.relations else (0, Decimal(0))
 
 
 @dataclass(frozen=True)
@@ -189,11 +193,11 @@ def _norm(grant: Grant) -> Norm:
     return "l2" if grant.delta else "l1"
 
 
-def _split(grant: Grant, *, relations: bool) -> dict[str, Grant]:
-    """Split what the model gets between offsets and relations: by ρ where there is δ, else by ε."""
-    if not relations:
+def _split(grant: Grant, share: Decimal) -> dict[str, Grant]:
+    """Give a share of what the model gets to relations: of ρ where there is δ, else of ε."""
+    if not share:
         return {"offsets": grant}
-    shares = {"offsets": 1 - RELATIONS_SHARE, "relations": RELATIONS_SHARE}
+    shares = {"offsets": 1 - share, "relations": share}
     return grant.split_rho(shares) if grant.delta else grant.split(shares)
 
 
