@@ -126,7 +126,7 @@ class Grant:
         >>> Grant("1", "1e-6").split(half, delta={"items": Decimal(1)})["items"]
         Grant(epsilon=0.5, delta=0.000001, spent=False)
         """
-        self._check_whole()
+        self.check_whole()
         _check_shares(shares, "shares")
         if self.delta and not delta:
             raise GrantError(f"this grant has δ = {self.delta}, and no shares of δ are given")
@@ -155,7 +155,7 @@ class Grant:
         >>> parts[0].epsilon, parts[1].epsilon
         (Decimal('1'), Decimal('1'))
         """
-        self._check_whole()
+        self.check_whole()
         parts = [Grant(self.epsilon, self.delta or None) for _ in range(groups)]
         self._take()
         self._parts = tuple(parts)
@@ -181,9 +181,10 @@ class Grant:
         """ε as an exact fraction, for integer noise."""
         return Fraction(self.epsilon)
 
-    def _check_whole(self) -> None:
+    def check_whole(self) -> None:
+        """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
         if self._rho is not None:
-            raise GrantError("a part of ρ has no ε and δ of its own that could be split")
+            raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
 
     def _take(self) -> None:
         with self._lock:
