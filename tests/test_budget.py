@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from headcount.budget import Cost, Grant, amount, probability
 from headcount.errors import GrantError, UsageError
+from headcount.noise import threshold_for
 
 BAD = [0, -1, "0", "-0.5", 0.0, math.nan, math.inf, -math.inf, "nan", "inf", "plenty", "", " ", True, False, None,
        "1e", "0x1", Decimal("NaN"), Decimal("Infinity"), [1], b"1"]  # fmt: skip
@@ -75,6 +76,40 @@ def shares(draw: Any) -> dict[str, Decimal]:
     parts = draw(st.lists(st.integers(1, 10**6), min_size=1, max_size=6))
     places = [Decimal(part).scaleb(-7) + Decimal("0.001") for part in parts[:-1]]
     return {f"stage {n}": share for n, share in enumerate([*places, 1 - sum(places, Decimal(0))])}
+
+
+@given(shares())
+def test_parts_of_rho_add_up_to_no_more_than_the_whole(given_shares: dict[str, Decimal]) -> None:
+    whole = Grant("1", "1e-6")
+    rho = whole.rho
+    parts = whole.split_rho(given_shares)
+    total = sum(Fraction(part.rho) for part in parts.values())
+    assert Fraction(rho) * (1 - Fraction(1, 10**20)) <= total <= Fraction(rho)
+    assert not whole.is_spent
+    for part in parts.values():
+        part.spend()
+    assert whole.is_spent
+
+
+def test_a_part_of_rho_is_no_amount_of_epsilon() -> None:
+    """Whatever is paid with ε and δ refuses it: each part still names the ε of the whole."""
+    halves = {"a": Decimal("0.5"), "b": Decimal("0.5")}
+    part = Grant("1", "1e-6").split_rho(halves)["a"]
+    with pytest.raises(GrantError, match="Gaussian noise alone"):
+        part.split(halves, halves)
+    with pytest.raises(GrantError, match="Gaussian noise alone"):
+        part.for_disjoint_people(2)
+    with pytest.raises(GrantError, match="Gaussian noise alone"):
+        threshold_for(1, part)
+    with pytest.raises(GrantError, match="uses no δ"):
+        part.check_pure("discrete Laplace noise")
+    quarters = part.split_rho(halves)
+    assert quarters["a"].rho + quarters["b"].rho <= part.rho
+
+
+def test_rho_needs_delta() -> None:
+    with pytest.raises(GrantError, match="needs δ"):
+        Grant("1").split_rho({"a": Decimal(1)})
 
 
 @given(amounts, shares())

@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import pack, release
+    from headcount.api import fit_neighbours, pack, rank, release
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
+    from headcount.estimators import NeighbourRecommender
     from headcount.events.catalogue import Catalogue
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
     from headcount.guarantee import Guarantee, Standing
     from headcount.ledger import Ledger
+    from headcount.neighbours.model import NeighbourModel
     from headcount.releases import Release, load
 
 _HOMES = {
@@ -35,9 +37,12 @@ _HOMES = {
     "Grant": "budget",
     "Guarantee": "guarantee",
     "HeadcountError": "errors",
+    "NeighbourModel": "neighbours.model",
+    "NeighbourRecommender": "estimators",
     "Ledger": "ledger",
     "Release": "releases",
     "Standing": "guarantee",
+    "fit_neighbours": "api",
     "hour": "events.contexts",
     "load": "releases",
     "month": "events.contexts",
@@ -55,9 +60,12 @@ __all__ = [
     "Guarantee",
     "HeadcountError",
     "Ledger",
+    "NeighbourModel",
+    "NeighbourRecommender",
     "Release",
     "Standing",
     "__version__",
+    "fit_neighbours",
     "hour",
     "load",
     "month",

@@ -16,9 +16,10 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.ledger import Ledger
+from headcount.neighbours.model import NeighbourModel
 from headcount.noise_law import NoiseKind
 from headcount.releases import Release
-from headcount.request import RankRequest, ReleaseRequest, Spending
+from headcount.request import NeighboursRequest, RankRequest, ReleaseRequest, Spending
 
 Request = TypeVar("Request", bound=Spending)
 
@@ -105,6 +106,47 @@ def rank(
         select_limit=select_limit,
     )
     return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+
+
+def fit_neighbours(
+    log: EventLog,
+    *,
+    epsilon: Amount,
+    delta: Amount | None = None,
+    method: str = "private",
+    limit: int | None = None,
+    select_limit: int | None = None,
+    research: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
+    **options: Any,
+) -> NeighbourModel:
+    """Fit a model of ratings under user-level differential privacy, and return it: it may be kept and shared.
+
+    A person's own ratings then predict that person's others, on their own device. With ``method="co-counts"`` it
+    is counted which items people have together, which needs no ratings. A ``ledger`` is charged as by
+    :func:`release`.
+
+    >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
+    >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
+    >>> model = fit_neighbours(log, epsilon="4", delta="1e-6")
+    >>> model.recommend({"rye": 3}, k=1)[0]["item"]
+    'tea'
+    """
+    _check_log(log)
+    request = request_of(
+        NeighboursRequest,
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        limit=limit,
+        select_limit=select_limit,
+        options=options,
+        research=research,
+    )
+    return NeighbourModel(_run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)))
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
 from headcount.errors import GrantError, UsageError
+from headcount.zcdp import rho_for
 
 Amount = str | int | float | Decimal
 
@@ -76,6 +77,40 @@ class Grant:
         self._lock = threading.Lock()
         self._taken = False
         self._parts: tuple[Grant, ...] = ()
+        self._rho: Decimal | None = None
+
+    @property
+    def rho(self) -> Decimal:
+        """The ρ that Gaussian noise may spend: what ε and δ allow for, or the part of it that this grant is.
+
+        >>> f"{Grant('1', '1e-6').rho:.6f}"
+        '0.024356'
+        """
+        if not self.delta:
+            raise GrantError("Gaussian noise needs δ, and this grant has none")
+        return rho_for(self.epsilon, self.delta) if self._rho is None else self._rho
+
+    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
+        """Split a grant with δ among stages with Gaussian noise, by ρ: they cost less together than by ε.
+
+        Stages that are ρ₁- and ρ₂-zero-concentrated, the second knowing what the first released, are so for
+        ρ₁ + ρ₂ together, which is what ε and δ of this grant allow for. A part is no amount of ε of its own: it
+        can be spent on Gaussian noise alone.
+
+        >>> parts = Grant("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
+        >>> f"{parts['relations'].rho:.6f}"
+        '0.004871'
+        """
+        _check_shares(shares, "shares")
+        whole = self.rho
+        parts = {name: Grant(self.epsilon, self.delta) for name in shares}
+        with localcontext() as context:
+            context.prec, context.rounding = 25, ROUND_FLOOR
+            for name, part in parts.items():
+                part._rho = whole * shares[name]
+        self._take()
+        self._parts = tuple(parts.values())
+        return parts
 
     def spend(self) -> Cost:
         """Spend the whole grant; a second time is an error."""
@@ -91,6 +126,7 @@ class Grant:
         >>> Grant("1", "1e-6").split(half, delta={"items": Decimal(1)})["items"]
         Grant(epsilon=0.5, delta=0.000001, spent=False)
         """
+        self.check_whole()
         _check_shares(shares, "shares")
         if self.delta and not delta:
             raise GrantError(f"this grant has δ = {self.delta}, and no shares of δ are given")
@@ -119,6 +155,7 @@ class Grant:
         >>> parts[0].epsilon, parts[1].epsilon
         (Decimal('1'), Decimal('1'))
         """
+        self.check_whole()
         parts = [Grant(self.epsilon, self.delta or None) for _ in range(groups)]
         self._take()
         self._parts = tuple(parts)
@@ -143,6 +180,11 @@ class Grant:
     def exact(self) -> Fraction:
         """ε as an exact fraction, for integer noise."""
         return Fraction(self.epsilon)
+
+    def check_whole(self) -> None:
+        """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
+        if self._rho is not None:
+            raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
 
     def _take(self) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ from headcount.budget import Amount, Grant, amount
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
+from headcount.guarantee import Guarantee, Standing, in_short
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -97,6 +97,16 @@ def shares_of(
     if sum(shares.values()) != 1:
         raise UsageError("shares must sum to 1", given=str(sum(shares.values())), remedy=example)
     return shares
+
+
+def paid(grant: Grant) -> str:
+    """Say what a grant amounts to.
+
+    >>> paid(Grant("0.50")), paid(Grant("1", "1e-6"))
+    ('ε = 0.5', 'ε = 1 and δ = 1e-6')
+    """
+    delta = f" and δ = {in_short(grant.delta)}" if grant.delta else ""
+    return f"ε = {grant.epsilon.normalize():f}{delta}"
 
 
 def what_counted(log: EventLog) -> list[str]:

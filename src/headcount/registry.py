@@ -28,6 +28,8 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
+from headcount.neighbours.private import PrivateNeighbours
+from headcount.neighbours.related import CoCountRelease
 
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
@@ -51,7 +53,10 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
-FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS}
+FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {
+    "counts": METHODS,
+    "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease)},
+}
 """The methods that a command chooses among by name, by family."""
 
 DEFAULT_METHOD = Adaptive.name

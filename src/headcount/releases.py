@@ -251,10 +251,14 @@ class Release:
 
     def _table(self, name: str) -> pa.Table:
         if name not in self.tables:
-            again = {"ranking": "", "totals": ", which are not per item"}.get(
-                next(iter(self.tables), ""), "; release again with --what both, which costs ε again"
-            )
-            raise UsageError(f"this release holds no {name}", remedy=f"it holds {', '.join(self.tables)}{again}")
+            held, remedy = next(iter(self.tables), ""), f"it holds {', '.join(self.tables)}"
+            if held.startswith("model/"):
+                remedy = "it is a model: see headcount neighbours --help"
+            elif held == "totals":
+                remedy += ", which are not per item"
+            elif held != "ranking":
+                remedy += "; release again with --what both, which costs ε again"
+            raise UsageError(f"this release holds no {name}", remedy=remedy)
         return self.tables[name]
 
 

@@ -75,7 +75,7 @@ def law_for(limit: int, grant: Grant, kind: NoiseKind) -> Law:
     """Return the noise of a table under a limit, for a grant that is not touched."""
     step = Fraction(1, FIXED_POINT)
     if kind == "gaussian":
-        sigma = sigma_for(limit * FIXED_POINT**2, grant.epsilon, grant.delta)
+        sigma = sigma_for(limit * FIXED_POINT**2, grant.rho)
         return DiscreteGaussian(sigma * step, step, LIGHT_AND_HEAVY)
     return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact) * step, step, LIGHT_AND_HEAVY)
 

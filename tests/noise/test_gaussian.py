@@ -210,7 +210,7 @@ def exact_delta(sigma: float, moved: int, epsilon: float) -> float:
 @pytest.mark.parametrize("moved", [1, 2, 5])
 def test_the_exact_privacy_curve_holds(epsilon: str, delta: str, moved: int) -> None:
     """Enumerated, in one dimension; the conversion is not tight, but a third of sigma does break the promise."""
-    sigma = float(sigma_for(moved**2, Decimal(epsilon), Decimal(delta)))
+    sigma = float(sigma_for(moved**2, Grant(epsilon, delta).rho))
     assert exact_delta(sigma, moved, float(epsilon)) <= float(delta)
     assert exact_delta(sigma / 3, moved, float(epsilon)) > float(delta)
 
@@ -221,7 +221,7 @@ def test_sigma_never_undercuts_is_hardly_rounded_and_fits(
 ) -> None:
     exact = math.sqrt(l2_squared / (2 * rho_for(epsilon, delta)))
     assume(exact < 2**31 - 1)
-    sigma = sigma_for(l2_squared, epsilon, delta)
+    sigma = sigma_for(l2_squared, Grant(epsilon, delta).rho)
     assert exact * (1 - 1e-12) <= sigma
     assert sigma < 1 or sigma <= exact * (1 + 3e-7)
     back = gaussian_epsilon(float(sigma), math.sqrt(l2_squared), float(delta))
@@ -229,9 +229,9 @@ def test_sigma_never_undercuts_is_hardly_rounded_and_fits(
     if sigma >= 1 and epsilon > Decimal("0.1") and delta < Decimal("0.001"):
         assert back >= float(epsilon) * (1 - 1e-5)
     pieces(sigma)
-    confirm(sigma, l2_squared, epsilon, delta)
+    confirm(sigma, l2_squared, Grant(epsilon, delta))
     with pytest.raises(HeadcountError, match="does not pay"):
-        confirm(sigma * Fraction(999, 1000), l2_squared, epsilon, delta)
+        confirm(sigma * Fraction(999, 1000), l2_squared, Grant(epsilon, delta))
 
 
 def test_sigma_is_better_than_the_plain_conversion() -> None:
@@ -265,7 +265,7 @@ def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> Non
     noisy = add_gaussian(bounded, grant, source)
     assert noisy.values.shape == (size, 3)
     assert noisy.values.dtype == np.int64
-    assert noisy.law == DiscreteGaussian(sigma_for(4, grant.epsilon, grant.delta))
+    assert noisy.law == DiscreteGaussian(sigma_for(4, Grant(grant.epsilon, grant.delta).rho))
     assert grant.is_spent
     assert not exact.any()
     with pytest.raises(GrantError, match="already spent"):

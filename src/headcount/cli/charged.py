@@ -15,7 +15,10 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
-NOUNS = {"items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total"}
+NOUNS = {
+    "items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total",
+    "model/items": "item", "model/pairs": "pair of items",
+}  # fmt: skip
 """What the numbers of each table are called."""
 
 

@@ -17,19 +17,19 @@ from headcount.errors import DataError
 _NOT_HERE = {"config", "json", "quiet", "help"}
 
 
-_OWN = {"rank": "per_context", "compare": "methods", "release": "epsilon"}
-"""The sections of commands, by a flag that tells each from those after it."""
+_OWN = ("release", "rank", "compare", "neighbours", "tags", "query")
+"""The commands that have a section of their own; one that spends nothing may share a file with them."""
 
 
 def use_config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
     """Take flags from a file; those on the command line win."""
     if value is not None and not context.resilient_parsing:
-        flags = read_config(Path(value), context.command.params)
+        flags = read_config(Path(value), context.command.params, _name(context))
         context.default_map = {**(context.default_map or {}), **flags}
     return value
 
 
-def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]:
+def read_config(path: Path, parameters: list[click.Parameter], command: str) -> dict[str, Any]:
     """Read a file's flags, as values for the parameters of a command."""
     known = {_key(each): each for each in parameters if isinstance(each, click.Option)}
     known = {key: each for key, each in known.items() if key not in _NOT_HERE}
@@ -37,10 +37,10 @@ def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]
     for section, entries in _sections(path).items():
         if section not in ("events", *_OWN) or not isinstance(entries, Mapping):
             raise DataError(
-                f"{path} has {section!r}", remedy="flags stand under [events], [release], [rank] or [compare]"
+                f"{path} has {section!r}", remedy=f"flags stand under [events], or [{'], ['.join(_OWN)}]"
             )
-        if section not in ("events", _own_section(known)):
-            continue  # a command that releases nothing may share a file with one that does
+        if section not in ("events", command):
+            continue
         for key, value in entries.items():
             name = "option" if key == "options" else key.replace("-", "_")
             if name not in known:
@@ -54,9 +54,11 @@ def read_config(path: Path, parameters: list[click.Parameter]) -> dict[str, Any]
     return flags
 
 
-def _own_section(known: Mapping[str, object]) -> str | None:
-    """Return the section of a command, by the flags that it alone has."""
-    return next((section for section, flag in _OWN.items() if flag in known), None)
+def _name(context: click.Context) -> str:
+    """Return the name of a command; that of the whole for a part of one, such as ``neighbours fit``."""
+    while context.parent is not None and context.parent.parent is not None:
+        context = context.parent
+    return context.command.name or ""
 
 
 def _key(option: click.Option) -> str:

@@ -13,28 +13,15 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.errors import DataError, RefusedError, UnknownNameError, UsageError
+from headcount.cli.groups import Actions
+from headcount.errors import DataError, RefusedError, UsageError
 
 _DEFAULT = "sqlite:///headcount.db"
 
 
-class _Actions(click.Group):
-    """Says in its own words what is not a subcommand."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and not args[0].startswith("-"):
-            raise UnknownNameError.among("command", args[0], self.list_commands(ctx), where="headcount ledger")
-        return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)
-
-
 @click.group(
     "ledger",
-    cls=_Actions,
+    cls=Actions,
     short_help="Keep account of what is spent on each dataset.",
     epilog=options.example(
         "headcount ledger create --dataset visits --epsilon 3 --per-analyst 1",

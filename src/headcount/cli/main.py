@@ -33,6 +33,7 @@ _COMMANDS = {
     "explain": "Say in plain sentences what a release did and promises.",
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
+    "neighbours": "Fit a private model of ratings; predict, recommend, find related items.",
     "ledger": "Keep account of what is spent on each dataset.",
     "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",

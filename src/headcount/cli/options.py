@@ -130,7 +130,7 @@ event_options = _grouped(
         is_eager=True,
         expose_value=False,
         callback=use_config,
-        help="Take flags from a .toml file ([events], [release], [rank], [compare]) or a release.json; "
+        help="Take flags from a .toml file ([events], and the command's own section) or a release.json; "
         "flags given here win.",
     ),
 )

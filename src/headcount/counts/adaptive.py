@@ -55,7 +55,6 @@ from headcount.counts.tables import (
     assumptions,
     delta_shares,
     interval_table,
-    paid,
     release_of,
 )
 from headcount.engines.engine import Engine, Table
@@ -63,7 +62,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, What, extent, shares_of, tables_of
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, What, extent, paid, shares_of, tables_of
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Release

@@ -36,10 +36,11 @@ from typing import ClassVar
 from headcount.bounding import Bounded, Scale, capped_total_scores, check_limit
 from headcount.budget import Grant
 from headcount.counts.each_table import EachTable, Made
-from headcount.counts.tables import LEVEL, NOUNS, paid
+from headcount.counts.tables import LEVEL, NOUNS
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
+from headcount.method import paid
 from headcount.noise import NoiseSource, add, choose, scale_for
 from headcount.noise_law import Law
 

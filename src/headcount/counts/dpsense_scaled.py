@@ -36,9 +36,9 @@ from headcount.bounding import HUNDREDTHS, check_candidates, scaled_scores
 from headcount.budget import Grant
 from headcount.counts.dpsense import SHARES, SensitivityControl, largest_limit, weighted
 from headcount.counts.each_table import Made
-from headcount.counts.tables import paid
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
+from headcount.method import paid
 from headcount.noise import NoiseSource, choose
 from headcount.noise_law import Law
 

@@ -43,9 +43,10 @@ from headcount.bounding import (
 )
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
-from headcount.counts.tables import LEVEL, at_most, kept_up_to, paid
+from headcount.counts.tables import LEVEL, at_most, kept_up_to
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
+from headcount.method import paid
 from headcount.noise import NoiseSource, add, can_draw, choose
 
 COEFFICIENTS = "coefficients"

@@ -41,7 +41,6 @@ from headcount.counts.tables import (
     at_most,
     delta_shares,
     noised_tables,
-    paid,
     planned_laws,
     release_of,
     were_kept,
@@ -50,7 +49,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, shares_of, tables_of
+from headcount.method import What, paid, shares_of, tables_of
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release

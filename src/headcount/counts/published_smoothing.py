@@ -37,11 +37,12 @@ from headcount.counts.fourier import COEFFICIENTS
 from headcount.counts.published import largest_user
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampling
-from headcount.counts.tables import LEVEL, at_most, paid, were_kept
+from headcount.counts.tables import LEVEL, at_most, were_kept
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import paid
 from headcount.noise import NoiseSource, add
 
 _GS_REASON = (

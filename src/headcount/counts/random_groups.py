@@ -30,9 +30,10 @@ from headcount.bounding import Bounded, Sample, group_sums
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, random_order
-from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to, paid
+from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
+from headcount.method import paid
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 

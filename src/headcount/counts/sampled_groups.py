@@ -38,11 +38,12 @@ from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, order_by
 from headcount.counts.random_groups import GROUP_SUMS, smoothed
-from headcount.counts.tables import at_most, kept_up_to, paid
+from headcount.counts.tables import at_most, kept_up_to
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
+from headcount.method import paid
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 

@@ -16,8 +16,8 @@ from headcount.answers.intervals import Term, consistent_half_widths, half_width
 from headcount.bounding import BoundedCounts, Counting, Sample, sensitivity
 from headcount.budget import Grant
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, in_short
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, shares_of, what_counted
+from headcount.guarantee import Guarantee
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, paid, shares_of, what_counted
 from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Interval, Release
@@ -68,7 +68,7 @@ def planned_laws(
     parts = Grant(grant.epsilon, grant.delta or None).split(shares, delta_shares(shares, kind))
     moved = sensitivity(Sample(limit), counting)
     return {
-        table: DiscreteGaussian(sigma_for(moved.l2_squared, part.epsilon, part.delta))
+        table: DiscreteGaussian(sigma_for(moved.l2_squared, part.rho))
         if kind == "gaussian"
         else DiscreteLaplace(scale_for(moved.l1, part.exact))
         for table, part in ((table, parts[table]) for table in NOUNS if table in shares)
@@ -183,13 +183,3 @@ def _ids(log: EventLog) -> pa.Array:
 
 def _noise_step(name: str, law: Law, grant: Grant) -> str:
     return f"Every {NOUNS[name]}, zeros included, got {law.in_words()}, paid with {paid(grant)}."
-
-
-def paid(grant: Grant) -> str:
-    """Say what a grant amounts to.
-
-    >>> paid(Grant("0.50")), paid(Grant("1", "1e-6"))
-    ('ε = 0.5', 'ε = 1 and δ = 1e-6')
-    """
-    delta = f" and δ = {in_short(grant.delta)}" if grant.delta else ""
-    return f"ε = {grant.epsilon.normalize():f}{delta}"

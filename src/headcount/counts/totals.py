@@ -30,13 +30,13 @@ import pyarrow as pa
 from headcount.answers.intervals import Term, half_width
 from headcount.bounding import FixedRange, check_limit, unit_for
 from headcount.budget import Amount, Grant
-from headcount.counts.tables import LEVEL, at_most, paid
+from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, shares_of, what_counted
+from headcount.method import ONE_ID, paid, shares_of, what_counted
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.releases import TOTALS_FIELDS, Interval, Release

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from headcount.bounding import (
     Bound,
@@ -11,6 +11,8 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    OffsetBound,
+    PairBound,
     Rows,
     SparseCounts,
     Support,
@@ -51,6 +53,17 @@ class Engine(Protocol):
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Count people and their records, and add up their values, with or without a catalogue."""
+
+
+@runtime_checkable
+class RatingEngine(Protocol):
+    """Adds up what people rated; nothing is drawn."""
+
+    def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
+        """Add up how far ratings lie from their users' means, and how many there are, for each item."""
+
+    def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
+        """Add up products of what users gave two items, or how many have both, for each pair of items."""
 
 
 def columns_of(log: EventLog, table: Table, most: int) -> int:

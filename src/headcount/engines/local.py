@@ -21,6 +21,8 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    OffsetBound,
+    PairBound,
     Rows,
     SparseCounts,
     Support,
@@ -32,6 +34,8 @@ from headcount.bounding import (
 from headcount.engines import draws, kernels, weighing_kernels
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.rating_sums import offsets, pairs
+from headcount.engines.ratings import Rated, read_ratings
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
 from headcount.engines.support import support
 from headcount.engines.totals import totals
@@ -57,6 +61,7 @@ class LocalEngine:
     progress: Progress = silent
     _log: EventLog | None = field(default=None, repr=False)
     _walk: Walk | None = field(default=None, repr=False)
+    _rated: tuple[EventLog, Rated] | None = field(default=None, repr=False)
 
     @property
     def tally(self) -> Tally | None:
@@ -126,6 +131,21 @@ class LocalEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did, while the log is read."""
         return totals(log, limit, within, self.progress)
+
+    def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
+        """Add up each user's distances, a share of the users on every thread."""
+        return offsets(self._ratings(log), bound, self.threads)
+
+    def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
+        """Add up each user's pairs; where there are many, one thread does, so that the sums are held once."""
+        return pairs(self._ratings(log), bound, self.threads if bound.pairs <= _MANY_CELLS else 1)
+
+    def _ratings(self, log: EventLog) -> Rated:
+        """Return the ratings of a log, which stay in memory between the stages of one release."""
+        if self._rated is None or self._rated[0] is not log:
+            self._rated = None
+            self._rated = log, read_ratings(log, self.progress)
+        return self._rated[1]
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

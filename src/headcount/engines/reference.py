@@ -14,6 +14,8 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    OffsetBound,
+    PairBound,
     Rows,
     Sample,
     SparseCounts,
@@ -25,6 +27,7 @@ from headcount.bounding import (
 )
 from headcount.engines import draws
 from headcount.engines.engine import Table, columns_of
+from headcount.engines.plain_ratings import plain_offsets, plain_pairs
 from headcount.engines.plain_support import plain_support
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
@@ -91,6 +94,14 @@ class ReferenceEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did: plain enough as it is."""
         return totals(log, limit, within)
+
+    def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
+        """Add up each user's distances one by one."""
+        return plain_offsets(log, bound)
+
+    def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
+        """Add up each user's pairs one by one."""
+        return plain_pairs(log, bound)
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

@@ -123,8 +123,12 @@ class EventLog:
         contexts: Sequence[str] | None = None,
         counting: Literal["records", "users"] = "records",
         context_of: Literal["record", "user"] = "record",
+        value_range: Any = None,
     ) -> EventLog:
-        """Make a small log from (user, item) or (user, item, context) records; no items are to be selected."""
+        """Make a small log from (user, item), (user, item, context) or, with a range, (user, item, value) records.
+
+        No items are to be selected.
+        """
         rows = [tuple(record) for record in records]
         catalogue = UnknownCatalogue() if items is None else read_catalogue(items)
         listed = [row[1] for row in rows] if items is None else catalogue.ids
@@ -136,13 +140,17 @@ class EventLog:
         }
         if contexts is not None:
             columns["context"] = pa.array([row[2] for row in rows], pa.string())
+        value = None if value_range is None else "value"
+        if value is not None:
+            columns[value] = pa.array([row[2] for row in rows], pa.float64())
         return cls(
             source=TableSource(pa.table(columns)),
-            roles=Roles("user", "item"),
+            roles=Roles("user", "item", value=value),
             catalogue=catalogue,
             context=None if contexts is None else Context(("context",), (tuple(contexts),)),
             counting=counting,
             context_of=context_of,
+            value_range=read_range(value, value_range),
         )
 
     def describe(self) -> dict[str, Any]:

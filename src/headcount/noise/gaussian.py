@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 
 from headcount.bounding import Bounded, Noisy
 from headcount.budget import Grant
-from headcount.errors import GrantError, HeadcountError, UsageError
+from headcount.errors import HeadcountError, UsageError
 from headcount.noise.bulk import fill
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
 from headcount.noise_law import DiscreteGaussian
-from headcount.zcdp import rho_for
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
 _FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number
@@ -46,10 +45,8 @@ def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
         raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
     if bounded.admission != 1:
         raise TypeError("Gaussian noise is for values of everyone, not of users that were drawn by lot")
-    if not grant.delta:
-        raise GrantError("Gaussian noise needs δ, and this grant has none")
-    sigma = sigma_for(bounded.sensitivity.l2_squared, grant.epsilon, grant.delta)
-    confirm(sigma, bounded.sensitivity.l2_squared, grant.epsilon, grant.delta)
+    sigma = sigma_for(bounded.sensitivity.l2_squared, grant.rho)
+    confirm(sigma, bounded.sensitivity.l2_squared, grant)
     grant.spend()
     exact = bounded.sensitive_values
     if exact.size < _SHORT and isinstance(source, OperatingSystemNoise):
@@ -59,17 +56,17 @@ def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
     return Noisy(values, DiscreteGaussian(sigma / bounded.unit, Fraction(1, bounded.unit)))
 
 
-def sigma_for(l2_squared: int, epsilon: Decimal, delta: Decimal) -> Fraction:
+def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
     """Return sigma = Δ / √(2 ρ), rounded up to what the integer sampler can draw: by less than 1 in 4 million.
 
     It is n / m with n and m below 2^23 where it is no whole number, m a power of two.
 
-    >>> round(float(sigma_for(100, Decimal(1), Decimal("1e-6"))), 3)
+    >>> round(float(sigma_for(100, Grant("1", "1e-6").rho)), 3)
     45.309
     """
     with localcontext() as context:
         context.prec = _DIGITS
-        exact = (Decimal(l2_squared) / (2 * rho_for(epsilon, delta))).sqrt()
+        exact = (Decimal(l2_squared) / (2 * rho)).sqrt()
         context.rounding = ROUND_CEILING
         sigma = Fraction(exact * (1 + Decimal("1e-20")))
     if sigma > _MOST:
@@ -83,18 +80,25 @@ def sigma_for(l2_squared: int, epsilon: Decimal, delta: Decimal) -> Fraction:
     return Fraction(math.ceil(sigma * denominator), denominator)
 
 
+def confirm(sigma: Fraction, l2_squared: int, grant: Grant) -> None:
+    """Let OpenDP's privacy maps confirm that ``sigma`` pays for the sensitivity at a grant's ρ, hence ε and δ."""
+    _confirm(sigma, l2_squared, grant.rho, grant.epsilon, grant.delta)
+
+
 @lru_cache(maxsize=1024)
-def confirm(sigma: Fraction, l2_squared: int, epsilon: Decimal, delta: Decimal) -> None:
-    """Let OpenDP's privacy map confirm that ``sigma`` pays for the sensitivity at ε and δ."""
+def _confirm(sigma: Fraction, l2_squared: int, rho: Decimal, epsilon: Decimal, delta: Decimal) -> None:
     import opendp.prelude as dp
 
     moved = math.sqrt(l2_squared)
     if Fraction(moved) ** 2 < l2_squared:
         moved = math.nextafter(moved, math.inf)
-    curve = dp.c.make_zCDP_to_approxDP(_opendp_gaussian(sigma)).map(moved)
-    if not curve.epsilon(float(delta)) <= float(epsilon) * (1 + 1e-9):
+    noise = _opendp_gaussian(sigma)
+    curve = dp.c.make_zCDP_to_approxDP(noise).map(moved)
+    if not (
+        curve.epsilon(float(delta)) <= float(epsilon) * (1 + 1e-9) and noise.map(moved) <= float(rho) * (1 + 1e-9)
+    ):
         raise HeadcountError(
-            f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ε = {epsilon}, δ = {delta}"
+            f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ρ = {rho}, ε = {epsilon}, δ = {delta}"
         )
 
 

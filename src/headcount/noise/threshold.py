@@ -75,6 +75,7 @@ def threshold_for(limit: int, grant: Grant) -> Threshold:
     >>> threshold_for(1, Grant("1", "1e-6")).people, threshold_for(10, Grant("1", "1e-6")).people
     (15, 156)
     """
+    grant.check_whole()
     if not grant.delta:
         raise GrantError("items are selected with δ above 0 alone", remedy="give a delta, such as 1e-6")
     law = DiscreteLaplace(scale_for(limit, grant.exact))

@@ -1,7 +1,16 @@
 """Requests: what is asked, as typed data that round-trips through JSON; never where the data lies."""
 
 from headcount.request.counting import ReleaseRequest
+from headcount.request.neighbours import NeighboursRequest
 from headcount.request.ranking import RankRequest
 from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
 
-__all__ = ["RankRequest", "ReleaseRequest", "Spending", "check_delta", "refuse_research", "whole_number"]
+__all__ = [
+    "NeighboursRequest",
+    "RankRequest",
+    "ReleaseRequest",
+    "Spending",
+    "check_delta",
+    "refuse_research",
+    "whole_number",
+]

@@ -1,0 +1,209 @@
+"""``headcount neighbours``: fit a private model of ratings, and use it where somebody's own ratings are."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.answers.words import some
+from headcount.cli import options, terminal
+from headcount.cli.charged import select_limit_of, spend
+from headcount.cli.groups import Actions
+from headcount.errors import DataError
+
+
+@click.group(
+    "neighbours",
+    cls=Actions,
+    short_help="Fit a private model of ratings; predict, recommend, find related items.",
+    epilog=options.example(
+        "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
+        "  --value-range 1,5 --items movies.csv:item,title \\",
+        "  --epsilon 4 --delta 1e-6 --out model/",
+        'headcount neighbours related model/ "Star Wars" -k 10',
+    ),
+)
+def command() -> None:
+    """Fit a model of ratings that no single person can move far, and recommend with it.
+
+    The model may be shared. What it says of a person's own ratings is for that person alone.
+    """
+
+
+@command.command(
+    "fit",
+    short_help="Fit a private model to a log of ratings.",
+    epilog=options.example(
+        "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
+        "  --value-range 1,5 --items movies.csv:item,title \\",
+        "  --epsilon 4 --delta 1e-6 --out model/",
+    ),
+)
+@options.event_options
+@options.spend_options
+@click.option(
+    "--method",
+    default="private",
+    show_default=True,
+    metavar="NAME",
+    help="private, co-counts, or one for research.",
+)
+@click.option("--limit", metavar="L", help="How much one person's pairs of items may add, for co-counts.")
+@options.json_option
+@options.quiet_option
+def fit(**flags: Any) -> None:
+    """Fit a model under user-level differential privacy, and write it as a release.
+
+    By default it predicts ratings, from --value and its --value-range. With --method co-counts it counts which
+    items people have together, and needs no ratings. With --delta its noise is Gaussian, and the model better.
+    """
+    spent = spend(flags, _request, needs_out=True)
+    if spent is None:
+        return
+    if flags["as_json"]:
+        terminal.print_json(spent.to_json())
+        return
+    _show_fitted(spent.release, spent.folder, quiet=flags["quiet"])
+
+
+_own = click.option(
+    "--user-ratings",
+    "own",
+    required=True,
+    metavar="FILE",
+    help="A person's own ratings: a CSV file with a header, item and rating first.",
+)
+_many = click.option("-k", "k", default="10", show_default=True, metavar="K", help="How many.")
+
+
+@command.command(
+    "predict",
+    short_help="Predict a person's other ratings.",
+    epilog=options.example("headcount neighbours predict model/ --user-ratings mine.csv --items 260,1196"),
+)
+@click.argument("model")
+@_own
+@click.option("--items", metavar="A,B", help="For these items alone, by id or label.  [default: all not rated]")
+@options.json_option
+def predict(model: str, own: str, items: str | None, as_json: bool) -> None:
+    """Predict what somebody with these ratings would give to other items."""
+    fitted = _load(model)
+    listed = None if items is None else [each.strip() for each in items.split(",") if each.strip()]
+    _show(fitted, fitted.predict(_ratings(own), listed), as_json=as_json)
+
+
+@command.command(
+    "recommend",
+    short_help="Recommend items to a person.",
+    epilog=options.example("headcount neighbours recommend model/ --user-ratings mine.csv -k 5"),
+)
+@click.argument("model")
+@_own
+@_many
+@options.json_option
+def recommend(model: str, own: str, k: str, as_json: bool) -> None:
+    """Show the K items that somebody with these ratings would like best, of those not rated yet."""
+    fitted = _load(model)
+    _show(fitted, fitted.recommend(_ratings(own), options.whole_number(k, "k")), as_json=as_json)
+
+
+@command.command(
+    "related",
+    short_help="Show which items belong to one.",
+    epilog=options.example('headcount neighbours related model/ "Star Wars" -k 10'),
+)
+@click.argument("model")
+@click.argument("item")
+@_many
+@options.json_option
+def related(model: str, item: str, k: str, as_json: bool) -> None:
+    """Show the K items that belong most to ITEM, an id or a label."""
+    fitted = _load(model)
+    _show(fitted, fitted.related(item, options.whole_number(k, "k")), as_json=as_json)
+
+
+def _request(flags: dict[str, Any]) -> Any:
+    from headcount.api import request_of
+    from headcount.request import NeighboursRequest
+
+    given = options.pairs(flags["options"], "--option") or {}
+    return request_of(
+        NeighboursRequest,
+        epsilon=flags["epsilon"],
+        delta=flags["delta"],
+        select_limit=select_limit_of(flags),
+        method=flags["method"],
+        limit=None if flags["limit"] is None else options.whole_number(flags["limit"], "limit"),
+        options={name: options.plain_value(value) for name, value in given.items()},
+        research=flags["research"],
+    )
+
+
+def _load(folder: str) -> Any:
+    from headcount.neighbours.model import NeighbourModel
+
+    return NeighbourModel.load(folder)
+
+
+def _ratings(path: str) -> dict[str, str]:
+    """Read a person's own ratings; items stay text, as everywhere in CSV files."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
+            rows = [row for row in csv.reader(lines) if row]
+    except (OSError, UnicodeError) as error:
+        raise DataError(
+            f"{path} cannot be read ({error})", remedy="give a CSV file of items and ratings"
+        ) from error
+    if not rows or any(len(row) < 2 for row in rows):
+        raise DataError(
+            f"{path} must have a header and at least two columns, item and rating",
+            remedy="for example the lines item,rating and 260,5",
+        )
+    read: dict[str, str] = {}
+    for item, rating, *_ in rows[1:]:
+        if item in read:
+            raise DataError(f"{path} rates {item!r} twice", remedy="keep one of both")
+        read[item] = rating
+    return read
+
+
+def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Print answers, with labels where there are any, and what is promised."""
+    if as_json:
+        if not fitted.release.is_private:
+            terminal.note("NOT PRIVATE: for research alone.")
+        terminal.print_json(rows)
+        return
+    if not rows:
+        terminal.say("There is nothing to show.")
+        return
+    labelled = any(row["label"] for row in rows)
+    number = next(name for name in ("rating", "score") if name in rows[0])
+    columns = [("", "right")] if "rank" in rows[0] else []
+    columns += [("item", "left"), *([("label", "left")] if labelled else []), (number, "right")]
+    keys = [*(["rank"] if "rank" in rows[0] else []), "item", *(["label"] if labelled else [])]
+    terminal.print_table(columns, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
+    click.echo()
+    if not fitted.release.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
+    own = " What is predicted from somebody's ratings is for their eyes alone." if number == "rating" else ""
+    terminal.say(f"{fitted.release.guarantee.short()}.{own}")
+
+
+def _show_fitted(release: Any, target: Path, *, quiet: bool) -> None:
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
+    items = release.tables["model/items"].num_rows
+    terminal.say(f"A model of {some(items, 'item')}: {target}")
+    terminal.say(release.guarantee.sentence())
+    if quiet:
+        return
+    folder, explain = str(target), ["headcount", "explain", str(target)]
+    use = ["headcount", "neighbours", "recommend", folder, "--user-ratings", "mine.csv"]
+    if release.method != "private":
+        first = release.tables["model/items"]["item"][0].as_py() if items else "ITEM"
+        use = ["headcount", "neighbours", "related", folder, str(first)]
+    terminal.note_commands("\nNext:", *([use, explain] if items else [explain]))

@@ -1,0 +1,63 @@
+"""Sums over users' ratings, several threads at once: whole numbers, so that their order makes no difference."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import (
+    FURTHEST,
+    SHY,
+    STAR,
+    USUAL,
+    Bounded,
+    OffsetBound,
+    PairBound,
+    certify_offsets,
+    certify_pairs,
+)
+from headcount.engines.ratings import Rated
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def offsets(rated: Rated, bound: OffsetBound, threads: int) -> Bounded:
+    """Add up how far ratings lie from their users' means, and how many there are."""
+    from headcount.engines.rating_kernels import offset_sums
+
+    asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
+    return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), threads), bound)
+
+
+def pairs(rated: Rated, bound: PairBound, threads: int) -> Bounded:
+    """Add up products of what users gave two items, or how many have both."""
+    from headcount.engines.rating_kernels import pair_sums
+
+    released = _NONE if bound.offsets is None else bound.offsets
+    places = bound.places(rated.size)
+    asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST, places, bound.items.size, released)
+    return certify_pairs(_summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
+
+
+def _summed(
+    kernel: Callable[..., None], rated: Rated, asked: tuple[Any, ...], shape: tuple[int, ...], threads: int
+) -> NDArray[np.int64]:
+    """Run a kernel over shares of the users with about as many ratings each, and add up what they make."""
+    shares = np.linspace(0, rated.starts[-1], threads + 1).astype(np.int64)
+    borders = np.searchsorted(rated.starts, shares)
+    borders[0], borders[-1] = 0, rated.users
+    made = [np.zeros(shape, dtype=np.int64) for _ in range(threads)]
+
+    def run(part: tuple[int, int], sums: NDArray[np.int64]) -> None:
+        kernel(rated.starts, rated.items, rated.values, *part, *asked, sums)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(run, itertools.pairwise(borders.tolist()), made))
+    for each in made[1:]:
+        made[0] += each
+    return made[0]

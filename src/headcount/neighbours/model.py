@@ -1,0 +1,200 @@
+"""A fitted model: a release, and what a person's own ratings make of it. It never sees anybody else's."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.answers.co_counts import CoCounts
+from headcount.answers.tastes import Tastes
+from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.releases import Release, load
+
+Row = dict[str, Any]
+
+ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs", "model/neighbours"
+
+
+@dataclass(frozen=True)
+class NeighbourModel:
+    """What was released of ratings, or of who has what; used where a person's own ratings are.
+
+    Items are named by their id or, where that is unique, by their label.
+
+    >>> from headcount.budget import Grant
+    >>> from headcount.events.log import EventLog
+    >>> from headcount.neighbours.private import PrivateNeighbours
+    >>> from headcount.noise import SeededNoise
+    >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
+    >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
+    >>> model = NeighbourModel(PrivateNeighbours().release(log, Grant("4", "1e-6"), SeededNoise(1)))
+    >>> model.predict({"rye": 3}, ["tea"])[0]["rating"] > 4.5
+    True
+    """
+
+    release: Release
+
+    def __post_init__(self) -> None:
+        if ITEMS not in self.release.tables:
+            raise DataError(
+                "this release holds no model of ratings", remedy="make one with headcount neighbours fit"
+            )
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> NeighbourModel:
+        """Read a model's folder."""
+        return cls(load(folder))
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the model's folder."""
+        return self.release.save(folder, force=force)
+
+    def explain(self) -> str:
+        """Say in numbered plain sentences what was done and what is promised."""
+        return self.release.explain()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The declared range of ratings."""
+        given = self.release.request.get("events", {}).get("value_range", "1,5")
+        low, high = (float(end) for end in given.split(","))
+        return low, high
+
+    def predict(self, own: Mapping[Any, float], items: list[Any] | None = None) -> list[Row]:
+        """Return what a person with such ratings would give to items: to those asked for, or to all others."""
+        expected, rated = self._expected(own)
+        wanted = [place for place in range(len(self._ids)) if place not in rated]
+        if items is not None:
+            wanted = [self.place(each) for each in items]
+        return [self._row(place, rating=float(expected[place])) for place in wanted]
+
+    def recommend(self, own: Mapping[Any, float], k: int = 10) -> list[Row]:
+        """Return the ``k`` items that a person with such ratings would like best, of those not rated yet."""
+        rows = sorted(self.predict(own), key=lambda row: -row["rating"])[:k]
+        return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
+
+    def related(self, item: Any, k: int = 10) -> list[Row]:
+        """Return the ``k`` items that belong to one most."""
+        place = self.place(item)
+        places, scores = self._related(place)
+        rows = zip(places[:k].tolist(), scores[:k].tolist(), strict=True)
+        return [{"rank": rank, **self._row(at, score=score)} for rank, (at, score) in enumerate(rows, 1)]
+
+    def place(self, item: Any) -> int:
+        """Return where an item is in the catalogue, by its id or label."""
+        for names in (self._by_id, self._by_label):
+            if str(item) in names:
+                return names[str(item)]
+        raise UnknownNameError.among("item", str(item), [*self._by_id, *self._by_label])
+
+    def _expected(self, own: Mapping[Any, float]) -> tuple[NDArray[np.float64], set[int]]:
+        """Predict a rating for every item, in the declared range."""
+        if "offset" not in self.release.tables[ITEMS].column_names:
+            raise UsageError(
+                f"a model of {self.release.method} knows no ratings, so it predicts none",
+                remedy="ask it for related items, or fit one with --method private",
+            )
+        low, high = self.range
+        places = {self.place(item): _number(item, value) for item, value in own.items()}
+        if len(places) != len(own):
+            raise UsageError("an item is rated twice, by its id and its label", remedy="rate it once")
+        stars = 1 + 4 * (np.clip(np.array([*places.values()], dtype=np.float64), low, high) - low) / (high - low)
+        expected = self._tastes.predict(np.array([*places], dtype=np.int64), stars)
+        return low + (expected - 1) / 4 * (high - low), set(places)
+
+    def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        if PAIRS in self.release.tables:
+            return self._related_by_counts(place)
+        if NEIGHBOURS in self.release.tables:
+            table = self.release.tables[NEIGHBOURS]
+            mine = table.filter(np.array([str(each) == self._ids[place] for each in table["item"].to_pylist()]))
+            order = np.argsort(-mine["similarity"].to_numpy(), kind="stable")
+            others = np.array([self._by_id[str(each)] for each in mine["neighbour"].to_pylist()], dtype=np.int64)
+            return others[order], mine["similarity"].to_numpy()[order]
+        if not self._tastes.factors.size:
+            raise UsageError(
+                "this model holds no relations between items: they would have drowned in noise",
+                remedy="fit one with --method co-counts, with more ε, or on more people",
+            )
+        places, cosines = self._tastes.similar(place)
+        if not places.size:
+            raise self._unrelated(place, self._tastes.places.size)
+        return places, cosines
+
+    def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Read what belongs together off the numbers of people who have both."""
+        table = self.release.tables[PAIRS]
+        size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
+        names = table["item"][: size - 1].to_pylist()[:1] + table["other"][: size - 1].to_pylist()
+        places = np.array([self._by_id[str(each)] for each in names], dtype=np.int64)
+        at = np.flatnonzero(places == place)
+        if not at.size:
+            raise self._unrelated(place, size)
+        counts = CoCounts(table["count"].to_numpy(), size, self.release.noise[PAIRS].variance ** 0.5)
+        others, lifts = counts.related(int(at[0]))
+        return places[others], lifts
+
+    def _unrelated(self, place: int, size: int) -> UsageError:
+        return UsageError(
+            f"{self._name(place)} is not among the items whose relations were released",
+            remedy=f"these are the {size:,} that most people have",
+        )
+
+    def _row(self, place: int, **numbers: float) -> Row:
+        return {"item": self._items["item"][place].as_py(), "label": self._labels[place], **numbers}
+
+    def _name(self, place: int) -> str:
+        return str(self._labels[place] or self._ids[place])
+
+    @property
+    def _items(self) -> Any:
+        return self.release.tables[ITEMS]
+
+    @cached_property
+    def _ids(self) -> list[str]:
+        return [str(each) for each in self._items["item"].to_pylist()]
+
+    @cached_property
+    def _labels(self) -> list[str | None]:
+        labels: list[str | None] = self._items["label"].to_pylist()
+        return labels
+
+    @cached_property
+    def _by_id(self) -> dict[str, int]:
+        return {each: place for place, each in enumerate(self._ids)}
+
+    @cached_property
+    def _by_label(self) -> dict[str, int]:
+        """The items by their labels; a label that several have names none of them."""
+        found = {label: place for place, label in enumerate(self._labels) if label is not None}
+        shared = (
+            {label for label in found if self._labels.count(label) > 1} if len(found) < len(self._ids) else set()
+        )
+        return {label: place for label, place in found.items() if label not in shared}
+
+    @cached_property
+    def _tastes(self) -> Tastes:
+        offsets = self._items["offset"].to_numpy()
+        if FACTORS not in self.release.tables:
+            return Tastes(offsets, np.empty(0, dtype=np.int64), np.empty((0, 0)))
+        table = self.release.tables[FACTORS]
+        places = np.array([self._by_id[str(each)] for each in table["item"].to_pylist()], dtype=np.int64)
+        return Tastes(offsets, places, np.array(table["factors"].to_pylist(), dtype=np.float64))
+
+
+def _number(item: Any, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise UsageError(f"the rating of {item!r} must be a number", given=value, remedy="for example 4")
+    return number

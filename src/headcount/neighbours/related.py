@@ -1,0 +1,187 @@
+"""Co-counts: how many people have both of two items, for all pairs of the most common ones, with noise.
+
+First it is released how many people have each item. Then, for all pairs of the items that most have, how many
+people have both. Of somebody with many items every pair counts in part, so that nobody weighs more than a limit.
+"People who had this also had" is read off these numbers: see :mod:`headcount.answers.co_counts`.
+
+Why it is private
+    A person's items, each counted once, are weighted so that the sum of squares of what they add (with δ), or the
+    sum (without), is at most a public limit; so are their pairs of items, in whole multiples of 2^-16, cut toward
+    zero. Discrete Gaussian noise on both is ρ₁- and ρ₂-zero-concentrated, hence ρ₁ + ρ₂ together, which is what
+    (ε, δ) allows for; discrete Laplace noise costs ε₁ + ε₂. Which items are in pairs hangs on released numbers
+    alone.
+
+Reference
+    L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015, section 3.1 (edges
+    between items).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.bounding import FIXED_POINT, Bounded, Noisy, Norm, PairBound, Scale, check_limit
+from headcount.budget import Grant
+from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee, Standing
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, paid, what_counted
+from headcount.neighbours.tables import check_ratings, item_column, rating_engine
+from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.releases import Interval, Release
+
+ITEMS, PAIRS = "model/items", "model/pairs"
+LEVEL = 0.95
+SHARES = {"items": Decimal("0.1"), "pairs": Decimal("0.9")}
+"""Of ρ where there is δ, else of ε."""
+
+ITEM_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 10}
+PAIR_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 45}
+MOST_ITEMS = 1 << 13
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoCountRelease:
+    """Release how many people have both of two items, for the ``items`` most common ones.
+
+    ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
+    counts each with weight min(1, limit / √p), else in pairs.
+
+    >>> from headcount.noise import SeededNoise
+    >>> visits = [(f"u{n}", item) for n in range(90) for item in ("tea", "rye", "fig") if n < 60 or item != "fig"]
+    >>> log = EventLog.of(visits, items=["fig", "rye", "tea"])
+    >>> made = CoCountRelease().release(log, Grant("90"), SeededNoise(1))
+    >>> made.tables["model/pairs"]["count"].to_numpy().round().tolist()
+    [60.0, 60.0, 90.0]
+    """
+
+    name: ClassVar[str] = "co-counts"
+    family: ClassVar[str] = "neighbours"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+
+    items: int = 500
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.items, "items")
+        if not 2 <= self.items <= MOST_ITEMS:
+            raise UsageError(f"items must lie between 2 and {MOST_ITEMS}", given=self.items, remedy="try 500")
+        if self.limit is not None:
+            check_limit(self.limit)
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Pure ε, or (ε, δ), for adding or removing a user."""
+        declared = "the limits and the number of items in pairs were chosen without looking at the log"
+        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
+
+    def stages(self, log: EventLog, grant: Grant) -> dict[str, Grant]:  # noqa: ARG002
+        """Return the grant as one stage: with δ both tables share its ρ."""
+        return {"model": grant}
+
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
+        """Return the noise of each table; refuse what cannot be done."""
+        check_ratings(log, needs_value=False)
+        parts = _split(Grant(grant.epsilon, grant.delta or None))
+        return {
+            ITEMS: _law(ITEM_LIMIT[_norm(grant)], parts["items"], squared=False),
+            PAIRS: _law(self._limit(_norm(grant)), parts["pairs"], squared=True),
+        }
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Release how many people have each item, and both of two."""
+        check_ratings(log, needs_value=False)
+        guarantee, norm, story = self.guarantee(grant), _norm(grant), paid(grant)
+        log, engine, parts = replace(log, counting="users"), engine or LocalEngine(), _split(grant)
+        pairing = rating_engine(engine)
+        counted = engine.count(log, _scale(norm), noise.key()).items
+        common = _noised(counted, parts["items"], noise)
+        places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
+        bound = PairBound(self._limit(norm), norm, places)
+        pairs = _noised(pairing.pairs(log, bound), parts["pairs"], noise)
+        laws = {ITEMS: common.law, PAIRS: pairs.law}
+        return Release(
+            method=self.name,
+            guarantee=guarantee,
+            noise=laws,
+            tables={ITEMS: _item_table(log, common), PAIRS: _pair_table(log, places, pairs)},
+            interval=Interval(level=LEVEL),
+            counts="users",
+            bounded=self._bounded(norm),
+            chosen={"model": {"items": int(places.size)}},
+            steps=(*what_counted(log), *self._story(laws, norm, int(places.size), story)),
+            catalogue=log.catalogue.digest,
+            simulated=not noise.is_private,
+        )
+
+    def _limit(self, norm: Norm) -> int:
+        return PAIR_LIMIT[norm] if self.limit is None else self.limit
+
+    def _bounded(self, norm: Norm) -> str:
+        length = self._limit(norm)
+        return f"pairs whose squares add up to at most {length**2:,} a person" if norm == "l2" else (
+            f"at most {length:,} pairs of items per person"
+        )  # fmt: skip
+
+    def _story(self, laws: Mapping[str, Law], norm: Norm, items: int, price: str) -> list[str]:
+        part = "the sum of squares" if norm == "l2" else "the sum"
+        limit = self._limit(norm)
+        return [
+            "Every person counted once per item, with a weight that keeps what they add to the counts short: "
+            f"{part} is at most {ITEM_LIMIT[norm]}. Every item got {laws[ITEMS].in_words()}.",
+            f"For all pairs of the {items:,} most common items it was counted how many people have both; of a "
+            f"person with many pairs all count in part, so that {part} is at most "
+            f"{limit**2 if norm == 'l2' else limit:,}. Every pair got {laws[PAIRS].in_words()}.",
+            f"Both were paid with {price} together.",
+        ]
+
+
+def _norm(grant: Grant) -> Norm:
+    return "l2" if grant.delta else "l1"
+
+
+def _scale(norm: Norm) -> Scale:
+    return Scale(ITEM_LIMIT[norm], norm=norm)
+
+
+def _split(grant: Grant) -> dict[str, Grant]:
+    return grant.split_rho(SHARES) if grant.delta else grant.split(SHARES)
+
+
+def _law(limit: int, grant: Grant, *, squared: bool) -> Law:
+    """Return the noise of counts whose length, or sum of squares for items with δ, is limited."""
+    if grant.delta:
+        moved = (limit * FIXED_POINT) ** 2 if squared else limit * FIXED_POINT**2
+        return DiscreteGaussian(sigma_for(moved, grant.rho)).divided(FIXED_POINT)
+    return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact)).divided(FIXED_POINT)
+
+
+def _noised(counts: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
+    return add_gaussian(counts, grant, noise) if grant.delta else add(counts, grant, noise)
+
+
+def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:
+    ids, labels = item_column(log)
+    width = noisy.law.half_width(LEVEL)
+    counts = noisy.counts
+    return pa.table({"item": ids, "label": labels, "count": counts, "low": counts - width, "high": counts + width})
+
+
+def _pair_table(log: EventLog, places: np.ndarray[tuple[int], np.dtype[np.int64]], noisy: Noisy) -> pa.Table:
+    """Name each pair by its two items, the earlier in the catalogue first."""
+    ids = item_column(log)[0].take(pa.array(places))
+    first, second = np.triu_indices(places.size, 1)
+    named = [pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), ids) for each in (first, second)]
+    width = noisy.law.half_width(LEVEL)
+    counts = noisy.counts
+    columns = {"count": counts, "low": counts - width, "high": counts + width}
+    return pa.table({"item": named[0], "other": named[1], **columns})

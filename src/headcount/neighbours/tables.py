@@ -1,0 +1,45 @@
+"""What the methods of this family ask of a log, and how they name its items."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headcount.engines.engine import Engine, RatingEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+
+
+def check_ratings(log: EventLog, *, needs_value: bool) -> None:
+    """Refuse what a model of ratings, or of who has what, cannot use."""
+    wrong = {
+        "--context": log.context is not None,
+        "--count users": log.counting == "users",
+        "--times": log.roles.times is not None,
+    }
+    for flag, given in wrong.items():
+        if given:
+            raise UsageError(
+                f"neighbours cannot use {flag}: one rating of each person and item counts",
+                remedy="leave it out, or narrow the records down with --where",
+            )
+    if needs_value and log.roles.value is None:
+        raise UsageError(
+            "this needs ratings: a column of numbers and its public range",
+            remedy="for example --value rating --value-range 1,5; or --method co-counts, which needs none",
+        )
+    if not needs_value and log.roles.value is not None:
+        raise UsageError("--value is of no use to co-counts", remedy="leave it out, or use --method private")
+
+
+def rating_engine(engine: Engine) -> RatingEngine:
+    """Return an engine that can add up ratings, or refuse one that cannot."""
+    if not isinstance(engine, RatingEngine):
+        raise UsageError(f"{type(engine).__name__} cannot add up ratings", remedy="use --engine local")
+    return engine
+
+
+def item_column(log: EventLog) -> tuple[pa.Array, pa.Array]:
+    """Return the items of the catalogue in the log's own type, and their labels."""
+    kind = log.source.schema.field(log.roles.item).type
+    labels = log.catalogue.labels or [None] * len(log.catalogue.ids)
+    return log.catalogue.as_type(kind, log.roles.item), pa.array(labels, pa.string())

@@ -1,0 +1,169 @@
+"""Sums over ratings: what one person adds at most, and that the kernels equal the plain engine to the unit.
+
+Sensitivity is checked without chance: a log with and without one person, whose numbers then are the difference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from headcount.bounding import Bounded, Norm, OffsetBound, PairBound
+from headcount.engines.engine import Engine, RatingEngine
+from headcount.engines.local import LocalEngine
+from headcount.engines.ratings import read_ratings
+from headcount.engines.reference import ReferenceEngine
+from headcount.events.log import EventLog, read_events
+
+ITEMS = 7
+NORMS: tuple[Norm, ...] = ("l1", "l2")
+
+Record = tuple[int, int, float]
+
+records = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, ITEMS), st.sampled_from([-3, 1, 2.5, 3, 4, 5, 9.0])),
+    max_size=60,
+)
+offsets = st.lists(st.integers(-2048, 2048), min_size=ITEMS, max_size=ITEMS)
+places = st.sets(st.integers(0, ITEMS - 1), min_size=1)
+
+
+def rated(given_records: list[Record]) -> EventLog:
+    return EventLog.of(given_records, items=list(range(ITEMS)), value_range=(1, 5))
+
+
+def pair_bound(limit: int, norm: Norm, chosen: set[int], given_offsets: list[int] | None) -> PairBound:
+    released = None if given_offsets is None else np.array(given_offsets, dtype=np.int64)
+    return PairBound(limit, norm, np.array(sorted(chosen), dtype=np.int64), released)
+
+
+def moved(one: Bounded, other: Bounded) -> NDArray[np.int64]:
+    return (one.sensitive_values - other.sensitive_values).ravel()
+
+
+def within(bounded: Bounded, by: NDArray[np.int64]) -> bool:
+    reach = bounded.sensitivity
+    squares = sum(int(each) ** 2 for each in by)
+    return bool(
+        np.abs(by).sum() <= reach.l1 and squares <= reach.l2_squared and np.abs(by).max(initial=0) <= reach.linf
+    )
+
+
+@pytest.mark.parametrize("engine", [LocalEngine(threads=1), LocalEngine(threads=3)])
+@given(records, offsets, places, st.integers(1, 40), st.sampled_from(NORMS), st.booleans())
+@settings(deadline=None)
+def test_the_kernels_equal_the_plain_engine(
+    engine: LocalEngine,
+    given_records: list[Record],
+    given_offsets: list[int],
+    chosen: set[int],
+    limit: int,
+    norm: Norm,
+    plain: bool,
+) -> None:
+    log, reference = rated(given_records), ReferenceEngine()
+    bound = OffsetBound(limit, norm)
+    assert not moved(engine.offsets(log, bound), reference.offsets(log, bound)).any()
+    pairs = pair_bound(limit, norm, chosen, None if plain else given_offsets)
+    assert not moved(engine.pairs(log, pairs), reference.pairs(log, pairs)).any()
+
+
+@given(records, offsets, places, st.integers(1, 12), st.sampled_from(NORMS), st.booleans())
+@settings(deadline=None)
+def test_nobody_moves_the_sums_further_than_the_bound(
+    given_records: list[Record],
+    given_offsets: list[int],
+    chosen: set[int],
+    limit: int,
+    norm: Norm,
+    plain: bool,
+) -> None:
+    engine, log = ReferenceEngine(), rated(given_records)
+    pairs = pair_bound(limit, norm, chosen, None if plain else given_offsets)
+    bound = OffsetBound(limit, norm)
+    sums, met = engine.offsets(log, bound), engine.pairs(log, pairs)
+    for user in {user for user, _, _ in given_records}:
+        without = rated([record for record in given_records if record[0] != user])
+        assert within(sums, moved(sums, engine.offsets(without, bound)))
+        assert within(met, moved(met, engine.pairs(without, pairs)))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_bound_is_nearly_reached(norm: Norm) -> None:
+    """So that it is not kept by adding nothing; a person who rates everything reaches nearly all of it."""
+    log = EventLog.of([(1, n, 1 + 4 * (n % 2)) for n in range(40)], items=list(range(40)), value_range=(1, 5))
+    sums = ReferenceEngine().offsets(log, OffsetBound(7, norm))
+    zeros = np.zeros(40, dtype=np.int64)
+    met = ReferenceEngine().pairs(log, PairBound(30, norm, np.arange(40), zeros))
+    for bounded in (sums, met):
+        values = bounded.sensitive_values.astype(np.float64).ravel()
+        length, most = float(np.abs(values).sum()), float(bounded.sensitivity.l1)
+        if norm == "l2":
+            length, most = float(np.sqrt((values**2).sum())), bounded.sensitivity.l2
+        assert 0.9 * most <= length <= most, "a kernel that rounds to nearest, not toward zero, may exceed it"
+
+
+@given(records, st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_order_of_rows_makes_no_difference(given_records: list[Record], random: Any) -> None:
+    shuffled = list(given_records)
+    random.shuffle(shuffled)
+    bound = OffsetBound(3, "l2")
+    assert not moved(
+        LocalEngine().offsets(rated(given_records), bound), LocalEngine().offsets(rated(shuffled), bound)
+    ).any()
+
+
+def test_of_several_ratings_of_one_item_the_mean_counts() -> None:
+    read = read_ratings(rated([(1, 3, 1.0), (1, 3, 4.0), (1, 2, 9.0), (2, ITEMS, 5.0)]))
+    assert read.items.tolist() == [2, 3]
+    assert read.values.tolist() == [4096, 1536]
+    assert read.starts.tolist() == [0, 2, 2]
+
+
+def test_a_hand_worked_case() -> None:
+    """One person, ratings 5 and 2: mean (4 + 1 + 5 · 2.6) / 7 stars above 1, in units of 1/1024."""
+    log = rated([(1, 0, 5.0), (1, 1, 2.0)])
+    mean = (4096 + 1024 + 5 * 2662) // 7
+    sums = ReferenceEngine().offsets(log, OffsetBound(7, "l2")).sensitive_values
+    assert sums[0, :2].tolist() == [int((4096 - mean) * 10 / 9), int((1024 - mean) * 10 / 9)]
+    assert sums[1, :2].tolist() == [512, 512]
+    met = (
+        ReferenceEngine()
+        .pairs(log, PairBound(100, "l2", np.arange(2), np.zeros(ITEMS, np.int64)))
+        .sensitive_values
+    )
+    assert met.tolist() == [int((4096 - mean) / 4) * int((1024 - mean) / 4)]
+
+
+def test_other_ranges_are_stretched() -> None:
+    five = read_ratings(rated([(1, 0, 1.0), (1, 1, 2.0), (1, 2, 5.0)]))
+    ten = EventLog.of([(1, 0, 0), (1, 1, 25), (1, 2, 100)], items=list(range(ITEMS)), value_range=(0, 100))
+    assert read_ratings(ten).values.tolist() == five.values.tolist()
+
+
+def test_engines_say_that_they_can() -> None:
+    engine: Engine
+    for engine in (LocalEngine(), ReferenceEngine()):
+        assert isinstance(engine, RatingEngine)
+
+
+def test_co_counts_of_a_log_without_ratings_and_from_a_store(tmp_path: Any) -> None:
+    from headcount.engines.packing import pack
+
+    log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
+    bound = PairBound(10, "l1", np.arange(2))
+    stored = read_events(pack(log, tmp_path / "store"))
+    for each in (log, stored):
+        assert (LocalEngine().pairs(each, bound).sensitive_values == [1 << 16]).all()
+
+
+@pytest.mark.parametrize("wrong", [[3, 1], [1, 1], [-1, 2]])
+def test_places_must_rise(wrong: list[int]) -> None:
+    with pytest.raises(ValueError, match="rising"):
+        PairBound(1, "l2", np.array(wrong))

@@ -1,0 +1,158 @@
+"""The private model of ratings: what it learns without noise to speak of, when relations pay, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headcount.api import request_of
+from headcount.budget import Grant
+from headcount.charging import cost
+from headcount.errors import UsageError
+from headcount.events.log import EventLog, read_events
+from headcount.neighbours.model import NeighbourModel
+from headcount.neighbours.private import PEOPLE_SHARE, PrivateNeighbours
+from headcount.noise import SeededNoise
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
+from headcount.releases import Release
+from headcount.request import NeighboursRequest
+from headcount.zcdp import epsilon_for, rho_for
+from tests.laws import LEVEL, fits_gaussian, fits_laplace
+
+DELTA = "1e-6"
+
+
+def tastes(people: int, items: int = 80, seed: int = 0) -> EventLog:
+    """Two kinds of people: one likes the first half of the items and not the second, the other the reverse."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for person in range(people):
+        side = person % 2
+        for item in rng.choice(items, 20, replace=False):
+            liked = (item < items // 2) == bool(side)
+            rows.append(
+                (person, int(item), float(np.clip(3 + (1.2 if liked else -1.2) + rng.normal(0, 0.5), 1, 5)))
+            )
+    return EventLog.of(rows, items=list(range(items)), value_range=(1, 5))
+
+
+def fitted(log: EventLog, epsilon: str, delta: str | None = DELTA, seed: int = 1, **options: Any) -> Release:
+    return PrivateNeighbours(**options).release(log, Grant(epsilon, delta), SeededNoise(seed))
+
+
+@pytest.mark.parametrize("delta", [DELTA, None])
+def test_offsets_tell_good_items_from_bad(delta: str | None) -> None:
+    rows = [(person, item, 5 - item) for person in range(300) for item in range(4)]
+    log = EventLog.of(rows, items=list(range(5)), value_range=(1, 5))
+    table = fitted(log, "100", delta).tables["model/items"]
+    offsets, support = table["offset"].to_pylist(), table["support"].to_pylist()
+    assert offsets[:4] == sorted(offsets[:4], reverse=True)
+    assert offsets[0] == pytest.approx(1.36, abs=0.15)  # 5 stars lie 1.5 above the mean, less for the usual ones
+    assert offsets[0] + offsets[3] == pytest.approx(2 * np.mean(offsets[:4]), abs=0.1)
+    assert abs(offsets[4]) < 0.05
+    assert min(support[:4]) > 50 * max(support[4], 1)
+
+
+def test_relations_are_found_and_used() -> None:
+    """Who likes one item of a half will like its others; offsets alone know nothing of that."""
+    model = NeighbourModel(fitted(tastes(3_000), "8"))
+    assert model.release.chosen["model"]["factors"] >= 1
+    own = {0: 5, 1: 5, 2: 5, 40: 1, 41: 1}
+    near, far = (model.predict(own, [item])[0]["rating"] for item in (3, 43))
+    assert near - far > 1.0
+    alone = NeighbourModel(fitted(tastes(3_000), "8", relations=False))
+    near, far = (alone.predict(own, [item])[0]["rating"] for item in (3, 43))
+    assert abs(near - far) < 0.3
+    related = [row["item"] for row in model.related(0, 20)]
+    assert sum(item < 40 for item in related) >= 18
+
+
+@pytest.mark.parametrize(("people", "epsilon", "pays"), [(60, "1", False), (3_000, "8", True)])
+def test_relations_are_released_where_they_pay(people: int, epsilon: str, pays: bool) -> None:
+    release = fitted(tastes(people), epsilon)
+    assert ("model/factors" in release.tables) is pays
+    assert (release.chosen["model"]["items"] > 0) is pays
+    assert ("drown in noise" in release.explain()) is not pays
+
+
+def test_whether_they_pay_hangs_on_released_numbers_alone() -> None:
+    """Two logs of which the same number of people is released: the same choice, whatever else is in them."""
+    one, two = fitted(tastes(900), "4"), fitted(tastes(900, seed=5), "4")
+    assert one.chosen["model"]["people"] == two.chosen["model"]["people"]
+    assert one.chosen["model"]["items"] == two.chosen["model"]["items"]
+
+
+@pytest.mark.parametrize("delta", [DELTA, None])
+def test_noise_is_as_declared(delta: str | None) -> None:
+    """On a log without people all sums are noise; a wrong law passes once in ten million, and 1.3 × it never."""
+    log = EventLog.of([], items=list(range(3_000)), value_range=(1, 5))
+    release = fitted(log, "1", delta, relations=False)
+    law = release.noise["model/items"]
+    halves = release.tables["model/items"]["support"].to_numpy() / 2
+    steps = np.rint(halves[halves > 0] / float(law.step)).astype(np.int64)
+    both = np.concatenate([steps, -steps])  # only what is above zero shows, and the laws are symmetric
+    if isinstance(law, DiscreteGaussian):
+        sigma = law.sigma / law.step
+        assert fits_gaussian(both, sigma) > LEVEL
+        assert fits_gaussian(both, sigma * 13 / 10) < LEVEL
+    else:
+        scale = law.scale / law.step
+        assert fits_laplace(both, scale) > LEVEL
+        assert fits_laplace(both, scale * 13 / 10) < LEVEL
+
+
+def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for() -> None:
+    """ρ of both sums together, taken back from their noise, is that of (0.98 ε, δ)."""
+    release = fitted(tastes(300), "4", relations=True)
+    laws = release.noise
+    offsets, pairs, people = laws["model/items"], laws["model/factors"], laws["people"]
+    assert isinstance(offsets, DiscreteGaussian)
+    assert isinstance(pairs, DiscreteGaussian)
+    assert isinstance(people, DiscreteLaplace)
+    rho = sum(7**2 / (2 * float(law.sigma) ** 2) for law in (offsets, pairs))
+    grant = Grant("4", DELTA)
+    model = grant.epsilon * (1 - PEOPLE_SHARE)
+    assert rho == pytest.approx(float(rho_for(model, grant.delta)), rel=1e-5)
+    assert float(1 / people.scale) == pytest.approx(float(grant.epsilon * PEOPLE_SHARE))
+
+
+def test_the_ledger_charges_what_is_promised_or_less() -> None:
+    request = request_of(NeighboursRequest, epsilon="4", delta=DELTA)
+    log = tastes(30)
+    charge = cost(request, log, request.guarantee())
+    assert charge.epsilon <= 4
+    assert charge.delta == request.delta
+    assert charge.rho is not None
+    assert epsilon_for(charge.rho, charge.delta) <= Grant("4.1").epsilon
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"value": None, "value_range": None}, "needs ratings"),
+        ({"context": "sex", "contexts": "F,M"}, "--context"),
+        ({"count": "users"}, "--count users"),
+        ({"times": "n"}, "--times"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_is_spent(changed: dict[str, Any], words: str) -> None:
+    import pyarrow as pa
+
+    table = pa.table({"u": ["a"], "i": ["tea"], "r": [4.0], "sex": ["F"], "n": [1]})
+    how: dict[str, Any] = {
+        "user": "u",
+        "item": "i",
+        "items": ["tea"],
+        "value": "r",
+        "value_range": "1,5",
+        **changed,
+    }
+    log, grant = read_events(table, **how), Grant("1", DELTA)
+    with pytest.raises(UsageError, match=words):
+        PrivateNeighbours().laws(log, grant)
+    with pytest.raises(UsageError, match=words):
+        PrivateNeighbours().release(log, grant, SeededNoise(1))
+    assert not grant.is_spent
+    assert grant.spend()
