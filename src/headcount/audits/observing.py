@@ -51,7 +51,8 @@ class Target:
     With ``selects`` the catalogue is not public and items are selected first. With ``contexts`` every record has
     one of two contexts, so that items and edges are released. ``copies`` says that many copies of a pair may be
     run in one release. With ``once`` every person counts once per item. ``make`` and ``engine`` let broken methods
-    be audited; ``called`` is what it is called.
+    be audited; ``called`` is what it is called. ``reads`` makes the log of a pair for methods that need more of it
+    than people and items.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Target:
     engine: Callable[[], Any] = LocalEngine
     copies: bool = False
     called: str = ""
+    reads: Callable[[Pair, bool], EventLog] | None = None
 
     @classmethod
     def of(cls, name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0)) -> Target:
@@ -92,6 +94,8 @@ class Target:
         return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
 
     def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+        if self.reads is not None:
+            return seen(self.release(self.reads(pair, present), source), pair)
         log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
         return seen(self.release(log, source), pair)
 
@@ -117,6 +121,12 @@ def seen(release: Release, pair: Pair) -> Observations:
     """Return everything of a release that an attacker sees, in the order of the catalogue."""
     words, names, numbers = [_kind(release)], list[str](), list[np.ndarray[Any, Any]]()
     for name, table in release.tables.items():
+        if name not in _NUMBERS:
+            for column in _numeric(table):
+                values = table[column].to_numpy().astype(np.float64)
+                names += [f"{column} {number} of {name}" for number in range(values.size)]
+                numbers.append(values)
+            continue
         column = _NUMBERS[name]
         if name == "ranking":
             words.append("ranked " + ", ".join(map(str, table["item"].to_pylist())))
@@ -130,6 +140,9 @@ def seen(release: Release, pair: Pair) -> Observations:
             continue
         names += _names(name, values.size)
         numbers.append(values)
+    for name, value in _amounts(release):
+        names.append(name)
+        numbers.append(np.array([value]))
     row = np.concatenate(numbers) if numbers else np.empty(0)
     return Observations(np.array(["; ".join(filter(None, words))]), row[None, :], tuple(names))
 
@@ -138,10 +151,30 @@ def _names(table: str, size: int) -> tuple[str, ...]:
     return tuple(f"{_NUMBERS[table]} {number} of {table}" for number in range(size))
 
 
+def _numeric(table: pa.Table) -> list[str]:
+    """Return the columns of a table that hold released numbers; what items are called is public."""
+    return [field.name for field in table.schema if pa.types.is_floating(field.type)]
+
+
+def _amounts(release: Release) -> list[tuple[str, float]]:
+    """Return the released amounts that stand beside the tables."""
+    return [
+        (f"{key} of {name}", value)
+        for name, values in release.chosen.items()
+        for key, value in values.items()
+        if isinstance(value, float)
+    ]
+
+
 def _kind(release: Release) -> str:
     """Return what is published beside the numbers."""
     laws = [f"{name} with {law.in_words()}" for name, law in release.noise.items()]
-    chosen = [f"{name}: {json.dumps(each, default=str)}" for name, each in release.chosen.items()]
+    amounts = {name for name, _ in _amounts(release)}
+    rest = {
+        name: {key: value for key, value in values.items() if f"{key} of {name}" not in amounts}
+        for name, values in release.chosen.items()
+    }
+    chosen = [f"{name}: {json.dumps(each, default=str)}" for name, each in rest.items()]
     return "; ".join([*laws, *chosen, *([release.bounded] if release.bounded else [])])
 
 

@@ -7,9 +7,10 @@ log carry, and why it is less than everything where it is; an audit is sharp if 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from headcount.audits.neighbours import Pair, crafted, swaying
@@ -17,14 +18,15 @@ from headcount.audits.observing import SELECT_LIMIT, Target
 from headcount.budget import Grant
 from headcount.counts.totals import Totals
 from headcount.errors import UnknownNameError, UsageError
+from headcount.events.log import EventLog
 from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import threshold_for
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import METHODS
+from headcount.registry import METHODS, build
 from headcount.selection import Selection
 
-OTHERS = ("top-k", "selection", "totals")
+OTHERS = ("top-k", "selection", "totals", "neighbours", "co-counts")
 """What is audited beside the registered methods."""
 
 NAMES = (*METHODS, *OTHERS)
@@ -44,11 +46,16 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
+    "neighbours": (
+        Decimal(0),
+        "what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
+    ),
+    "co-counts": (Decimal("0.9"), "the rest is spent on how many people have each item"),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection
-are what the method spends on its counts, and may be more than can be seen.
+The shares of the adaptive method and of neighbours are not derived: they were set after a first measurement. Those
+of fpa and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
 
@@ -64,6 +71,10 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         return Target(name, {"k": 1}, epsilon, make=_top_k)
     if name == "totals":
         return Target(name, {"limit": limit}, epsilon, make=_totals)
+    if name == "neighbours":
+        return Target("private", {"relations": False}, epsilon, delta, make=_neighbours, called=name, reads=rated)
+    if name == "co-counts":
+        return Target(name, {"limit": 1}, epsilon, delta, make=_neighbours)
     if name == "selection":
         made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
         return replace(made, called=name)
@@ -99,12 +110,43 @@ def pairs_for(
             Pair("nearly selected", "a person without whom one is missing for an item", 2, crowd[1:], (0,)),
             Pair("surely selected", "a person who has what is selected anyway", 2, crowd * 2, (0,) * limit),
         )
+    if name == "neighbours":
+        return tuple(_raters())
+    if name == "co-counts":
+        return tuple(_collectors())
     return (*crafted(limit), *more)
 
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
     return name in OTHERS or METHODS[name].standing is Standing.PROVEN
+
+
+def _raters() -> Iterator[Pair]:
+    """Pairs for sums of ratings: a person at their limit, far above it, and among others."""
+    yield Pair("rates one", "a person with a single rating", 2, ((1,),), (0,))
+    yield Pair("rates some", "a person whose ratings just count in full", 6, (), tuple(range(6)))
+    yield Pair("rates much", "a person whose ratings must be made smaller to count", 200, (), tuple(range(200)))
+    yield Pair("among others", "a person who rates what all others do", 4, ((0, 1, 2),) * 5, (0, 1, 2, 3))
+
+
+def _collectors() -> Iterator[Pair]:
+    """Pairs for co-counts: a person with one pair of items, with many, and among others."""
+    yield Pair("two items", "a person with one pair of items", 2, (), (0, 1))
+    yield Pair("many items", "a person with far more pairs than count", 30, (), tuple(range(30)))
+    yield Pair("among others", "a person who has what all others have", 4, ((0, 1, 2),) * 5, (0, 1))
+
+
+@lru_cache(maxsize=64)
+def rated(pair: Pair, present: bool) -> EventLog:
+    """Return the log of a pair with ratings; the person's are far from their mean, 5 stars and 1 in turns."""
+    records = pair.records(present=present)
+    rows = [(user, item, 3 if user else 5 - 4 * (item % 2)) for user, item in records]
+    return EventLog.of(rows, items=list(range(pair.items)), value_range=(1, 5))
+
+
+def _neighbours(name: str, parameters: Mapping[str, Any]) -> Method:
+    return build(name, parameters, "neighbours")
 
 
 def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
