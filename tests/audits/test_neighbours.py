@@ -37,7 +37,7 @@ def test_a_limit_that_is_forgotten_is_found() -> None:
 def test_a_model_of_ratings_stands() -> None:
     """It publishes offsets that are shrunk, which show so little that even a forgotten limit is hard to see.
 
-    That nobody adds more than the limit is checked from inside, without chance: see ``tests/engines/test_ratings``.
+    That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines``.
     """
     found = audit(target("neighbours", 2, Decimal(1)), pairs_for("neighbours", 2)[:2], 300)
     assert not found.violation, found.sentence()
