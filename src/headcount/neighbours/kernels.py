@@ -1,8 +1,8 @@
-"""Compiled comparison of items: how alike two are, and by how much one user less would change that.
+"""Compiled comparison of items, and the choice of the best among many.
 
-For item i the kernel walks over its raters, and over all that each of these rated: so every item j that shares a
-rater with i is met once for each user who rated both. That is Σ (ratings of a user)² steps for all pairs, and no
-pair without a common rater is ever touched.
+How alike two items are, and by how much one user less would change that: for item i the kernel walks over its
+raters, and over all that each of these rated, so that every item j that shares a rater with i is met once for each
+user who rated both. That is Σ (ratings of a user)² steps for all pairs, and no pair without a common rater is touched.
 """
 
 from __future__ import annotations
@@ -110,3 +110,29 @@ def compare(
                 if n[j] == 0.0:
                     sensitivity[i, j] = 1.0
         sums[:] = 0.0
+
+
+@compiled
+def largest(starts: Integers, scores: Floats, k: int, places: Integers) -> int:
+    """Write the places of the k largest scores of each segment, largest first, and return how many there are.
+
+    Of equal scores the first counts as larger.
+    """
+    held = np.empty(k)
+    done = 0
+    for segment in range(starts.size - 1):
+        many = 0
+        for place in range(starts[segment], starts[segment + 1]):
+            score = scores[place]
+            if many == k and not score > held[k - 1]:
+                continue
+            many = min(many + 1, k)
+            at = many - 1
+            while at > 0 and score > held[at - 1]:
+                held[at] = held[at - 1]
+                places[done + at] = places[done + at - 1]
+                at -= 1
+            held[at] = score
+            places[done + at] = place
+        done += many
+    return done
