@@ -49,8 +49,7 @@ def _cosine_bound(r: Word, t: Word, ii: Word, jj: Word, ij: Word, most: Word) ->
 
 @compiled
 def compare(
-    first: int,
-    last: int,
+    targets: Integers,
     item_starts: Integers,
     raters: Codes,
     given: Floats,
@@ -63,14 +62,15 @@ def compare(
     overlap: Codes,
     sensitivity: Floats,
 ) -> None:
-    """Fill rows ``first`` to ``last`` of the matrices; those that are empty (0 × 0) are not wanted.
+    """Fill one row of the matrices for each target; those that are empty (0 × 0) are not wanted.
 
     ``most`` is the largest change that there can be. One co-rater, or none, makes a sensitivity of 1.
     """
     size = item_starts.size - 1
     sums = np.zeros((6, size))
     n, si, sj, sii, sjj, sij = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
-    for i in range(first, last):
+    for row in range(targets.size):
+        i = targets[row]
         for p in range(item_starts[i], item_starts[i + 1]):
             r = given[p]
             for q in range(user_starts[raters[p]], user_starts[raters[p] + 1]):
@@ -84,11 +84,11 @@ def compare(
         for j in range(size):
             if n[j] > 0.0 and j != i:
                 if correlated:
-                    similarity[i, j] = _pearson(n[j], si[j], sj[j], sii[j], sjj[j], sij[j])
+                    similarity[row, j] = _pearson(n[j], si[j], sj[j], sii[j], sjj[j], sij[j])
                 else:
-                    similarity[i, j] = _cosine(sii[j], sjj[j], sij[j])
+                    similarity[row, j] = _cosine(sii[j], sjj[j], sij[j])
                 if overlap.size:
-                    overlap[i, j] = np.int32(n[j])
+                    overlap[row, j] = np.int32(n[j])
         if sensitivity.size:
             for p in range(item_starts[i], item_starts[i + 1]):
                 r = given[p]
@@ -102,13 +102,13 @@ def compare(
                         less = _pearson(
                             n[j] - 1.0, si[j] - r, sj[j] - t, sii[j] - r * r, sjj[j] - t * t, sij[j] - r * t
                         )
-                        change = abs(similarity[i, j] - less)
+                        change = abs(similarity[row, j] - less)
                     else:
                         change = _cosine_bound(r, t, sii[j], sjj[j], sij[j], most)
-                    sensitivity[i, j] = max(sensitivity[i, j], change)
+                    sensitivity[row, j] = max(sensitivity[row, j], change)
             for j in range(size):
                 if n[j] == 0.0:
-                    sensitivity[i, j] = 1.0
+                    sensitivity[row, j] = 1.0
         sums[:] = 0.0
 
 

@@ -52,10 +52,18 @@ class Neighbourhood:
                 given=f"{self.by}, {self.metric}, {self.k}",
             )
 
-    def compared(self, ratings: Ratings, *, overlap: bool = False, sensitivity: bool = False) -> Similarity:
+    def compared(self, ratings: Ratings, *, sensitivity: bool = False) -> Similarity:
         """Compare all items, or all users."""
         rows = ratings if self.by == "item" else ratings.transposed
-        return similarity(rows, self.metric, overlap=overlap, sensitivity=sensitivity)
+        return similarity(rows, self.metric, sensitivity=sensitivity)
+
+    def compared_for(self, ratings: Ratings, user: int, *, sensitivity: bool = False) -> Similarity:
+        """Compare what one user rated with all items, or that user with all users."""
+        if self.by == "item":
+            rated, _ = ratings.of_user(user)
+            return similarity(ratings, self.metric, targets=rated, sensitivity=sensitivity)
+        one = np.array([user], dtype=np.int32)
+        return similarity(ratings.transposed, self.metric, targets=one, overlap=True, sensitivity=sensitivity)
 
     def weights(self, similarity: Floats) -> Floats:
         """Return how much each neighbour counts."""
@@ -75,34 +83,34 @@ def predict(
     return told
 
 
-def recommend(
-    ratings: Ratings, user: int, settings: Neighbourhood, count: int, alike: Similarity | None = None
-) -> Codes:
+def recommend(ratings: Ratings, user: int, settings: Neighbourhood, count: int) -> Codes:
     """Return the ``count`` best items for a user who is in the ratings, without those rated already."""
+    alike = settings.compared_for(ratings, user)
     if settings.by == "item":
-        alike = alike or settings.compared(ratings)
-        rated, _ = ratings.of_user(user)
-        score = largest_sum(np.maximum(alike.values[rated], 0.0), settings.k)
+        score = largest_sum(np.maximum(alike.values, 0.0), settings.k)
     else:
-        alike = alike or settings.compared(ratings, overlap=True)
-        score = spoken_for(ratings, nearest(alike, user, settings.k), alike.values[user])
+        near = nearest(alike.values[0], alike.overlap[0], settings.k)
+        score = spoken_for(ratings, near, alike.values[0, near])
     return best(score, ratings.of_user(user)[0], count)
 
 
-def nearest(alike: Similarity, target: int, k: int) -> Codes:
-    """Return the k most similar others, of equally similar ones those with more ratings in common first."""
-    others = np.flatnonzero(alike.overlap[target]).astype(np.int32)
-    others = others[others != target]
-    near = np.round(alike.values[target, others], 9)  # equal but for rounding
-    return np.asarray(others[np.lexsort((-alike.overlap[target, others], -near))][:k])
+def nearest(similarity: Floats, overlap: Codes, k: int) -> Codes:
+    """Return the k most similar of all, of equally similar ones those with more ratings in common first.
+
+    >>> nearest(np.array([0.5, 1.0, 0.0, 1.0]), np.array([9, 2, 0, 3], dtype=np.int32), 2)
+    array([3, 1], dtype=int32)
+    """
+    others = np.flatnonzero(overlap).astype(np.int32)
+    near = np.round(similarity[others], 9)  # equal but for rounding
+    return np.asarray(others[np.lexsort((-overlap[others], -near))][:k])
 
 
 def spoken_for(ratings: Ratings, users: Codes, weights: Floats) -> Floats:
     """Score items by what some users gave them, weighted by how similar the users are."""
     score = np.zeros(ratings.n_items)
-    for user in users.tolist():
+    for user, weight in zip(users.tolist(), weights.tolist(), strict=True):
         items, values = ratings.of_user(user)
-        score[items] += max(0.0, weights[user]) * values
+        score[items] += max(0.0, weight) * values
     return score
 
 

@@ -39,9 +39,9 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import what_counted
 from headcount.neighbours.candidates import Candidates, Queries, candidates, parts
-from headcount.neighbours.plain import Neighbourhood
+from headcount.neighbours.plain import Neighbourhood, best, spoken_for
 from headcount.neighbours.pncf_selection import Mechanism, perturbed, select, sensitivities
-from headcount.neighbours.ratings import Floats, Integers, Ratings
+from headcount.neighbours.ratings import Codes, Floats, Integers, Ratings
 from headcount.neighbours.similarity import Metric, Similarity
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
@@ -91,25 +91,36 @@ def predict(
     return told
 
 
+def recommend(ratings: Ratings, user: int, settings: Settings, count: int, noise: NoiseSource) -> Codes:
+    """Return the ``count`` best items for a user, as the plain way scores them, from neighbours of this drawing."""
+    near, rated = settings.neighbourhood, ratings.of_user(user)[0]
+    alike = near.compared_for(ratings, user, sensitivity=True)
+    targets = rated if near.by == "item" else np.array([user], dtype=np.int32)
+    _, others, similarity = neighbour_lists(alike, targets, settings, noise)
+    if near.by == "item":
+        score = np.bincount(others, np.maximum(similarity, 0.0), minlength=ratings.n_items)
+    else:
+        score = spoken_for(ratings, others, similarity)
+    return best(score, rated, count)
+
+
 def neighbour_lists(
-    alike: Similarity, settings: Settings, noise: NoiseSource, targets: Integers | None = None
-) -> tuple[Integers, Integers, Floats]:
-    """Return the k drawn neighbours of each target, by default of each item, among all others.
+    alike: Similarity, targets: Codes, settings: Settings, noise: NoiseSource
+) -> tuple[Codes, Codes, Floats]:
+    """Return each target's k drawn neighbours among all others; ``alike`` has one row for each target.
 
     The three columns are target, neighbour and perturbed similarity.
     """
-    rows = np.arange(alike.values.shape[0]) if targets is None else targets
-    found = []
-    for target in rows.tolist():
-        others = np.delete(np.arange(alike.values.shape[0]), target)
+    all_others = np.arange(alike.values.shape[1], dtype=np.int32)
+    found = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))]
+    for row, target in enumerate(targets.tolist()):
+        others = np.delete(all_others, target)
         one = Candidates(
-            np.zeros(others.size, np.int64), alike.values[target, others], alike.sensitivity[target, others],
+            np.zeros(others.size, np.int64), alike.values[row, others], alike.sensitivity[row, others],
             np.zeros(others.size), np.zeros(1), np.zeros(1),
         )  # fmt: skip
         places, similarity = settings.chosen(one, noise)
-        found.append((np.full(places.size, target), others[places], similarity))
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        found.append((np.full(places.size, target, np.int32), others[places], similarity))
     who, whom, how = (np.concatenate(column) for column in zip(*found, strict=True))
     return who, whom, how
 
@@ -156,7 +167,7 @@ class PncfPublished:
         )
         users, items, values = ratings_of(log)
         alike = settings.neighbourhood.compared(Ratings.of(users, items, values, n_items=size), sensitivity=True)
-        columns = neighbour_lists(alike, settings, noise)
+        columns = neighbour_lists(alike, np.arange(size, dtype=np.int32), settings, noise)
         return Release(
             method=self.name,
             guarantee=guarantee,
@@ -182,7 +193,7 @@ def _check(log: EventLog) -> None:
         raise UsageError("pncf-published cannot use --context", remedy="leave it out")
 
 
-def _table(log: EventLog, item: Integers, neighbour: Integers, similarity: Floats) -> pa.Table:
+def _table(log: EventLog, item: Codes, neighbour: Codes, similarity: Floats) -> pa.Table:
     ids = log.catalogue.as_type(log.source.schema.field(log.roles.item).type, log.roles.item)
     return pa.table(
         {

@@ -32,9 +32,9 @@ _NONE: Floats = np.zeros((0, 0))
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """Matrices of items × items: similarity, the number of co-raters, and recommendation-aware sensitivity.
+    """Matrices of targets × items: similarity, the number of co-raters, and recommendation-aware sensitivity.
 
-    What was not asked for is empty. A pair without a co-rater has similarity 0; its sensitivity is 1, as that of a
+    All items are targets, unless some were asked for. What was not asked for is empty. A pair without a co-rater has similarity 0; its sensitivity is 1, as that of a
     pair with one co-rater.
     """
 
@@ -45,9 +45,14 @@ class Similarity:
 
 
 def similarity(
-    ratings: Ratings, metric: Metric, *, overlap: bool = False, sensitivity: bool = False
+    ratings: Ratings,
+    metric: Metric,
+    *,
+    targets: Codes | None = None,
+    overlap: bool = False,
+    sensitivity: bool = False,
 ) -> Similarity:
-    """Compare all pairs of items.
+    """Compare all items, or those that are named, with all others.
 
     >>> ratings = Ratings.of([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [1, 2, 3, 3, 5, 4], n_items=2)
     >>> similarity(ratings, "pcc").values[0, 1], round(similarity(ratings, "cos").values[0, 1], 4)
@@ -55,16 +60,17 @@ def similarity(
     """
     from headcount.neighbours.kernels import compare
 
-    by_item, size = ratings.transposed, ratings.n_items
-    square = (size, size)
+    by_item = ratings.transposed
+    rows = np.arange(ratings.n_items) if targets is None else targets.astype(np.int64)
+    shape = (rows.size, ratings.n_items)
     found = Similarity(
         metric,
-        np.zeros(square),
-        np.zeros(square if overlap else (0, 0), dtype=np.int32),
-        np.zeros(square) if sensitivity else _NONE,
+        np.zeros(shape),
+        np.zeros(shape if overlap else (0, 0), dtype=np.int32),
+        np.zeros(shape) if sensitivity else _NONE,
     )
     compare(
-        0, size, by_item.starts, by_item.items, by_item.values, ratings.starts, ratings.items, ratings.values,
+        rows, by_item.starts, by_item.items, by_item.values, ratings.starts, ratings.items, ratings.values,
         metric == "pcc", GLOBAL[metric], found.values, found.overlap, found.sensitivity,
     )  # fmt: skip
     return found
