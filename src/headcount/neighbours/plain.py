@@ -1,11 +1,12 @@
 """Plain neighbourhood methods, item- and user-based: what private ones are measured against. Not private.
 
 A rating is predicted from the k candidates most similar to the target (see
-:mod:`headcount.neighbours.candidates`). A recommendation for somebody looks at what they rated:
+:mod:`headcount.neighbours.candidates`). A recommendation for somebody looks at what they rated, and weighs a
+similarity by the number n of co-raters, n / (n + 25), lest two who share a single rating be the most similar of all:
 
 * item-based: an item scores by the sum of its similarities to the rated items, the k largest of them;
-* user-based: the k most similar users are found among all, of equally similar ones those with more ratings in
-  common first, and an item scores by the sum of similarity times rating over those of them who rated it.
+* user-based: the k most similar users are found among all, and an item scores by the sum of similarity times rating
+  over those of them who rated it.
 
 Departures from the thesis
     A similarity that is not positive has no weight: with the printed Σ |s| below and ratings that are not centred
@@ -26,6 +27,10 @@ from headcount.errors import UsageError
 from headcount.neighbours.candidates import SIDES, By, Queries, candidates, parts
 from headcount.neighbours.ratings import Codes, Floats, Ratings
 from headcount.neighbours.similarity import METRICS, Metric, Similarity, similarity
+
+
+SUPPORT = 25.0
+"""Co-raters that a similarity needs to count with half its weight, in recommendations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +66,7 @@ class Neighbourhood:
         """Compare what one user rated with all items, or that user with all users."""
         if self.by == "item":
             rated, _ = ratings.of_user(user)
-            return similarity(ratings, self.metric, targets=rated, sensitivity=sensitivity)
+            return similarity(ratings, self.metric, targets=rated, overlap=True, sensitivity=sensitivity)
         one = np.array([user], dtype=np.int32)
         return similarity(ratings.transposed, self.metric, targets=one, overlap=True, sensitivity=sensitivity)
 
@@ -85,24 +90,18 @@ def predict(
 
 def recommend(ratings: Ratings, user: int, settings: Neighbourhood, count: int) -> Codes:
     """Return the ``count`` best items for a user who is in the ratings, without those rated already."""
-    alike = settings.compared_for(ratings, user)
+    weights = supported(settings.compared_for(ratings, user))
     if settings.by == "item":
-        score = largest_sum(np.maximum(alike.values, 0.0), settings.k)
+        score = largest_sum(weights, settings.k)
     else:
-        near = nearest(alike.values[0], alike.overlap[0], settings.k)
-        score = spoken_for(ratings, near, alike.values[0, near])
+        near = np.argsort(-weights[0], kind="stable")[: settings.k].astype(np.int32)
+        score = spoken_for(ratings, near, weights[0, near])
     return best(score, ratings.of_user(user)[0], count)
 
 
-def nearest(similarity: Floats, overlap: Codes, k: int) -> Codes:
-    """Return the k most similar of all, of equally similar ones those with more ratings in common first.
-
-    >>> nearest(np.array([0.5, 1.0, 0.0, 1.0]), np.array([9, 2, 0, 3], dtype=np.int32), 2)
-    array([3, 1], dtype=int32)
-    """
-    others = np.flatnonzero(overlap).astype(np.int32)
-    near = np.round(similarity[others], 9)  # equal but for rounding
-    return np.asarray(others[np.lexsort((-overlap[others], -near))][:k])
+def supported(alike: Similarity) -> Floats:
+    """Weigh similarities by how many ratings they rest on; those below 0 do not count."""
+    return np.maximum(alike.values, 0.0) * (alike.overlap / (alike.overlap + SUPPORT))
 
 
 def spoken_for(ratings: Ratings, users: Codes, weights: Floats) -> Floats:

@@ -79,7 +79,9 @@ class Ratings:
     @cached_property
     def transposed(self) -> Ratings:
         """The same ratings with the roles of users and items swapped."""
-        return Ratings.of(self.items, self.users, self.values, n_items=self.n_users, n_users=self.n_items)
+        turned = self.sparse().tocsc()
+        turned.sort_indices()
+        return Ratings(turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data, self.n_users)
 
     def of_user(self, user: int) -> tuple[Codes, Floats]:
         """Return what one user rated, and how."""
