@@ -6,6 +6,7 @@ from ratings as they are.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -68,9 +69,7 @@ class Private:
 
     def __call__(self, ratings: Ratings) -> Reader:
         """Fit once; a reader's own ratings stay with the reader."""
-        from headcount.neighbours import private
-
-        fit: Any = private.fit_ratings
+        fit: Any = importlib.import_module("headcount.neighbours.private").fit_ratings
         model = fit(ratings, self.epsilon, self.delta, self.within, self.noise)
 
         def read(items: Codes, values: Floats, count: int) -> Codes:

@@ -2,22 +2,22 @@
 
 The attacker knows ``known`` ratings of a victim, and can look in two ways.
 
-*Once*: ``fakes`` accounts give exactly the known ratings. A system that looks for similar people then finds the other
-fakes, and the victim: what it recommends to a fake is what the victim rated besides. Every fake reads one list; the
-items that stand in most lists, and first, are the guesses.
+*Once*: ``fakes`` accounts give exactly the known ratings. A system that looks for similar people then finds the
+other fakes, and the victim: what it recommends to a fake is what the victim rated besides. Every fake reads one
+list; the items that stand in most lists, and first, are the guesses.
 
-*Twice*: for each known item there is a fake that rated this one alone, and so reads which items go with it. It reads
-before and after the victim rated the rest. Every rating of the victim moves one item up in all of these lists at
-once; the items that rose in most lists are the guesses. Others rate as well in the meantime: a share ``meanwhile`` of
-all ratings of others comes between both looks, too. This is what the attack comes to where items are compared, since
-no fake can become the neighbour of an item.
+*Twice*: for each known item there is a fake that rated this one alone, and so reads which items go with it. It
+reads before and after the victim rated the rest. Every rating of the victim moves one item up in all of these
+lists at once; the items that rose in most lists are the guesses. Others rate as well in the meantime: a share
+``meanwhile`` of all ratings of others comes between both looks, too. This is what the attack comes to where items
+are compared, since no fake can become the neighbour of an item.
 
 What the guesses are held against
     *uniform*: as many items drawn from all that the attacker does not know already. *popular*: drawn in proportion
     to how many people rated them, without the victim. *absent*: the same attack on the same ratings, without the
-    victim or, for two looks, without what the victim did in the meantime: what can be guessed of somebody from what
-    others did. A system that protects people gives the same with and without, so that ``absent`` is what chance
-    means for it; the other two say what an attacker could do without the system.
+    victim or, for two looks, without what the victim did in the meantime: what can be guessed of somebody from
+    what others did. A system that protects people gives the same with and without, so that ``absent`` is what
+    chance means for it; the other two say what an attacker could do without the system.
 
 Reference
     J. A. Calandrino, A. Kilzer, A. Narayanan, E. W. Felten, V. Shmatikov. "You Might Also Like": Privacy Risks of
@@ -61,7 +61,9 @@ class Attack:
     def __post_init__(self) -> None:
         for name in ("victims", "known", "fakes", "guesses"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1", given=getattr(self, name), remedy=f"try --{name} 10")
+                raise UsageError(
+                    f"{name} must be at least 1", given=getattr(self, name), remedy=f"try --{name} 10"
+                )
         if not 0 <= self.meanwhile <= 1 / 2:
             raise UsageError("meanwhile must be a share from 0 to 0.5", given=self.meanwhile)
 

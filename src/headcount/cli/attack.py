@@ -1,4 +1,4 @@
-"""``headcount attack``: attacks that were published, mounted on a log of one's own. Not private, and it says so."""
+"""``headcount attack``: published attacks, mounted on a log of one's own. Not private, and it says so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def command() -> None:
 @click.option("--victims", default="100", show_default=True, metavar="N", help="How many people are attacked.")
 @click.option("--known", default="8", show_default=True, metavar="M", help="Ratings of a victim that are known.")
 @click.option("--fakes", metavar="N", help="Fake users for one victim, with one look.  [default: as many as -k]")
-@click.option("--guesses", default="10", show_default=True, metavar="N", help="Items that are guessed of a victim.")
+@click.option(
+    "--guesses", default="10", show_default=True, metavar="N", help="Items that are guessed of a victim."
+)
 @click.option(
     "--looks",
     type=click.Choice(["once", "twice"]),
@@ -67,9 +69,9 @@ def command() -> None:
 def knn(**flags: Any) -> None:
     """Attack a recommender with fake users who copy known ratings of a victim. THIS IS NOT PRIVATE.
 
-    Random people of RATINGS are the victims. A few of their ratings are taken for known; fake users give these, and
-    read what they are recommended. What of it the victim really rated is recovered, and held against guessing. How
-    it is done is told in docs/attack.md.
+    Random people of RATINGS are the victims. A few of their ratings are taken for known; fake users give these,
+    and read what they are recommended. What of it the victim really rated is recovered, and held against guessing.
+    How it is done is told in docs/attack.md.
     """
     _refuse_unused(flags)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
@@ -104,9 +106,9 @@ def _refuse_unused(flags: dict[str, Any]) -> None:
         raise UsageError("--fakes is for one look: with two there is one for each known item")
 
 
-def _looks(flags: dict[str, Any]) -> str:
+def _looks(flags: dict[str, Any]) -> Any:
     items = flags["method"] == "item-knn" or flags["by"] == "item"
-    return str(flags["looks"] or ("twice" if items else "once"))
+    return flags["looks"] or ("twice" if items else "once")
 
 
 def _attack(flags: dict[str, Any]) -> Any:
@@ -155,7 +157,7 @@ def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
     epsilon, delta = amount(flags["epsilon"] or "1"), probability(flags["delta"] or "1e-6")
     if flags["method"] == "private":
         return Private(str(epsilon), str(delta), (low, high), SeededNoise(seed))
-    by = flags["method"].removesuffix("-knn") if flags["method"].endswith("-knn") else flags["by"] or "user"
+    by: Any = flags["method"].removesuffix("-knn") if flags["method"].endswith("-knn") else flags["by"] or "user"
     near = Neighbourhood(by=by, metric=flags["metric"] or "cos", k=_k(flags), within=(low, high))
     if flags["method"] != "pncf-published":
         return Plain(near)
@@ -176,17 +178,26 @@ def _settings(flags: dict[str, Any], attack: Any) -> dict[str, Any]:
 
 
 def _show(said: dict[str, Any]) -> None:
-    how = "fake users who copy" if said["looks"] == "once" else "fake users who watch, one each,"
+    how = (
+        f"{said['fakes']:,} fake users copied these and read what they were recommended"
+        if said["looks"] == "once"
+        else "fake users, one for each, read what went with it, before and after the rest was rated"
+    )
     terminal.say(
-        f"{said['recovered']:,} of {said['guessed']:,} guesses were right, about {said['victims']:,} people of whom "
-        f"{said['known']} ratings were known to {how} them."
+        f"{said['recovered']:,} of {said['guessed']:,} guesses were right. {said['victims']:,} people were "
+        f"attacked, of each of whom {said['known']} ratings were known: {how}."
     )
     click.echo()
     rows = []
     for name, found in said["baselines"].items():
         low, high = (_times(end) for end in found["interval"])
         rows.append([_BASELINES[name], f"{found['recovered']:,.1f}", _times(found["times"]), f"{low} to {high}"])
-    columns = [("guessing by", "left"), ("right", "right"), ("attack over it", "right"), ("95 % interval", "right")]
+    columns = [
+        ("guessing by", "left"),
+        ("right", "right"),
+        ("attack over it", "right"),
+        ("95 % interval", "right"),
+    ]
     terminal.print_table(columns, rows)
 
 

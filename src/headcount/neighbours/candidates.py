@@ -11,6 +11,7 @@ Prediction
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -87,7 +88,7 @@ def parts(ratings: Ratings, queries: Queries, by: By) -> Iterator[slice]:
     each = table.counts[queries.users if by == "item" else queries.items]
     part = np.cumsum(each) // _AT_ONCE
     cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), each.size]
-    yield from (slice(begin, end) for begin, end in zip(cuts[:-1], cuts[1:], strict=True) if end > begin)
+    yield from (slice(begin, end) for begin, end in itertools.pairwise(cuts) if end > begin)
 
 
 def _spread(starts: Integers, rows: Codes) -> tuple[Integers, Integers]:

@@ -2,7 +2,8 @@
 
 How alike two items are, and by how much one user less would change that: for item i the kernel walks over its
 raters, and over all that each of these rated, so that every item j that shares a rater with i is met once for each
-user who rated both. That is Σ (ratings of a user)² steps for all pairs, and no pair without a common rater is touched.
+user who rated both. That is Σ (ratings of a user)² steps for all pairs, and no pair without a common rater is
+touched.
 """
 
 from __future__ import annotations

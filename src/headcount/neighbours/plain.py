@@ -2,11 +2,12 @@
 
 A rating is predicted from the k candidates most similar to the target (see
 :mod:`headcount.neighbours.candidates`). A recommendation for somebody looks at what they rated, and weighs a
-similarity by the number n of co-raters, n / (n + 25), lest two who share a single rating be the most similar of all:
+similarity by the number n of co-raters, n / (n + 25), lest two who share a single rating be the most similar of
+all:
 
 * item-based: an item scores by the sum of its similarities to the rated items, the k largest of them;
-* user-based: the k most similar users are found among all, and an item scores by the sum of similarity times rating
-  over those of them who rated it.
+* user-based: the k most similar users are found among all, and an item scores by the sum of similarity times
+  rating over those of them who rated it.
 
 Departures from the thesis
     A similarity that is not positive has no weight: with the printed Σ |s| below and ratings that are not centred
@@ -27,7 +28,6 @@ from headcount.errors import UsageError
 from headcount.neighbours.candidates import SIDES, By, Queries, candidates, parts
 from headcount.neighbours.ratings import Codes, Floats, Ratings
 from headcount.neighbours.similarity import METRICS, Metric, Similarity, similarity
-
 
 SUPPORT = 25.0
 """Co-raters that a similarity needs to count with half its weight, in recommendations."""

@@ -5,17 +5,17 @@ everything it writes says that the claim is not established.
 
 Why it is not private
     Noise and exponent are scaled by recommendation-aware sensitivity: the change that one user less makes in these
-    very data. That is a local sensitivity, and no smooth bound of it: it may be near 0 with a user and 1 without, so
-    that the noise itself tells them apart (a loss of 23 and of 14 where 0.5 is claimed). Every prediction spends ε
-    again, on the same ratings. In the release below every item spends it again.
+    very data. That is a local sensitivity, and no smooth bound of it: it may be near 0 with a user and 1 without,
+    so that the noise itself tells them apart (a loss of 23 and of 14 where 0.5 is claimed). Every prediction
+    spends ε again, on the same ratings. In the release below every item spends it again.
 
 Departures from the thesis
     Lemma 2 multiplies the sensitivity by exp(-β) and gives no β: it is 0 here. The sensitivity is cut to the whole
     range of the similarity. The second term of Lemma 1 is taken as its proof has it, with the scalar product of
-    both vectors; for Pearson the change is worked out exactly. ρ is not given either: 0.05. Similarities that are not
-    positive after perturbation have no weight, unless ``signed`` weighs as printed
-    (:mod:`headcount.neighbours.plain` says why). For a prediction the candidates are the items that the user rated;
-    for the release, all other items.
+    both vectors; for Pearson the change is worked out exactly. ρ is not given either: 0.05. Similarities that are
+    not positive after perturbation have no weight, unless ``signed`` weighs as printed
+    (:mod:`headcount.neighbours.plain` says why). For a prediction the candidates are the items that the user
+    rated; for the release, all other items.
 
 Reference
     T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014, chapter 3.
@@ -92,13 +92,13 @@ def predict(
 
 
 def recommend(ratings: Ratings, user: int, settings: Settings, count: int, noise: NoiseSource) -> Codes:
-    """Return the ``count`` best items for a user, as the plain way scores them, from neighbours of this drawing."""
+    """Return the ``count`` best items for a user, scored by neighbours and similarities that are drawn anew."""
     near, rated = settings.neighbourhood, ratings.of_user(user)[0]
     alike = near.compared_for(ratings, user, sensitivity=True)
     targets = rated if near.by == "item" else np.array([user], dtype=np.int32)
     _, others, similarity = neighbour_lists(alike, targets, settings, noise)
     if near.by == "item":
-        score = np.bincount(others, np.maximum(similarity, 0.0), minlength=ratings.n_items)
+        score = np.bincount(others, np.maximum(similarity, 0.0), ratings.n_items).astype(np.float64)
     else:
         score = spoken_for(ratings, others, similarity)
     return best(score, rated, count)
@@ -210,6 +210,6 @@ def _story(k: int, metric: Metric) -> list[str]:
         f"All pairs of items were compared by {word} over the people who rated both.",
         f"For each item {k:,} neighbours were drawn by an exponential mechanism, meant to be paid with half of ε.",
         "Their similarities got Laplace noise, meant to be paid with the other half.",
-        "Both were scaled by the change that one person makes in these very ratings, and both spent ε again for every "
+        "Both were scaled by the change that one person makes in these very ratings, and spent ε again for each "
         "item.",
     ]

@@ -1,14 +1,14 @@
 """PNCF's two operations, and those it is compared with: how neighbours are drawn, and how they are perturbed.
 
-All act on :class:`headcount.neighbours.candidates.Candidates` and draw floating-point noise: what is claimed for them
-does not hold (see :mod:`headcount.neighbours.pncf`), so exact samplers would protect nobody.
+All act on :class:`headcount.neighbours.candidates.Candidates` and draw floating-point noise: what is claimed for
+them does not hold (see :mod:`headcount.neighbours.pncf`), so exact samplers would protect nobody.
 
 * Selection (Algorithm 2): k candidates without replacement, each round with probability ∝ exp(ε ŝ / (4 k S)). The
   largest k of ε ŝ / (4 k S) + Gumbel noise have the same law.
 * S is the pair's recommendation-aware sensitivity, or the global one.
 * ŝ = max(s, s_k - w) with w = min(s_k, (4 k RS / ε) ln(k (|v| - k) / ρ)), s_k the k-th largest similarity of the
-  query, |v| its number of candidates and RS the largest of their sensitivities (theorem 3.4.1). The naive mechanism
-  takes ŝ = s.
+  query, |v| its number of candidates and RS the largest of their sensitivities (theorem 3.4.1). The naive
+  mechanism takes ŝ = s.
 * Perturbation (3.4.1): s + Lap(2 S / ε); Algorithm 1 prints Lap(2 k S / ε).
 """
 
@@ -78,9 +78,7 @@ def select(some: Candidates, k: int, scale: Floats, mechanism: Mechanism, noise:
     return some.ranked(mechanism.epsilon * score / (4 * k * scale) + gumbel(score.size, noise), k)
 
 
-def perturbed(
-    similarity: Floats, scale: Floats, k: int, mechanism: Mechanism, noise: NoiseSource
-) -> Floats:
+def perturbed(similarity: Floats, scale: Floats, k: int, mechanism: Mechanism, noise: NoiseSource) -> Floats:
     """Add Laplace noise to the similarities of the drawn neighbours."""
     times = 2 * k if mechanism.perturbation == "algorithm" else 2
     return similarity + times * scale / mechanism.epsilon * laplace(similarity.size, noise)

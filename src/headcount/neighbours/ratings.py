@@ -42,7 +42,7 @@ class Ratings:
         """Make ratings from three columns; several ratings of one item by one user become their mean."""
         who, what = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
         many = int(who.max(initial=-1)) + 1 if n_users is None else n_users
-        if what.size and not (0 <= what.min() and what.max() < n_items and who.min() >= 0 and who.max() < many):
+        if what.size and not (what.min() >= 0 and what.max() < n_items and who.min() >= 0 and who.max() < many):
             raise ValueError(f"codes must lie within {many} users and {n_items} items")
         pairs, place, times = np.unique(who * n_items + what, return_inverse=True, return_counts=True)
         sums = np.bincount(place, np.asarray(values, dtype=np.float64), minlength=pairs.size)

@@ -1,8 +1,8 @@
 """How alike two items are, by the people who rated both: Pearson's correlation or the cosine.
 
-Both look at the co-raters alone: a user who rated one item and not the other says nothing. Means are those over the
-co-raters. A correlation that is not defined, because there is one co-rater or one of the items does not vary, is 0.
-Users are compared in the same way, with the ratings transposed.
+Both look at the co-raters alone: a user who rated one item and not the other says nothing. Means are those over
+the co-raters. A correlation that is not defined, because there is one co-rater or one of the items does not vary,
+is 0. Users are compared in the same way, with the ratings transposed.
 
 Beside the similarity stands by how much it can change when one user leaves: what the thesis calls
 recommendation-aware sensitivity, a local sensitivity. It is read from the data, and protects nobody.
@@ -34,8 +34,8 @@ _NONE: Floats = np.zeros((0, 0))
 class Similarity:
     """Matrices of targets × items: similarity, the number of co-raters, and recommendation-aware sensitivity.
 
-    All items are targets, unless some were asked for. What was not asked for is empty. A pair without a co-rater has similarity 0; its sensitivity is 1, as that of a
-    pair with one co-rater.
+    All items are targets, unless some were asked for. What was not asked for is empty. A pair without a co-rater
+    has similarity 0; its sensitivity is 1, as that of a pair with one co-rater.
     """
 
     metric: Metric

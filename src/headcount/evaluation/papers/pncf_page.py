@@ -24,8 +24,8 @@ NAMES = {
 }
 GUARANTEES: Mapping[str, str] = {
     "non-private": "promises nothing",
-    "PNCF": "claims ε for each prediction; no finite ε holds, since noise and selection follow a sensitivity that is "
-    "read from the data, and every prediction spends again",
+    "PNCF": "claims ε for each prediction; no finite ε holds, since noise and selection follow a sensitivity "
+    "that is read from the data, and every prediction spends again",
     "RS&NM": "as PNCF",
     "DP": "ε for each prediction by itself, if one user may change one similarity by at most its range; a user "
     "changes many at once, and every prediction spends again",
@@ -103,7 +103,9 @@ def _table_3_1(table: pa.Table) -> Iterator[dict[str, Any]]:
             place = (row["dataset"], row["experiment"], row["x"])
             runs.setdefault(place, {}).setdefault(row["method"], []).append(row["value"])
     for dataset in dict.fromkeys(place[0] for place in runs):
-        shown = [name for name in _COLUMNS if any(name in each for place, each in runs.items() if place[0] == dataset)]
+        shown = [
+            name for name in _COLUMNS if any(name in each for place, each in runs.items() if place[0] == dataset)
+        ]
         rows = [
             [NAMES[place[1]], number(place[2]), *(f"{Estimate.of(found[name]).mean:.4f}" for name in shown)]
             for place, found in runs.items()
