@@ -13,6 +13,7 @@ CONFIGURATIONS = ("item-pcc", "item-cos", "user-pcc", "user-cos")
 BUDGETED = ("item-pcc", "user-pcc")
 RATIOS = (("PNCF", "DP"), ("PNCF", "non-private"), ("PNCF", "RS&NM"), ("RS&NM", "DP"), ("RS&NM", "non-private"))
 TESTED = ("PNCF", "RS&NM")
+_NOTHING = 1e-9  # the smallest cost that is divided by
 MOST = 300.0
 """The largest -log10 p that is written down."""
 
@@ -35,16 +36,17 @@ def _ratios(found: Results, name: str, configuration: str) -> Iterator[Row]:
             yield from _rows(configuration, name, method, f"MAE over that of {other}", ratios, x=k)
     plain, ours, theirs = (_curve(found, name, configuration, each) for each in ("non-private", "PNCF", "DP"))
     for k in plain:
-        costs = [np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs)]
-        yield from _rows(configuration, name, "PNCF", "cost over that of DP", costs[0] / costs[1], x=k)
+        cost, dearer = (np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs))
+        shares = cost / np.maximum(dearer, _NOTHING)
+        yield from _rows(configuration, name, "PNCF", "cost over that of DP", shares, x=k)
 
 
 def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
     """Test in each run whether the MAEs of two methods differ, paired over k."""
     for method in TESTED:
         ours, theirs = (_curve(found, name, configuration, each) for each in (method, "DP"))
-        pairs = [np.array([[curve[k].runs for k in curve] for curve in (ours, theirs)])]
-        tested = [paired(*each) for each in np.moveaxis(pairs[0], 2, 0)]
+        pairs = np.array([[curve[k].runs for k in ours] for curve in (ours, theirs)])
+        tested = [paired(*each) for each in np.moveaxis(pairs, 2, 0)]
         for place, metric in enumerate(("t", "-log10 p")):
             values = [each[place] for each in tested]
             yield from _rows("t-tests", name, method, f"{metric} against DP, {configuration}", values)
@@ -58,6 +60,9 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
     """
     from scipy.stats import ttest_rel
 
+    apart = np.subtract(theirs, ours)
+    if np.ptp(apart) == 0:  # no spread: all the same, or all apart by as much
+        return float(MOST * np.sign(apart[0])), MOST * float(apart[0] != 0)
     result = ttest_rel(theirs, ours)
     p = float(result.pvalue)
     return float(result.statistic), MOST if p <= 0 else min(MOST, -math.log10(p))
@@ -67,7 +72,7 @@ def _budget(found: Results, name: str, configuration: str) -> Iterator[Row]:
     experiment = f"budget {configuration}"
     curve = _curve(found, name, experiment, "PNCF")
     first, early, late, last = (np.array(curve[epsilon].runs) for epsilon in (0.1, 0.4, 0.7, 1.0))
-    falls = (first - early) / (first - last)
+    falls = np.where(first > last, (first - early) / np.maximum(first - last, _NOTHING), 0.0)
     yield from _rows(experiment, name, "PNCF", "share of the fall up to 0.4", falls, epsilon=None)
     yield from _rows(experiment, name, "PNCF", "MAE at 0.7 over that at 1", late / last, epsilon=None)
 
