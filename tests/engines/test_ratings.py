@@ -28,7 +28,7 @@ def read(**words: Any) -> EventLog:
 
 def pairs(log: EventLog) -> dict[tuple[int, int], float]:
     users, items, values = ratings_of(log)
-    assert (users.dtype, items.dtype, values.dtype) == ("int32", "int32", "float64")
+    assert [str(each.dtype) for each in (users, items, values)] == ["int32", "int32", "float64"]
     return dict(zip(zip(users.tolist(), items.tolist(), strict=True), values.tolist(), strict=True))
 
 

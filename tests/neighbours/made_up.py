@@ -45,4 +45,4 @@ def lemma_1(left: list[float], right: list[float]) -> float:
         without = np.linalg.norm(np.delete(a, x)) * np.linalg.norm(np.delete(b, x))
         whole = np.linalg.norm(a) * np.linalg.norm(b)
         found += [a[x] * b[x] / without, a @ b * (whole - without) / (whole * without)]
-    return min(1.0, max(found))
+    return float(min(1.0, max(found)))

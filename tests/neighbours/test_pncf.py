@@ -54,8 +54,10 @@ def test_a_small_epsilon_disturbs_more_and_noise_decides_alone() -> None:
         for each in (0.1, 10.0, 1000.0)
     ]
     assert apart[0] > apart[1] > apart[2]
-    twice = [pncf.predict(ratings, queries(), published("item", "cos", 3, 1.0), SeededNoise(3)) for _ in range(2)]
-    assert np.array_equal(*twice)
+    first, again = (
+        pncf.predict(ratings, queries(), published("item", "cos", 3, 1.0), SeededNoise(3)) for _ in range(2)
+    )
+    assert np.array_equal(first, again)
 
 
 def test_lists_hold_k_others_of_each_item() -> None:
