@@ -9,7 +9,7 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.neighbours import candidates as gathering
-from headcount.neighbours.candidates import SIDES, By, Queries
+from headcount.neighbours.candidates import SIDES, By, Candidates, Queries
 from headcount.neighbours.plain import SUPPORT, Neighbourhood, best, predict, recommend
 from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.similarity import METRICS, Metric, similarity
@@ -103,6 +103,15 @@ def test_predictions_do_not_hang_on_how_queries_are_cut(
     assert len(list(gathering.parts(ratings, queries, by))) > 10
     assert np.array_equal(predict(ratings, queries, settings), whole)
     assert np.unique(whole).size > 50
+
+
+def test_the_first_of_equally_similar_candidates_are_taken_largest_first() -> None:
+    scores = np.array([0.5, 0.9, 0.5, 0.9, 0.1, 0.7, 0.7, 0.2])
+    query = np.array([0, 0, 0, 0, 0, 2, 2, 2])
+    some = Candidates(query, scores, scores, scores, np.zeros(3), np.zeros(3))
+    assert some.ranked(scores, 3).tolist() == [1, 3, 0, 5, 6, 7]
+    assert some.ranked(scores, 1).tolist() == [1, 5]
+    assert some.ranked(scores, 9).tolist() == [1, 3, 0, 2, 4, 5, 6, 7]
 
 
 def test_recommended_items_are_those_that_go_with_what_was_rated() -> None:
