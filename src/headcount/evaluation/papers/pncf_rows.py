@@ -37,7 +37,7 @@ def _ratios(found: Results, name: str, configuration: str) -> Iterator[Row]:
     plain, ours, theirs = (_curve(found, name, configuration, each) for each in ("non-private", "PNCF", "DP"))
     for k in plain:
         cost, dearer = (np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs))
-        shares = cost / np.maximum(dearer, _NOTHING)
+        shares = cost / max(dearer.mean(), _NOTHING)  # of one run it may be next to nothing
         yield from _rows(configuration, name, "PNCF", "cost over that of DP", shares, x=k)
 
 
