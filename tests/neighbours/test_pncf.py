@@ -101,6 +101,7 @@ def test_the_release_is_a_model_of_neighbours_and_says_that_the_claim_does_not_h
     assert grant.is_spent
     assert release.guarantee.standing is Standing.CLAIMED
     assert not release.is_private
+    assert release.tables["model/items"].to_pylist()[3] == {"item": "f3", "label": None}
     model = release.tables["model/neighbours"]
     assert model.column_names == ["item", "neighbour", "similarity"]
     assert model.num_rows == 3 * 12

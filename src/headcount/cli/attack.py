@@ -79,7 +79,7 @@ def knn(**flags: Any) -> None:
         attack = _attack(flags)
         log = _log(flags)
         from headcount.audits.sybil_knn import mount
-        from headcount.engines.ratings import ratings_of
+        from headcount.engines.raw_ratings import ratings_of
         from headcount.neighbours.ratings import Ratings
 
         users, items, values = ratings_of(log)

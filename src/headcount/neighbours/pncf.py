@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
-from headcount.engines.ratings import ratings_of
+from headcount.engines.raw_ratings import ratings_of
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
@@ -172,7 +172,7 @@ class PncfPublished:
             method=self.name,
             guarantee=guarantee,
             noise={},
-            tables={"model/neighbours": _table(log, *columns)},
+            tables={"model/items": _items(log), "model/neighbours": _table(log, *columns)},
             counts="records",
             steps=(*what_counted(log), *_story(self.k, self.metric)),
             catalogue=log.catalogue.digest,
@@ -193,8 +193,16 @@ def _check(log: EventLog) -> None:
         raise UsageError("pncf-published cannot use --context", remedy="leave it out")
 
 
+def _ids(log: EventLog) -> pa.Array:
+    return log.catalogue.as_type(log.source.schema.field(log.roles.item).type, log.roles.item)
+
+
+def _items(log: EventLog) -> pa.Table:
+    return pa.table({"item": _ids(log), "label": pa.array(log.catalogue.labels, pa.string())})
+
+
 def _table(log: EventLog, item: Codes, neighbour: Codes, similarity: Floats) -> pa.Table:
-    ids = log.catalogue.as_type(log.source.schema.field(log.roles.item).type, log.roles.item)
+    ids = _ids(log)
     return pa.table(
         {
             "item": ids.take(pa.array(item)),

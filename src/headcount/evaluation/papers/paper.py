@@ -134,7 +134,7 @@ class Paper:
     lists: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
     """The tables of words of a section, such as the films of table 5, made from the tidy table."""
     tables: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
-    """The tables of a section, each with title, columns and rows of text, made from the tidy table."""
+    """The tables of a section, each with title, columns, those that hold words, and rows, from the tidy table."""
 
     @property
     def claims(self) -> Claims:

@@ -50,6 +50,7 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
 }
 PLAIN, USER_MEAN = "non-private", "user mean"
 _HERE = "headcount.evaluation.papers.pncf"
+_PRIVATE = "headcount.neighbours.private"
 
 
 def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
@@ -83,8 +84,10 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
 
 
 def has_private() -> bool:
-    """Tell whether the proven method is there."""
-    return importlib.util.find_spec("headcount.neighbours.private") is not None
+    """Tell whether the proven method is there, and can be fitted to ratings as they are held here."""
+    if importlib.util.find_spec(_PRIVATE) is None:
+        return False
+    return hasattr(importlib.import_module(_PRIVATE), "fit_ratings")
 
 
 def with_ratings(data: Dataset) -> EventLog:
@@ -206,8 +209,9 @@ def without_neighbours(bench: Bench, trial: Trial) -> Iterator[Row]:
 
 def _privately(split: Split, trial: Trial, bench: Bench) -> Floats:
     """Fit the proven model, and let each user predict from their own ratings."""
-    module = importlib.import_module("headcount.neighbours.private")
-    model = module.fit_ratings(split.train, trial.epsilon, DELTA, WITHIN, bench.noise(trial))
+    model = importlib.import_module(_PRIVATE).fit_ratings(
+        split.train, trial.epsilon, DELTA, WITHIN, bench.noise(trial)
+    )
     told = np.empty(split.truth.size)
     for place, (user, item) in enumerate(zip(*split.queries, strict=True)):
         told[place] = model.predict(*split.train.of_user(user), np.array([item], dtype=np.int32))[0]

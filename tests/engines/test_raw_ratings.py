@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headcount.engines.ratings import ratings_of
+from headcount.engines.raw_ratings import ratings_of
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
 
