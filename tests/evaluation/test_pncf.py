@@ -50,7 +50,7 @@ def test_ratings_are_those_of_the_people_who_rated(datasets: dict[str, Dataset])
 
 
 def test_every_trial_of_a_run_has_the_same_split_and_every_run_another(bench: Bench) -> None:
-    words = {"configuration": "item-cos", "as": "non-private", "ks": (2, 5)}
+    words: dict[str, Any] = {"configuration": "item-cos", "as": "non-private", "ks": (2, 5)}
     found = [{row.k: row.value for row in measured(bench, trial(run, **words))} for run in (0, 0, 1)]
     assert found[0] == found[1] != found[2]
     ratings = ratings_in(bench.log)
@@ -73,7 +73,7 @@ def test_mechanisms_are_those_of_the_thesis() -> None:
 
 def test_private_methods_are_measured_with_their_noise(bench: Bench) -> None:
     for method in pncf.MECHANISMS:
-        words = {"configuration": "item-pcc", "as": method, "ks": (3,)}
+        words: dict[str, Any] = {"configuration": "item-pcc", "as": method, "ks": (3,)}
         rows = [list(measured(bench, trial(epsilon=epsilon, **words))) for epsilon in ("1", "1", "0.1")]
         assert rows[0] == rows[1] != rows[2]
         named = {row.metric for row in rows[0]}
