@@ -82,7 +82,8 @@ def test_private_methods_are_measured_with_their_noise(bench: Bench) -> None:
 
 
 def test_the_users_mean_needs_no_neighbours(bench: Bench) -> None:
-    rows = list(pncf.without_neighbours(bench, trial(**{"as": "user mean", "ks": (5, 10)})))
+    words: dict[str, Any] = {"as": "user mean", "ks": (5, 10)}
+    rows = list(pncf.without_neighbours(bench, trial(**words)))
     assert [row.k for row in rows] == [5, 10]
     assert rows[0].value == rows[1].value > 0
 
