@@ -27,8 +27,8 @@ GUARANTEES: Mapping[str, str] = {
     "PNCF": "claims ε for each prediction; no finite ε holds, since noise and selection follow a sensitivity "
     "that is read from the data, and every prediction spends again",
     "RS&NM": "as PNCF",
-    "DP": "ε/2 for the draw, but ε/2 again for the noise of each of the k neighbours, since one user may change all "
-    "of their similarities: (k + 1)/2 · ε for one prediction, and every prediction spends again",
+    "DP": "ε/2 for the draw, but ε/2 again for the noise of each of the k neighbours, since one user may change "
+    "all of their similarities: (k + 1)/2 · ε for one prediction, and every prediction spends again",
     OURS: "(1, 10⁻⁶)-differential privacy of a whole user for all predictions together",
     "user mean": "each user's own ratings alone, so that nobody else learns anything",
 }
