@@ -56,7 +56,7 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
     """Return t and -log10 p of the two-tailed paired t-test; t is positive where the others are larger.
 
     >>> [round(each, 3) for each in paired([1.0, 2.0, 3.0], [2.0, 3.5, 4.0])]
-    [7.0, 1.7]
+    [7.0, 1.703]
     """
     from scipy.stats import ttest_rel
 
