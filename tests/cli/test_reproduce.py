@@ -62,7 +62,9 @@ def test_a_tiny_run_end_to_end(run: Run, tmp_path: Path, paper: str) -> None:
     assert written.to_pylist() == data["table"]
     marked = json.loads(written.schema.metadata[b"headcount"])
     assert (marked["private"], marked["seed"]) == (False, 7)
-    assert "Not private" in report.read_text(encoding="utf-8")
+    page = report.read_text(encoding="utf-8")
+    assert "Not private" in page
+    assert ("What each method really guarantees" in page) == (paper == "pncf")
     assert not list(tmp_path.glob("*.parts"))
 
 
