@@ -47,8 +47,8 @@ def chosen(families: list[str]) -> list[Rival]:
 
 def measure_rival(rival: Rival, size: str, timeout: float) -> dict[str, Any]:
     """Everything about one rival at one size; raises ``CouldNotRunError`` with the reason."""
-    python = _environment(rival)
-    env = {**_bare_environment(), "PYTHONPATH": str(ROOT)}
+    python = environment(rival)
+    env = {**bare_environment(), "PYTHONPATH": str(ROOT)}
     start: list[str | Path] = [python, "-m", f"benchmarks.rivals.{rival.module}"]
     rest: list[str | Path] = ["--keys", keys_path()]
 
@@ -80,7 +80,7 @@ def check_tables(tables: list[list[float]], size: str, *, rounds_down: bool = Fa
             raise CouldNotRunError(f"wrong answer: a table sums to {total}, bounded counts sum to {expected}")
 
 
-def _environment(rival: Rival) -> Path:
+def environment(rival: Rival) -> Path:
     requirements = Path(__file__).parent / "rivals" / rival.requirements
     folder = WORK / "venvs" / requirements.stem
     stamp = folder / "installed"
@@ -88,13 +88,13 @@ def _environment(rival: Rival) -> Path:
     python = folder / "bin" / "python"
     if not (stamp.exists() and stamp.read_text() == digest):
         shutil.rmtree(folder, ignore_errors=True)
-        env = _bare_environment()
+        env = bare_environment()
         run([sys.executable, "-m", "venv", folder], env=env)
         run([python, "-m", "pip", "install", "--quiet", "-r", requirements], env=env)
         stamp.write_text(digest)
     return python
 
 
-def _bare_environment() -> dict[str, str]:
+def bare_environment() -> dict[str, str]:
     """The caller's environment without what would make a rival see this project's packages."""
     return {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}

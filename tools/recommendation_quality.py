@@ -18,7 +18,6 @@ import resource
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +77,7 @@ def training(users: Codes, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 def error(model: NeighbourModel, ratings: Ratings, known: NDArray[np.bool_]) -> float:
     """Return the mean absolute error of predicting each person's other ratings from those that are known."""
-    tastes: Any = model._tastes
+    tastes = model.tastes
     total = 0.0
     for own in np.split(np.arange(ratings.users.size), np.flatnonzero(np.diff(ratings.users)) + 1):
         seen = known[own]

@@ -28,6 +28,7 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
+from headcount.neighbours.pncf import PncfPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 
@@ -55,7 +56,7 @@ METHODS: Mapping[str, type[Method]] = {
 
 FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {
     "counts": METHODS,
-    "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease)},
+    "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease, PncfPublished)},
 }
 """The methods that a command chooses among by name, by family."""
 

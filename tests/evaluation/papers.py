@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -92,12 +93,17 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     people = films["user"].to_numpy() - 1
     films = films.append_column("gender", pa.array(gender[people]))
     films = films.append_column("age", pa.array(age[people].astype(np.int8)))
+    stars = np.random.Generator(np.random.PCG64(seed + 1)).integers(1, 6, films.num_rows).astype(np.int8)
+    unrated = people >= users - 5  # as in the copy that is shared
+    films = films.append_column("rating", pa.array(stars, mask=unrated))
     pq.write_table(films, folder / "movielens-1m.parquet")
+    pq.write_table(films.filter(pa.array(~unrated)), folder / "movielens-100k.parquet")
     titles = [f"Film {number} ({1950 + number})" for number in range(1, items + 1)]
     pq.write_table(
         pa.table({"item": pa.array(range(1, items + 1), pa.int32()), "title": titles}),
         folder / "movielens-1m-items.parquet",
     )
+    shutil.copy(folder / "movielens-1m-items.parquet", folder / "movielens-100k-items.parquet")
     visits = _log(draws, users, items, each=15, twice=True)
     minutes = draws.integers(1, 60 * 24 * 70, visits.num_rows).astype(np.int32)
     pq.write_table(visits.append_column("minute", pa.array(minutes)), folder / "foursquare-nyc.parquet")

@@ -23,7 +23,7 @@ from headcount.evaluation.papers.verdicts import (
     judge_all,
 )
 
-FILES = ("fan-jin", "kellaris", "dpsense")
+FILES = ("fan-jin", "kellaris", "dpsense", "pncf")
 TINY = """
 [paper]
 name = "tiny"
@@ -89,6 +89,7 @@ def test_files_are_read_and_say_where_a_claim_stands(name: str) -> None:
         ("fan-jin", ["5", "6", "7(a)", "7(b)", "7(c)", "8(a)", "8(b)", "8(c)", "9", "10", "11", "table 5"]),
         ("kellaris", ["7", "8", "9", "10"]),
         ("dpsense", ["figure 1", "section 5.3", "section 5.4"]),
+        ("pncf", [f"{kind} 3.{n}" for kind, many in (("table", 3), ("figure", 6)) for n in range(1, many + 1)]),
     ],
 )
 def test_no_figure_is_passed_over(name: str, figures: list[str]) -> None:

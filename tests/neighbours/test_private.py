@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from headcount.api import request_of
 from headcount.budget import Grant
 from headcount.charging import cost
 from headcount.errors import UsageError
+from headcount.evaluation.splits import share_of_each
 from headcount.events.log import EventLog, read_events
+from headcount.neighbours.coded import fit_ratings
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PEOPLE_SHARE, PrivateNeighbours
+from headcount.neighbours.ratings import Ratings
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release
@@ -156,3 +162,21 @@ def test_what_cannot_be_used_is_refused_before_anything_is_spent(changed: dict[s
         PrivateNeighbours().release(log, grant, SeededNoise(1))
     assert not grant.is_spent
     assert grant.spend()
+
+
+@pytest.mark.skipif("HEADCOUNT_DATA" not in os.environ, reason="needs HEADCOUNT_DATA")
+@pytest.mark.parametrize(("epsilon", "most"), [("1", 0.795), ("4", 0.765)])
+def test_error_on_movielens(epsilon: str, most: float) -> None:
+    """The first 2,999 people of MovieLens-1M, one split; several are in tools/recommendation_quality.py."""
+    table = pq.read_table(Path(os.environ["HEADCOUNT_DATA"]) / "movielens-1m.parquet").drop_null()
+    users = np.unique(table["user"].to_numpy(), return_inverse=True)[1]
+    ratings = Ratings.of(users, table["item"].to_numpy() - 1, table["rating"].to_numpy(), n_items=3_952)
+    split = share_of_each(ratings, seed=0)
+    model = fit_ratings(split.train, epsilon, DELTA, (1, 5), SeededNoise(0))
+    told = np.concatenate(
+        [
+            model.predict(*split.train.of_user(user), split.queries.items[split.queries.users == user])
+            for user in range(ratings.n_users)
+        ]
+    )
+    assert split.mean_absolute_error(told) <= most

@@ -40,6 +40,7 @@ _COMMANDS = {
     "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",
     "methods": "List the methods and what each really guarantees.",
     "audit": "Attack a method's promise, and see what ε is at least.",
+    "attack": "Mount a known attack on recommenders, and count what it recovers.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 

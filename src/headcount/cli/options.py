@@ -138,6 +138,11 @@ event_options = _grouped(
 own_log_options = _grouped(click.argument("events", nargs=-1, metavar="[EVENTS...]"), *_IDS, *_ROWS, *_READING)
 """A log where none is needed, of which people and items alone are looked at."""
 
+ratings_options = _grouped(
+    click.argument("events", nargs=-1, required=True, metavar="RATINGS..."), *_IDS, *_ROWS, *_VALUES, *_READING
+)
+"""A log of which people, items and ratings are looked at."""
+
 spend_options = _grouped(
     click.option("--epsilon", required=True, metavar="E", help="The privacy budget to spend, such as 1 or 0.5."),
     click.option(

@@ -240,6 +240,12 @@ ENTRIES: Mapping[str, Entry] = {
         words={"shared": _DEMOGRAPHIC, "original download": _DEMOGRAPHIC},
         prepare=_with_age_groups,
     ),
+    "movielens-100k": Entry(
+        about="MovieLens 100K, film ratings",
+        licence=_GROUPLENS,
+        shared=("movielens-100k", "movielens-100k-items"),
+        labels=("item", "title"),
+    ),
     "foursquare-nyc": Entry(
         about="Foursquare check-ins in New York; the copy counts minutes from about 2012-04-03 18:00 UTC",
         licence="research use; traces of people's movements, to be handled with care",

@@ -72,7 +72,7 @@ def movielens_1m(folder: Path) -> Parsed:
     if place.null_count:
         stranger = ratings["user"].filter(pc.is_null(place))[0].as_py()
         raise DataError(f"ratings.dat has user {stranger}, who is not in users.dat")
-    table = ratings.select(["user", "item"])
+    table = ratings.select(["user", "item", "rating"])
     for name in ("gender", "age"):
         table = table.append_column(name, people[name].take(place))
     return Parsed(table, dict(zip(movies["item"].to_pylist(), movies["title"].to_pylist(), strict=True)))

@@ -107,7 +107,7 @@ class NeighbourModel:
         if len(places) != len(own):
             raise UsageError("an item is rated twice, by its id and its label", remedy="rate it once")
         stars = 1 + 4 * (np.clip(np.array([*places.values()], dtype=np.float64), low, high) - low) / (high - low)
-        expected = self._tastes.predict(np.array([*places], dtype=np.int64), stars)
+        expected = self.tastes.predict(np.array([*places], dtype=np.int64), stars)
         return low + (expected - 1) / 4 * (high - low), set(places)
 
     def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -119,14 +119,14 @@ class NeighbourModel:
             order = np.argsort(-mine["similarity"].to_numpy(), kind="stable")
             others = np.array([self._by_id[str(each)] for each in mine["neighbour"].to_pylist()], dtype=np.int64)
             return others[order], mine["similarity"].to_numpy()[order]
-        if not self._tastes.factors.size:
+        if not self.tastes.factors.size:
             raise UsageError(
                 "this model holds no relations between items: they would have drowned in noise",
                 remedy="fit one with --method co-counts, with more ε, or on more people",
             )
-        places, cosines = self._tastes.similar(place)
+        places, cosines = self.tastes.similar(place)
         if not places.size:
-            raise self._unrelated(place, self._tastes.places.size)
+            raise self._unrelated(place, self.tastes.places.size)
         return places, cosines
 
     def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -181,7 +181,8 @@ class NeighbourModel:
         return {label: place for label, place in found.items() if label not in shared}
 
     @cached_property
-    def _tastes(self) -> Tastes:
+    def tastes(self) -> Tastes:
+        """Offsets and factors, by the places of items in the catalogue."""
         offsets = self._items["offset"].to_numpy()
         if FACTORS not in self.release.tables:
             return Tastes(offsets, np.empty(0, dtype=np.int64), np.empty((0, 0)))

@@ -67,6 +67,7 @@ def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any
                 "reports": section.reports,
                 "figures": drawn.get(section.name, []),
                 "lists": list(done.paper.lists(done.table, section.name)),
+                "tables": list(done.paper.tables(done.table, section.name)),
                 "verdicts": [_said(each) for each in done.verdicts if each.claim.figure in section.figures],
             }
             for section in claims.section

@@ -133,6 +133,8 @@ class Paper:
     derived: Callable[[Results], Iterable[Row]] = lambda _: ()
     lists: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
     """The tables of words of a section, such as the films of table 5, made from the tidy table."""
+    tables: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
+    """The tables of a section, each with title, columns, those that hold words, and rows, from the tidy table."""
 
     @property
     def claims(self) -> Claims:

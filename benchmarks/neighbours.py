@@ -1,0 +1,75 @@
+"""Plain neighbourhood methods against Surprise; run as ``python -m benchmarks.neighbours [--data DIR]``.
+
+Both predict the same fifth of everybody's ratings of MovieLens 100K from the same rest. Surprise runs in a virtual
+environment of its own. The run fails if a MAE differs by more than 2 %.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.contest import ROOT, Rival, bare_environment, environment
+from headcount.evaluation.datasets import load
+from headcount.evaluation.papers.pncf import WITHIN, ratings_in, with_ratings
+from headcount.evaluation.splits import Split, share_of_each
+from headcount.neighbours.candidates import SIDES
+from headcount.neighbours.plain import Neighbourhood, predict
+from headcount.neighbours.similarity import METRICS
+
+SURPRISE = Rival("surprise", "surprise_knn", "surprise.txt")
+K, SEED, TOLERANCE = 40, 0, 0.02
+
+
+def ours(split: Split) -> dict[str, tuple[float, float]]:
+    """The MAE and the seconds of each method."""
+    found = {}
+    for by in SIDES:
+        for metric in METRICS:
+            begin = time.perf_counter()
+            told = predict(split.train, split.queries, Neighbourhood(by=by, metric=metric, k=K, within=WITHIN))
+            found[f"{by}-{metric}"] = split.mean_absolute_error(told), time.perf_counter() - begin
+    return found
+
+
+def theirs(split: Split) -> dict[str, float]:
+    """The MAE of each method in Surprise."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "split.npz"
+        train, queries = split.train, split.queries
+        asked = {"asked_users": queries.users, "asked_items": queries.items, "truth": split.truth}
+        np.savez(path, users=train.users, items=train.items, values=train.values, **asked)  # type: ignore[arg-type]
+        command = [
+            str(environment(SURPRISE)),
+            "-m",
+            f"benchmarks.rivals.{SURPRISE.module}",
+            str(path),
+            "--k",
+            str(K),
+        ]
+        env = {**bare_environment(), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    answer: dict[str, float] = json.loads(done.stdout)
+    return answer
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", help="folder with movielens-100k.parquet; by default HEADCOUNT_DATA")
+    split = share_of_each(ratings_in(with_ratings(load("movielens-100k", parser.parse_args().data))), SEED)
+    rival, worst = theirs(split), 0.0
+    print(f"{'MAE, k = 40':<12} {'Headcount':>10} {'Surprise':>10} {'apart':>8} {'seconds':>8}")
+    for name, (error, seconds) in ours(split).items():
+        apart = error / rival[name] - 1
+        worst = max(worst, abs(apart))
+        print(f"{name:<12} {error:>10.4f} {rival[name]:>10.4f} {apart:>+8.2%} {seconds:>8.2f}")
+    return int(worst > TOLERANCE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
