@@ -6,6 +6,13 @@ import click
 
 from headcount.cli import options, terminal
 
+_HEADINGS = {
+    "counts": "Counts: headcount release --method …",
+    "neighbours": "Recommendation: headcount neighbours fit --method …",
+    "tags": "Tags: headcount tags release --method …",
+    "queries": "Queries: headcount query --method …",
+}
+
 
 @click.command(
     "methods",
@@ -21,7 +28,11 @@ def command(as_json: bool) -> None:
     if as_json:
         terminal.print_json(methods)
         return
+    family = None
     for each in methods:
+        if each["family"] != family:
+            family = each["family"]
+            click.echo(click.style(_HEADINGS[family], underline=True) + "\n")
         name = click.style(f"{each['name']:<15}", bold=True)
         standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
         click.echo(f"{name}{standing}")
@@ -35,6 +46,6 @@ def command(as_json: bool) -> None:
         click.echo()
     terminal.say(
         "All promises are for adding or removing one person with everything they ever did. They are pure ε, or "
-        "(ε, δ) with --noise gaussian --delta D where a method takes --noise. Claimed methods need --research: "
-        "they are kept to reproduce papers, and the claim does not hold."
+        "(ε, δ) with --delta D where a method can use it: counts with --noise gaussian. Claimed methods need "
+        "--research: they are kept to reproduce papers, and the claim does not hold."
     )
