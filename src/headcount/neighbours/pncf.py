@@ -6,8 +6,8 @@ everything it writes says that the claim is not established.
 Why it is not private
     Noise and exponent are scaled by recommendation-aware sensitivity: the change that one user less makes in these
     very data. That is a local sensitivity, and no smooth bound of it: it may be near 0 with a user and 1 without,
-    so that the noise itself tells them apart (a loss of 23 and of 14 where 0.5 is claimed). Every prediction
-    spends ε again, on the same ratings. In the release below every item spends it again.
+    so that the noise itself tells them apart; ``tests/neighbours/test_pncf_refuted`` works a loss out. Every
+    prediction spends ε again, on the same ratings. In the release below every item spends it again.
 
 Departures from the thesis
     Lemma 2 multiplies the sensitivity by exp(-β) and gives no β: it is 0 here. The sensitivity is cut to the whole
@@ -49,7 +49,7 @@ from headcount.releases import Release
 
 _REASON = (
     "noise and selection follow the change that one user makes in these very data, which reveals that user, and "
-    "every item spends ε again; a loss of 23 was found where 0.5 is claimed"
+    "every item spends ε again"
 )
 _HALVES = {"selection": Decimal("0.5"), "perturbation": Decimal("0.5")}
 _MOST_ITEMS = 20_000  # two matrices of items × items are held
