@@ -21,6 +21,7 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     Rows,
     SparseCounts,
     Support,
@@ -30,6 +31,7 @@ from headcount.bounding import (
     check_limit,
 )
 from headcount.engines import draws, kernels, weighing_kernels
+from headcount.engines.cells import cells
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
@@ -37,6 +39,7 @@ from headcount.engines.support import support
 from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
 from headcount.events.encoding import Tally
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 
@@ -126,6 +129,10 @@ class LocalEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did, while the log is read."""
         return totals(log, limit, within, self.progress)
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Sort the people of a table into the cells of a grid."""
+        return cells(log, grid, groups, bound, secret, self.progress)
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

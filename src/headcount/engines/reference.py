@@ -14,6 +14,7 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     Rows,
     Sample,
     SparseCounts,
@@ -24,10 +25,12 @@ from headcount.bounding import (
     check_limit,
 )
 from headcount.engines import draws
+from headcount.engines.cells import cells
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.plain_support import plain_support
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 Integers = NDArray[np.int64]
@@ -91,6 +94,10 @@ class ReferenceEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did: plain enough as it is."""
         return totals(log, limit, within)
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Sort the people of a table into the cells of a grid: plain enough as it is."""
+        return cells(log, grid, groups, bound, secret)
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

@@ -1,1 +1,1 @@
-"""Many counting queries over a public grid of cells, answered under one ε that can cover whole groups of people."""
+"""Many counting queries over a public grid, answered under one ε that can cover whole groups of people."""
