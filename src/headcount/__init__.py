@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import pack, release
+    from headcount.api import pack, query, rank, release
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.events.catalogue import Catalogue
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
+    from headcount.events.people import read_people
     from headcount.guarantee import Guarantee, Standing
     from headcount.ledger import Ledger
+    from headcount.query_session import QuerySession
     from headcount.releases import Release, load
 
 _HOMES = {
@@ -36,14 +38,17 @@ _HOMES = {
     "Guarantee": "guarantee",
     "HeadcountError": "errors",
     "Ledger": "ledger",
+    "QuerySession": "query_session",
     "Release": "releases",
     "Standing": "guarantee",
     "hour": "events.contexts",
     "load": "releases",
     "month": "events.contexts",
     "pack": "api",
+    "query": "api",
     "rank": "api",
     "read_events": "events.log",
+    "read_people": "events.people",
     "release": "api",
     "weekday": "events.contexts",
 }
@@ -55,6 +60,7 @@ __all__ = [
     "Guarantee",
     "HeadcountError",
     "Ledger",
+    "QuerySession",
     "Release",
     "Standing",
     "__version__",
@@ -62,8 +68,10 @@ __all__ = [
     "load",
     "month",
     "pack",
+    "query",
     "rank",
     "read_events",
+    "read_people",
     "release",
     "weekday",
 ]

@@ -18,7 +18,7 @@ from headcount.events.log import EventLog
 from headcount.ledger import Ledger
 from headcount.noise_law import NoiseKind
 from headcount.releases import Release
-from headcount.request import RankRequest, ReleaseRequest, Spending
+from headcount.request import QueryRequest, RankRequest, ReleaseRequest, Spending
 
 Request = TypeVar("Request", bound=Spending)
 
@@ -53,7 +53,7 @@ def release(
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
     'ε = 1, δ = 1e-6, proven, per person'
     """
-    _check_log(log)
+    check_log(log)
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
@@ -93,7 +93,7 @@ def rank(
     >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
     ['tea']
     """
-    _check_log(log)
+    check_log(log)
     request = request_of(
         RankRequest,
         epsilon=epsilon,
@@ -103,6 +103,56 @@ def rank(
         with_counts=with_counts,
         shares=shares,
         select_limit=select_limit,
+    )
+    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+
+
+def query(
+    log: EventLog,
+    queries: Any,
+    *,
+    epsilon: Amount,
+    bins: Any,
+    groups: str | None = None,
+    max_group: int | None = None,
+    max_records: int = 1,
+    method: str | None = None,
+    shares: Mapping[str, Amount] | None = None,
+    research: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
+    **options: Any,
+) -> Release:
+    """Answer counting queries over a table of people, all under one ε, which may cover whole ``groups``.
+
+    ``queries`` are SQL statements, one text or several, or a matrix of zeros and ones with a row a query and a
+    column a cell of the ``bins``. A ``ledger`` is charged as by :func:`release`.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.people import read_people
+    >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
+    >>> adults = "SELECT COUNT(*) FROM people WHERE age >= 18"
+    >>> query(log, adults, epsilon="50", bins={"age": {"edges": [0, 18, 65, 120]}}).answers["answer"].to_pylist()
+    [72.0]
+    """
+    check_log(log)
+    texts = isinstance(queries, str) or (
+        isinstance(queries, list | tuple) and all(isinstance(each, str) for each in queries)
+    )
+    request = request_of(
+        QueryRequest,
+        epsilon=epsilon,
+        bins=bins,
+        groups=groups,
+        max_group=max_group,
+        max_records=max_records,
+        method=method,
+        shares=shares,
+        research=research,
+        options=options,
+        **({"queries": queries} if texts else {"rows": queries}),
     )
     return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
 
@@ -119,7 +169,7 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
     ...     read_events(pack(log, folder + "/store")).cells
     2
     """
-    _check_log(log)
+    check_log(log)
     from headcount.engines import packing
 
     return packing.pack(log, store, force=force)
@@ -133,7 +183,8 @@ def _run(request: Spending, log: EventLog, charging: Charging | None) -> Release
             charging.let_go()
 
 
-def _check_log(log: object) -> None:
+def check_log(log: object) -> None:
+    """Refuse what is no log."""
     if not isinstance(log, EventLog):
         raise UsageError(
             f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"

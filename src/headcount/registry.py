@@ -28,6 +28,10 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
+from headcount.queries.choosing import Automatic
+from headcount.queries.histogram import Histogram
+from headcount.queries.mwem import MultiplicativeWeights
+from headcount.queries.private_weights import PrivateWeights
 
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
@@ -51,11 +55,18 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
-FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS}
+QUERY_METHODS: Mapping[str, type[Method]] = {
+    method.name: method for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights)
+}
+
+FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS, "queries": QUERY_METHODS}
 """The methods that a command chooses among by name, by family."""
 
 DEFAULT_METHOD = Adaptive.name
 """How counts are released where nothing else is asked for."""
+
+DEFAULT_QUERY_METHOD = Automatic.name
+"""How queries are answered where nothing else is asked for."""
 
 
 def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:
@@ -109,7 +120,7 @@ def describe() -> list[dict[str, Any]]:
 
 def _parameters(method: type[Method]) -> list[str]:
     """Return the names of a method's parameters, its own before those that all methods have."""
-    names = [field.name for field in dataclasses.fields(cast("Any", method))]
+    names = [field.name for field in dataclasses.fields(cast("Any", method)) if field.name != "asked"]
     return sorted(names, key=lambda name: name in ("what", "shares", "noise"))
 
 

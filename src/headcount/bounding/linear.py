@@ -117,8 +117,8 @@ class LinearQueries:
             whole.update(np.ascontiguousarray(part).tobytes() + b"\0")
         return whole.hexdigest()
 
-    def __str__(self) -> str:
-        return f"{self.size} queries over {self.cells} cells, {self.digest}"
+    def __repr__(self) -> str:
+        return f"<{self.size} queries over {self.cells} cells, {self.digest}>"
 
     def mask(self, place: int) -> NDArray[np.bool_]:
         """Return the row of one query."""

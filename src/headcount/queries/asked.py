@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headcount.answers.words import some
 from headcount.bounding import Bounded, GroupSample, LinearQueries
+from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -26,7 +27,7 @@ from headcount.method import ONE_ID, what_counted
 from headcount.queries.sql import counts_of
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
-PUBLIC_GROUPS = "who belongs to which group is public, and nobody belongs to two"
+PUBLIC_GROUPS = "who belongs to which group is public"
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Asked:
         """What one group may add at most."""
         return GroupSample(records=self.max_records, people=self.max_group or 1)
 
+    @property
+    def has_queries(self) -> bool:
+        """Whether it is known what is asked: in a session it is not."""
+        return bool(self.statements) or self.rows is not None
+
     @cached_property
     def _read(self) -> tuple[LinearQueries, Named]:
         if self.rows is not None:
@@ -110,8 +116,12 @@ class Asked:
 
     def check(self, log: EventLog) -> None:
         """Refuse a log that does not fit, and queries that cannot be answered, before any record is read."""
-        check_table(log, self.grid, self.groups)
+        self.check_table(log)
         _ = self.queries
+
+    def check_table(self, log: EventLog) -> None:
+        """Refuse a log that does not fit, whatever is asked."""
+        check_table(log, self.grid, self.groups)
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε, for adding or removing a person, or a whole group."""
@@ -150,19 +160,22 @@ class Asked:
             told[-1] += " Numbers beyond the outer edges counted in the outer bins."
         if self.groups is not None:
             told.append(
-                f"Of all people with the same {self.groups!r}, at most {self.max_group:,} counted, drawn at random: "
-                "a larger group was cut down."
+                f"Of all people with the same {self.groups!r}, at most {self.max_group:,} counted, drawn at "
+                "random: a larger group was cut down."
             )
         return told
 
 
-def answers_table(named: Named, columns: Mapping[str, Sequence[float | None]]) -> pa.Table:
+def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | Floats]) -> pa.Table:
     """Make the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it."""
     return pa.table(
         {
             "query": pa.array(named.statements, pa.string()),
             "cell": pa.array(named.cells, pa.string()),
-            **{name: pa.array(np.asarray(column, dtype=np.float64)) for name, column in columns.items()},
+            **{
+                name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null
+                for name, column in columns.items()
+            },
         }
     )
 

@@ -133,3 +133,12 @@ def reweighted(cells: Floats, mask: NDArray[np.bool_], wanted: float, total: flo
     stepped = cells.copy()
     stepped[mask] *= np.exp((min(max(wanted, 0.0), total) - found) / (2 * total))
     return np.asarray(stepped * (total / stepped.sum()))
+
+
+def columns_in_words(order: int) -> str:
+    """Say over which columns tables are.
+
+    >>> columns_in_words(2)
+    'each pair of columns'
+    """
+    return {1: "each column", 2: "each pair of columns"}.get(order, f"every {order} columns")

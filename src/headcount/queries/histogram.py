@@ -1,8 +1,8 @@
 """Histogram: every cell of the grid counted with noise, and queries answered by adding cells up.
 
-Every cell, empty ones included, gets discrete Laplace noise; a query is the sum of its cells. Answers are unbiased,
-and each comes with an interval that follows from the noise alone. A query over s cells carries s draws of noise,
-so this is best for queries of few cells, or where ε is large; any number of queries costs the same.
+Every cell, empty ones included, gets discrete Laplace noise; a query is the sum of its cells. Answers are
+unbiased, and each comes with an interval that follows from the noise alone. A query over s cells carries s draws
+of noise, so this is best for queries of few cells, or where ε is large; any number of queries costs the same.
 
 With ``consistent``, cells are moved to the nearest counts that are not negative and add up to a released total.
 Most of a sparse table is empty cells, and their noise then mostly goes; what is left is biased, so that intervals
@@ -17,7 +17,8 @@ Departures from the paper
     Discrete noise; consistency by projection, as post-processing.
 
 Reference
-    C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating Noise to Sensitivity in Private Data Analysis. TCC 2006.
+    C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating Noise to Sensitivity in Private Data Analysis. TCC
+    2006.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ class Histogram:
             widths, average = np.full(queries.size, accuracy.width), True
             laws |= {TOTAL: total.law, ERROR: accuracy.law}
             steps += [
-                "Cells were then moved to the nearest counts that are not negative and add up to the released total, "
-                f"which got {total.law.in_words()}.",
+                "Cells were then moved to the nearest counts that are not negative and add up to the released "
+                f"total, which got {total.law.in_words()}.",
                 accuracy.story,
             ]
         else:

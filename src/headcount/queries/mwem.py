@@ -11,11 +11,11 @@ What it cannot tell is anything finer than what it measured: where ε is large, 
 
 Why it is private
     One group moves every answer by at most Δ. Given what was released before, the estimates of a round are public,
-    so each distance |f(D) - estimate| moves by at most Δ, and the exponential mechanism with spread 2Δ pays for the
-    choice of a query with its ε. The chosen answer gets discrete Laplace noise of scale Δ/ε. The tables that the
-    fit starts from move by at most Δ in L1 each; the total, and the error that 97 % of answers do not exceed, move
-    by at most Δ. All these add up to the grant, by composition. The number of rounds hangs on the released total
-    and public numbers; multiplying and answering are post-processing.
+    so each distance |f(D) - estimate| moves by at most Δ, and the exponential mechanism with spread 2Δ pays for
+    the choice of a query with its ε. The chosen answer gets discrete Laplace noise of scale Δ/ε. The tables that
+    the fit starts from move by at most Δ in L1 each; the total, and the error that 97 % of answers do not exceed,
+    move by at most Δ. All these add up to the grant, by composition. The number of rounds hangs on the released
+    total and public numbers; multiplying and answering are post-processing.
 
 Departures from the paper
     The fit starts from noisy counts of low dimension, not from a uniform table: on uci-adult the latter needs far
@@ -51,7 +51,7 @@ from headcount.noise import NoiseSource, add, choose, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
 from headcount.queries.asked import Asked, answers_table
-from headcount.queries.fitting import fitted, reweighted
+from headcount.queries.fitting import columns_in_words, fitted, reweighted
 from headcount.releases import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}
@@ -176,18 +176,15 @@ def _renormalised(shares: Mapping[str, Decimal], left: Decimal) -> dict[str, Dec
 
 
 def _story(laws: Mapping[str, Law], order: int, rounds: int) -> list[str]:
-    together = {1: "each column", 2: "each pair of columns"}.get(order, f"every {order} columns")
     told = [
-        f"The number of records got {laws[TOTAL].in_words()}. A table was fitted to it and to counts over {together}, "
-        f"which got {laws['start'].in_words()}.",
+        f"The number of records got {laws[TOTAL].in_words()}. A table was fitted to it and to counts over "
+        f"{columns_in_words(order)}, which got {laws['start'].in_words()}.",
     ]
     if rounds:
         told.append(
-            f"In {rounds} rounds the query that the table answered worst was chosen, and its answer released with "
-            f"{laws['rounds'].in_words()}; the table was fitted to it as well."
-            if rounds > 1
-            else "The query that the table answered worst was chosen, and its answer released with "
-            f"{laws['rounds'].in_words()}; the table was fitted to it as well."
+            f"{f'In each of {rounds} rounds the' if rounds > 1 else 'The'} query that the table answered worst "
+            f"was chosen, and its answer released with {laws['rounds'].in_words()}; the table was then fitted to "
+            "it as well."
         )
     told.append("All queries were answered from that table, which costs nothing.")
     return told

@@ -27,7 +27,7 @@ _SHAPE = "write SELECT COUNT(*) FROM people WHERE …, with GROUP BY if all cell
 
 @dataclass(frozen=True)
 class Counting:
-    """One count that is asked for: the statement, the cell of its GROUP BY if it has one, and the cells it takes."""
+    """One count that is asked for: the statement, the cell of its GROUP BY, if any, and the cells it takes."""
 
     statement: str
     cell: str | None

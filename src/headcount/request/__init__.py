@@ -1,7 +1,17 @@
 """Requests: what is asked, as typed data that round-trips through JSON; never where the data lies."""
 
 from headcount.request.counting import ReleaseRequest
+from headcount.request.queries import QueryRequest, SessionRequest
 from headcount.request.ranking import RankRequest
 from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
 
-__all__ = ["RankRequest", "ReleaseRequest", "Spending", "check_delta", "refuse_research", "whole_number"]
+__all__ = [
+    "QueryRequest",
+    "RankRequest",
+    "ReleaseRequest",
+    "SessionRequest",
+    "Spending",
+    "check_delta",
+    "refuse_research",
+    "whole_number",
+]
