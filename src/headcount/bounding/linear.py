@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -149,7 +149,7 @@ class LinearQueries:
         edges = np.linspace(0, self._packed.shape[0], _THREADS + 1).astype(np.int64)
         parts = np.zeros((_THREADS, self._packed.shape[1]), dtype=values.dtype)
         with ThreadPoolExecutor(_THREADS) as pool:
-            blocks = [self._packed[first:end] for first, end in zip(edges[:-1], edges[1:], strict=True)]
+            blocks = [self._packed[first:end] for first, end in pairwise(edges)]
             list(pool.map(kernel, blocks, repeat(padded), edges[:-1], parts))
         out = np.zeros(self.size, dtype=values.dtype)
         few = [values[each].sum() for each in self._listed]

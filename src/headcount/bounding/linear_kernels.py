@@ -1,7 +1,7 @@
 """Sums over the cells that a query asks for, compiled: bit by bit, eight cells at a time.
 
-Rows are packed by columns of eight cells: ``bits[block, query]`` says which of the cells 8 · block, …, 8 · block + 7
-a query asks for. For each block the sums of all 256 choices of its cells are worked out once; a query then takes
+Rows are packed by blocks of eight cells: ``bits[block, query]`` says which of the cells from 8 · block on a query
+asks for. For each block the sums of all 256 choices of its cells are worked out once; a query then takes
 one look-up a block. So thousands of queries cost about what hundreds would, one by one.
 """
 

@@ -232,7 +232,8 @@ def people_log(flags: Mapping[str, Any]) -> Any:
     from headcount.events.people import read_people
 
     names = (
-        "user", "where", "since", "until", "time", "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
+        "user", "where", "since", "until", "time", "time_format", "timezone", "delimiter", "encoding",
+        "drop_nulls",
     )  # fmt: skip
     own = {name: flags[name] for name in names}
     return read_people(list(flags["events"]), header=not flags["no_header"], **own)

@@ -134,7 +134,7 @@ def columns_of(row: dict[str, Any]) -> list[str]:
 
 
 def _name(row: dict[str, Any]) -> str:
-    return row["query"] + ("" if row["cell"] is None else f" [{row['cell']}]")
+    return f"{row['query']}" + ("" if row["cell"] is None else f" [{row['cell']}]")
 
 
 def _number(value: float | None) -> str:

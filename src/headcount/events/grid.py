@@ -82,7 +82,8 @@ compare with one of these, or add 30 to the edges of 'age'
         if start in self.edges:
             remedy = "bins hold their lower edge and not their upper one: write < or >= instead of <= or >"
         raise UsageError(
-            f"a condition on {self.column!r} cuts the bin {self.names[place]} at {bound:g}, and the edges are {shown}",
+            f"a condition on {self.column!r} cuts the bin {self.names[place]} at {bound:g}, and the edges are "
+            f"{shown}",
             remedy=remedy,
         )
 

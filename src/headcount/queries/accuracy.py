@@ -49,8 +49,8 @@ class Accuracy:
     def story(self) -> str:
         """Say what was released."""
         return (
-            f"The error that {_WITHIN:.0%} of these answers do not exceed was released too: {max(self.error, 0):,.0f}, "
-            f"with {self.law.in_words()}. The intervals are made of it."
+            f"The error that {_WITHIN:.0%} of these answers do not exceed was released too: "
+            f"{max(self.error, 0):,.0f}, with {self.law.in_words()}. The intervals are made of it."
         )
 
 

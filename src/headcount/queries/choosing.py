@@ -38,7 +38,6 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Method
 from headcount.noise import NoiseSource, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import TOTAL, released_total
@@ -54,7 +53,11 @@ from headcount.releases import Release
 SHARE = Decimal("0.02")
 """What the choice costs."""
 
-_METHODS = (Histogram, MultiplicativeWeights, PrivateWeights)
+_METHODS: tuple[type[Histogram | MultiplicativeWeights | PrivateWeights], ...] = (
+    Histogram,
+    MultiplicativeWeights,
+    PrivateWeights,
+)
 _PAIRS, _SINGLE = 1.25, 4.0  # how much worse than chance fitted tables were found to be
 _MEAN = sqrt(2 / pi)  # of the absolute value of a standard normal
 
@@ -100,8 +103,8 @@ class Automatic:
         total = released_total(cells, grants[TOTAL], noise)
         errors = predicted(self.asked, total.people, float(grants["rest"].exact))
         best = min(errors, key=errors.__getitem__)
-        kinds: dict[str, type[Method]] = {kind.name: kind for kind in _METHODS}
-        release = kinds[best](asked=self.asked).release(log, grants["rest"], noise, engine)
+        method = next(kind for kind in _METHODS if kind.name == best)(asked=self.asked)
+        release = method.release(log, grants["rest"], noise, engine)
         shown = ", ".join(f"{name} {error:,.3g}" for name, error in errors.items())
         story = (
             f"To choose a method, the number of records was released with {total.law.in_words()}, paid with "

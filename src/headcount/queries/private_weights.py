@@ -131,10 +131,7 @@ class Mediator:
             elif self._test.is_large(part(apart, [place])):
                 replies.append(self._measured(part(exact, [place]), queries.mask(place)))
                 estimates = queries.sums(self.table)
-                if self._test is None:
-                    exact = apart = None
-                else:
-                    apart = distances(exact, estimates)
+                apart = distances(exact, estimates) if self.left else None
             else:
                 replies.append(Reply(float(estimates[place]), self._near + 0.5, "checked", self.left))
         return replies
@@ -255,7 +252,7 @@ class PrivateWeights:
 
 def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:
     """Make a release of what was replied so far; its guarantee is put in by whoever granted it."""
-    columns = {
+    columns: dict[str, list[float | None]] = {
         "answer": [each.answer for each in replies],
         "low": [each.low for each in replies],
         "high": [each.high for each in replies],

@@ -127,8 +127,10 @@ def _condition(node: Any, grid: Grid) -> Mask:
         return _condition(node.left, grid) | _condition(node.right, grid)
     if isinstance(node, sql.In) and node.expressions:
         place = _column(node.this, grid)
-        masks = [_equal(grid, place, _literal(each)) for each in node.expressions]
-        return np.logical_or.reduce(masks)
+        taken = _at(grid, place, slice(0, 0))
+        for each in node.expressions:
+            taken = taken | _equal(grid, place, _literal(each))
+        return taken
     if isinstance(node, sql.Between):
         place = _column(node.this, grid)
         low, high = _literal(node.args["low"]), _literal(node.args["high"])
