@@ -59,7 +59,7 @@ class LinearQueries:
 
     @classmethod
     def from_bits(cls, bits: NDArray[np.uint8], cells: int) -> LinearQueries:
-        """Make queries from packed rows, the first cell in the lowest bit, as ``np.packbits`` with little order."""
+        """Make queries from packed rows, the first cell in the lowest bit (little order, to ``np.packbits``)."""
         if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != -(-cells // 8):
             raise UsageError(f"packed queries over {cells:,} cells must be rows of {-(-cells // 8):,} bytes")
         if cells % 8 and (bits[:, -1] >> (cells % 8)).any():
