@@ -123,8 +123,8 @@ def test_without_groups_everyone_stands_alone(rows: list[Row], records: int, sec
 def test_members_and_records_are_drawn_uniformly() -> None:
     """Of 8 people of a household two are kept, whoever they are, and of 4 records one, whichever it is.
 
-    Binomial tests with false-alarm rate ``laws.LEVEL`` for records; for people, who hinder each other, six standard
-    deviations, 2 in a billion. The secret is fixed.
+    Binomial tests with false-alarm rate ``laws.LEVEL`` for records; for people, who hinder each other, six
+    standard deviations, 2 in a billion. The secret is fixed.
     """
     homes, secret = 4_000, bytes(range(16))
     people: list[Row] = [(8 * home + who, home, who % 4) for home in range(homes) for who in range(8)]

@@ -103,7 +103,7 @@ def _coder(bins: NumberBins | ValueBins, kind: pa.DataType) -> Callable[[pa.Arra
 def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
     """Return how the listed values of a column are found; refuse a column of another type."""
     check_id_type(kind, "value", bins.column)
-    if is_text(kind):  # as every number is in a CSV file
+    if is_text(kind) or pa.types.is_null(kind):  # as every number is in a CSV file, and a column without values
         listed = pa.array([str(each) for each in bins.values], pa.string())
     elif isinstance(bins.values[0], str):
         raise UsageError(

@@ -87,7 +87,7 @@ class MultiplicativeWeights:
     def __post_init__(self) -> None:
         if self.rounds is not None and not 0 <= self.rounds <= 1000:
             raise UsageError("rounds must lie between 0 and 1000", given=self.rounds)
-        self._shares(2)
+        self._shares()
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Pure ε for adding or removing a person, or a whole group."""
@@ -96,7 +96,7 @@ class MultiplicativeWeights:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total and of the error; the rest hangs on the total."""
         self.asked.check(log)
-        parts = Grant(grant.epsilon).split(self._shares(2))
+        parts = Grant(grant.epsilon).split(_outer(self._shares()))
         reach = self.asked.bound.reach
         return {stage: DiscreteLaplace(scale_for(reach, parts[stage].exact)) for stage in (TOTAL, ERROR)}
 
@@ -104,15 +104,12 @@ class MultiplicativeWeights:
         """Fit a table, mend it, answer from it, and say how good that is."""
         asked, guarantee = self.asked, self.guarantee(grant)
         asked.check(log)
-        known = self._shares(2)
-        first = {TOTAL: known[TOTAL], "rest": 1 - known[TOTAL]}
-        grants = grant.split(first)
+        shares = self._shares()
+        grants = grant.split(_outer(shares))
         cells = asked.count(log, engine or LocalEngine(), noise.key())
         total = released_total(cells, grants[TOTAL], noise)
         rounds = self._rounds(total.people, grant)
-        rest = self._shares(rounds)
-        left = 1 - rest.pop(TOTAL)
-        grants |= grants["rest"].split(_renormalised(rest, left))
+        grants |= grants["rest"].split(_inner(shares, rounds))
         fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
         table, laws = fit.cells, {TOTAL: total.law, "start": fit.law}
         if rounds:
@@ -137,16 +134,12 @@ class MultiplicativeWeights:
         """Return how many rounds are worth their noise: it should stay below half of what chance makes, √n / 2."""
         if self.rounds is not None:
             return self.rounds
-        epsilon = float(grant.exact) * float(self._shares(2)["rounds"])
+        epsilon = float(grant.exact) * float(self._shares()["rounds"])
         worth = int(epsilon * sqrt(total) / (8 * self.asked.bound.reach))
         return min(worth, MOST_ROUNDS, 4 * self.asked.queries.size)
 
-    def _shares(self, rounds: int) -> dict[str, Decimal]:
-        """Return the shares; without rounds, theirs goes to the start."""
-        shares = shares_of(tuple(SHARES), SHARES, self.shares)
-        if rounds == 0:
-            shares["start"] += shares.pop("rounds")
-        return shares
+    def _shares(self) -> dict[str, Decimal]:
+        return shares_of(tuple(SHARES), SHARES, self.shares)
 
 
 def mended(
@@ -168,11 +161,17 @@ def mended(
     return table, noisy.law
 
 
-def _renormalised(shares: Mapping[str, Decimal], left: Decimal) -> dict[str, Decimal]:
-    """Return shares of what is left, which sum to 1 exactly."""
-    *first, last = shares
-    found = {name: (shares[name] / left).quantize(Decimal(10) ** -15) for name in first}
-    return {**found, last: 1 - sum(found.values(), start=Decimal(0))}
+def _outer(shares: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    """Return the shares of what is known before the total is: the start and the rounds are one."""
+    return {TOTAL: shares[TOTAL], ERROR: shares[ERROR], "rest": shares["start"] + shares["rounds"]}
+
+
+def _inner(shares: Mapping[str, Decimal], rounds: int) -> dict[str, Decimal]:
+    """Divide the rest between the start and the rounds; without rounds, the start gets it all."""
+    if rounds == 0:
+        return {"start": Decimal(1)}
+    start = (shares["start"] / (shares["start"] + shares["rounds"])).quantize(Decimal(10) ** -15)
+    return {"start": start, "rounds": 1 - start}
 
 
 def _story(laws: Mapping[str, Law], order: int, rounds: int) -> list[str]:
