@@ -29,6 +29,7 @@ from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
 from headcount.queries.choosing import Automatic
+from headcount.queries.cim import CoupledIteration
 from headcount.queries.histogram import Histogram
 from headcount.queries.mwem import MultiplicativeWeights
 from headcount.queries.private_weights import PrivateWeights
@@ -56,7 +57,8 @@ METHODS: Mapping[str, type[Method]] = {
 }
 
 QUERY_METHODS: Mapping[str, type[Method]] = {
-    method.name: method for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights)
+    method.name: method
+    for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights, CoupledIteration)
 }
 
 FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS, "queries": QUERY_METHODS}

@@ -14,6 +14,7 @@ from typing import Any
 
 from headcount.audits.neighbours import Pair, crafted, swaying
 from headcount.audits.observing import SELECT_LIMIT, Target
+from headcount.audits.querying import ONE_BY_ONE, QUERYING, QueryTarget, refuting
 from headcount.budget import Grant
 from headcount.counts.totals import Totals
 from headcount.errors import UnknownNameError, UsageError
@@ -21,11 +22,11 @@ from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import threshold_for
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import METHODS
+from headcount.registry import METHODS, QUERY_METHODS
 from headcount.selection import Selection
 
-OTHERS = ("top-k", "selection", "totals")
-"""What is audited beside the registered methods."""
+OTHERS = ("top-k", "selection", "totals", *QUERYING)
+"""What is audited beside the registered methods for counts."""
 
 NAMES = (*METHODS, *OTHERS)
 
@@ -44,6 +45,14 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
+    "mwem": (
+        Decimal("0.6"),
+        "the rest is spent on the total, on rounds and on the error, which only widens intervals",
+    ),
+    "pmw": (
+        Decimal("0.35"),
+        "the rest is spent on the total, on tests and on answers that a small log never needs",
+    ),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
@@ -67,6 +76,10 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
     if name == "selection":
         made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
         return replace(made, called=name)
+    if name in QUERYING:
+        if delta:
+            raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
+        return QueryTarget.named(name, limit, epsilon)
     made = Target.of(name, limit, epsilon, delta)
     if not delta:
         return made
@@ -90,6 +103,8 @@ def pairs_for(
     if name == "adaptive":
         story = "a person among many with one record: counts so large that hardly anything is shrunk away"
         more = (Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit),)
+    if name in ONE_BY_ONE:
+        more = (refuting(),)
     if name == "top-k":
         more = (Pair("a new item", "a person with the only record of ten items", 10, (), (0,)),)
     if name == "selection":
@@ -104,7 +119,8 @@ def pairs_for(
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
-    return name in OTHERS or METHODS[name].standing is Standing.PROVEN
+    known = QUERY_METHODS if name in QUERY_METHODS else METHODS
+    return (name in OTHERS and name not in known) or known[name].standing is Standing.PROVEN
 
 
 def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001

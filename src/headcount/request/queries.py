@@ -108,7 +108,7 @@ class QueryRequest(TableRequest):
         own = {} if self.shares is None else {"shares": self.shares}
         parameters = {**self.options, **own, "asked": self.asked}
         method = build(self.method or DEFAULT_QUERY_METHOD, parameters, "queries")
-        return refuse_research(method, research=self.research)
+        return refuse_research(method, research=self.research, instead=DEFAULT_QUERY_METHOD)
 
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
         """Return how many answers there will be."""
