@@ -1,8 +1,8 @@
 """Methods for queries as targets: what an attacker sees of their answers, over one round or 200 of the same query.
 
 The items of a pair are the cells of a grid. Methods that look at queries one by one are asked the same one 200
-times, about the first half of all cells: whether any round led to an update, and which one first, is seen. A method
-that charges only for updates gives itself away by not making one.
+times, about the first half of all cells: whether any round led to an update, and which one first, is seen. A
+method that charges only for updates gives itself away by not making one.
 """
 
 from __future__ import annotations

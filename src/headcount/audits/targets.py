@@ -45,19 +45,13 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
-    "mwem": (
-        Decimal("0.6"),
-        "the rest is spent on the total, on rounds and on the error, which only widens intervals",
-    ),
-    "pmw": (
-        Decimal("0.35"),
-        "the rest is spent on the total, on tests and on answers that a small log never needs",
-    ),
+    "mwem": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
+    "pmw": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection
-are what the method spends on its counts, and may be more than can be seen.
+Those of the adaptive method, mwem and pmw are not derived: they were set after a first measurement. Those of fpa
+and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
 
@@ -100,11 +94,11 @@ def pairs_for(
     more: tuple[Pair, ...] = ()
     if name.startswith("hpa"):
         more = (swaying(limit),)
-    if name == "adaptive":
+    if name in ("adaptive", *QUERYING):
         story = "a person among many with one record: counts so large that hardly anything is shrunk away"
         more = (Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit),)
     if name in ONE_BY_ONE:
-        more = (refuting(),)
+        more = (*more, refuting())
     if name == "top-k":
         more = (Pair("a new item", "a person with the only record of ten items", 10, (), (0,)),)
     if name == "selection":

@@ -1,10 +1,10 @@
 """CIM, the coupled iteration mechanism, exactly as its thesis runs it: a claim that does not hold.
 
 A table of frequencies starts uniform. In every round the exact answer to a query, as a share of all records, gets
-Laplace noise. If the table's answer is within a threshold T of it, the table's answer is given; else the noisy one,
-and the cells that hold records of the query, or records coupled to these, are multiplied up or down. The noise is
-scaled by the coupled sensitivity: how many records are coupled to any one that the query counts. Records are
-coupled where the group column says so, fully.
+Laplace noise. If the table's answer is within a threshold T of it, the table's answer is given; else the noisy
+one, and the cells that hold records of the query, or records coupled to these, are multiplied up or down. The
+noise is scaled by the coupled sensitivity: how many records are coupled to any one that the query counts. Records
+are coupled where the group column says so, fully.
 
 Why it is not private
     The test in every round looks at the data, and is charged only where it leads to an update: that a table stays
