@@ -25,7 +25,7 @@ def bounded(values: NDArray[np.int64], reach: int) -> Bounded:
 @given(matrices, st.integers(0, 2**32))
 def test_sums_are_those_of_the_matrix_however_rows_are_kept(rows: NDArray[np.bool_], seed: int) -> None:
     draw = np.random.default_rng(seed)
-    whole = draw.integers(-(2**40), 2**40, rows.shape[1])
+    whole: NDArray[np.int64] = draw.integers(-(2**40), 2**40, size=(rows.shape[1],))
     packed = np.packbits(rows, axis=1, bitorder="little")
     for queries in (
         LinearQueries.of(rows),
@@ -74,10 +74,10 @@ def test_neighbours_stay_within_the_sensitivity(rows: NDArray[np.bool_], seed: i
     """Answers, distances and every quantile move by at most the reach, and scores by the spread."""
     draw = np.random.default_rng(seed)
     queries = LinearQueries.of(rows)
-    before = draw.integers(0, 50, rows.shape[1])
+    before: NDArray[np.int64] = draw.integers(0, 50, size=(rows.shape[1],))
     after = before.copy()
     np.add.at(after, draw.integers(0, rows.shape[1], reach), 1)
-    estimates = draw.normal(20, 30, rows.shape[0])
+    estimates: NDArray[np.float64] = draw.normal(20, 30, size=(rows.shape[0],))
     pair = [exact_answers(bounded(cells, reach), queries) for cells in (before, after)]
     apart = [distances(each, estimates) for each in pair]
     for one, other in (pair, apart):

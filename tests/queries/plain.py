@@ -103,4 +103,4 @@ def nearest(counts: Floats, total: float) -> Floats:
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if np.maximum(counts - middle, 0).sum() > total else (low, middle)
-    return np.maximum(counts - low, 0)
+    return np.asarray(np.maximum(counts - low, 0))

@@ -39,7 +39,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "pmw": (PrivateWeights, {}),
     "pmw-2": (PrivateWeights, {"updates": 2, "expected": 10}),
 }
-GROUPED = {"groups": "household", "max_group": 3, "max_records": 2}
+GROUPED: dict[str, Any] = {"groups": "household", "max_group": 3, "max_records": 2}
 
 
 def made(name: str, what: Asked | None = None) -> Method:

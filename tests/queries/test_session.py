@@ -38,7 +38,7 @@ def test_requests_round_trip_through_json() -> None:
 
 def test_rows_are_known_by_their_digest() -> None:
     rows = halves(5)
-    asked = QueryRequest(epsilon="1", bins=BINS, rows=rows)
+    asked = QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows)
     assert asked.rows_digest
     assert "rows_digest" in asked.model_dump_json()
     assert len(asked.model_dump_json()) < 1_000
@@ -46,11 +46,13 @@ def test_rows_are_known_by_their_digest() -> None:
     again = QueryRequest.model_validate_json(asked.model_dump_json())
     with pytest.raises(UsageError, match="does not hold"):
         again.build()
-    assert identity(asked, LOG) != identity(QueryRequest(epsilon="1", bins=BINS, rows=halves(5, seed=3)), LOG)
+    assert identity(asked, LOG) != identity(
+        QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, seed=3)), LOG
+    )
     with pytest.raises(UsageError, match="both as statements and as rows"):
-        QueryRequest(epsilon="1", bins=BINS, rows=rows, queries=STATEMENTS)
+        QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows, queries=STATEMENTS)
     with pytest.raises(UsageError, match="cells"):
-        QueryRequest(epsilon="1", bins=BINS, rows=halves(5, 8)).build()
+        QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, 8)).build()
 
 
 @pytest.mark.parametrize(
@@ -200,6 +202,6 @@ def test_a_table_that_is_far_off_is_mended() -> None:
 
 
 def test_sessions_are_requests_too() -> None:
-    asked = SessionRequest(epsilon="1", bins=BINS, updates=3)
+    asked = SessionRequest(epsilon=Decimal(1), bins=BINS, updates=3)
     assert SessionRequest.model_validate_json(asked.model_dump_json()) == asked
     assert asked.cells(LOG) == {"answers": 0}

@@ -69,7 +69,9 @@ def test_group_by_asks_for_every_cell_of_its_columns() -> None:
     found = list(counts_of("SELECT job, age, COUNT(*) FROM people WHERE age >= 30 GROUP BY job, age", GRID))
     assert len(found) == 12
     assert found[0].cell == "job = clerk, age = 0..17"
-    assert sum(each.mask for each in found).tolist() == [age >= 30 for age in PEOPLE["age"].to_pylist()]
+    assert np.sum([each.mask for each in found], axis=0).tolist() == [
+        age >= 30 for age in PEOPLE["age"].to_pylist()
+    ]
     empty = [each for each in found if not each.mask.any()]
     assert len(empty) == 6, "cells that the condition leaves out are asked for as well: all are public"
 

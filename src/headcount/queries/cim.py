@@ -53,6 +53,8 @@ REASON = (
 
 Integers = NDArray[np.int64]
 
+_ONE_BY_ONE = 64  # rounds that are looked at one by one after an update
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoupledIteration:
@@ -116,21 +118,22 @@ class CoupledIteration:
         """Return the answers as shares, and the number of updates; each round has ``epsilon``."""
         table = np.full(records.cells, 1 / records.cells)
         exact = queries.sums(records.counts.astype(np.float64)) / records.size
-        draws, updates = laplace(noise, queries.size), 0
-        answers = np.empty(queries.size)
+        noisy = exact + records.sensitivities(queries) / epsilon * laplace(noise, queries.size)
+        answers, updates, ahead = np.empty(queries.size), 0, -1
         for place in range(queries.size):
-            mask = queries.mask(place)
-            own = float(table[mask].sum())
-            noisy = exact[place] + records.sensitivity(mask) / epsilon * draws[place]
-            if abs(own - noisy) <= self.threshold:
-                answers[place] = own
+            if place > ahead:  # all at once, until an update: what the table says of each does not change before
+                own, ahead = queries.sums(table), queries.size
+            value = float(own[place]) if ahead == queries.size else float(table[queries.mask(place)].sum())
+            if abs(value - noisy[place]) <= self.threshold:
+                answers[place] = value
                 continue
-            answers[place] = noisy
+            answers[place] = noisy[place]
             updates += 1
-            sign, size = (-1, own) if own > noisy else (1, 1 - own)
-            touched = records.coupled_cells(mask)
-            table[touched] *= np.exp(sign * self.eta * self.delta0 * size)
+            sign, size = (-1, value) if value > noisy[place] else (1, 1 - value)
+            touched = records.coupled_cells(queries.mask(place))
+            table *= np.where(touched, np.exp(sign * self.eta * self.delta0 * size), 1.0)
             table /= table.sum()
+            ahead = place + _ONE_BY_ONE
         return answers, updates
 
 
@@ -141,6 +144,8 @@ class Records:
     places: Integers
     groups: Integers
     cells: int
+    degrees: Floats | None = None
+    """How strongly each record is coupled to its group, where not fully."""
 
     @classmethod
     def of(cls, log: EventLog, asked: Asked) -> Records:
@@ -173,19 +178,37 @@ class Records:
         return np.bincount(self.places, minlength=self.cells).astype(np.int64)
 
     @cached_property
-    def sizes(self) -> Integers:
-        """How many records each one is coupled to, itself included."""
-        return np.bincount(self.groups)[self.groups].astype(np.int64) if self.groups.size else self.groups
+    def sizes(self) -> Floats:
+        """The record sensitivity of each one: itself, and the others of its group by their degrees."""
+        if not self.groups.size:
+            return np.empty(0)
+        degrees = np.ones(self.groups.size) if self.degrees is None else self.degrees
+        return np.asarray(1 + np.bincount(self.groups, weights=degrees)[self.groups] - degrees)
 
-    def sensitivity(self, mask: NDArray[np.bool_]) -> float:
-        """Return the coupled sensitivity of a query: the most records coupled to one it counts, as a share."""
-        return int(self.sizes[mask[self.places]].max(initial=1)) / self.size
+    def sensitivities(self, queries: LinearQueries) -> Floats:
+        """Return the coupled sensitivity of each query: the most coupled to a record it counts, as a share.
 
-    def coupled_cells(self, mask: NDArray[np.bool_]) -> Integers:
+        Most queries count a record of the largest group: those that do not are looked at for the next largest.
+        """
+        largest = np.zeros(self.cells)
+        np.maximum.at(largest, self.places, self.sizes)
+        found = np.ones(queries.size)
+        open_still = np.ones(queries.size, dtype=bool)
+        for size in np.unique(largest[largest > 1])[::-1]:
+            hit = open_still & (queries.sums((largest == size).astype(np.float64)) > 0)
+            found[hit] = size
+            open_still &= ~hit
+            if not open_still.any():
+                break
+        return np.asarray(found / self.size)
+
+    def coupled_cells(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the cells that hold records of a query, or records coupled to these."""
         touched = np.zeros(int(self.groups.max(initial=-1)) + 1, dtype=bool)
         touched[self.groups[mask[self.places]]] = True
-        return np.unique(self.places[touched[self.groups]])
+        cells = np.zeros(self.cells, dtype=bool)
+        cells[self.places[touched[self.groups]]] = True
+        return cells
 
 
 def round_epsilon(epsilon: float, eta: float, delta0: float, cells: int) -> float:
