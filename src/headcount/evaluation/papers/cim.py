@@ -2,8 +2,8 @@
 
 Queries take each cell with probability 1/2, and answers are shares of all records. Laplace noise for every query
 gets ε / 10,000 of it, since queries are answered one after the other. The thesis declares no couplings and says
-only how many there are; so groups like that are drawn at random. Beside CIM stand the methods of Headcount, at the same
-ε and for whole groups of so many records.
+only how many there are; so groups like that are drawn at random. Beside CIM stand the methods of Headcount, at the
+same ε and for whole groups of so many records.
 
 Departures
     See :mod:`headcount.queries.cim`. The thesis does not say how Adult is binned. Figure 5.5 runs 100,000 queries,
