@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import fit_neighbours, pack, rank, release
+    from headcount.api import fit_neighbours, pack, query, rank, release
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.estimators import NeighbourRecommender
     from headcount.events.catalogue import Catalogue
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
+    from headcount.events.people import read_people
     from headcount.guarantee import Guarantee, Standing
     from headcount.ledger import Ledger
     from headcount.neighbours.model import NeighbourModel
+    from headcount.query_session import QuerySession
     from headcount.releases import Release, load
 
 _HOMES = {
@@ -40,6 +42,7 @@ _HOMES = {
     "NeighbourModel": "neighbours.model",
     "NeighbourRecommender": "estimators",
     "Ledger": "ledger",
+    "QuerySession": "query_session",
     "Release": "releases",
     "Standing": "guarantee",
     "fit_neighbours": "api",
@@ -47,8 +50,10 @@ _HOMES = {
     "load": "releases",
     "month": "events.contexts",
     "pack": "api",
+    "query": "api",
     "rank": "api",
     "read_events": "events.log",
+    "read_people": "events.people",
     "release": "api",
     "weekday": "events.contexts",
 }
@@ -62,6 +67,7 @@ __all__ = [
     "Ledger",
     "NeighbourModel",
     "NeighbourRecommender",
+    "QuerySession",
     "Release",
     "Standing",
     "__version__",
@@ -70,8 +76,10 @@ __all__ = [
     "load",
     "month",
     "pack",
+    "query",
     "rank",
     "read_events",
+    "read_people",
     "release",
     "weekday",
 ]

@@ -19,7 +19,7 @@ from headcount.ledger import Ledger
 from headcount.neighbours.model import NeighbourModel
 from headcount.noise_law import NoiseKind
 from headcount.releases import Release
-from headcount.request import NeighboursRequest, RankRequest, ReleaseRequest, Spending
+from headcount.request import NeighboursRequest, QueryRequest, RankRequest, ReleaseRequest, Spending
 
 Request = TypeVar("Request", bound=Spending)
 
@@ -54,7 +54,7 @@ def release(
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
     'ε = 1, δ = 1e-6, proven, per person'
     """
-    _check_log(log)
+    check_log(log)
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
@@ -94,7 +94,7 @@ def rank(
     >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
     ['tea']
     """
-    _check_log(log)
+    check_log(log)
     request = request_of(
         RankRequest,
         epsilon=epsilon,
@@ -135,7 +135,7 @@ def fit_neighbours(
     >>> model.recommend({"rye": 3}, k=1)[0]["item"]
     'tea'
     """
-    _check_log(log)
+    check_log(log)
     request = request_of(
         NeighboursRequest,
         epsilon=epsilon,
@@ -147,6 +147,56 @@ def fit_neighbours(
         research=research,
     )
     return NeighbourModel(_run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)))
+
+
+def query(
+    log: EventLog,
+    queries: Any,
+    *,
+    epsilon: Amount,
+    bins: Any,
+    groups: str | None = None,
+    max_group: int | None = None,
+    max_records: int = 1,
+    method: str | None = None,
+    shares: Mapping[str, Amount] | None = None,
+    research: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
+    **options: Any,
+) -> Release:
+    """Answer counting queries over a table of people, all under one ε, which may cover whole ``groups``.
+
+    ``queries`` are SQL statements, one text or several, or a matrix of zeros and ones with a row a query and a
+    column a cell of the ``bins``. A ``ledger`` is charged as by :func:`release`.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.people import read_people
+    >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
+    >>> adults = "SELECT COUNT(*) FROM people WHERE age >= 18"
+    >>> query(log, adults, epsilon="50", bins={"age": {"edges": [0, 18, 65, 120]}}).answers["answer"].to_pylist()
+    [72.0]
+    """
+    check_log(log)
+    texts = isinstance(queries, str) or (
+        isinstance(queries, list | tuple) and all(isinstance(each, str) for each in queries)
+    )
+    request = request_of(
+        QueryRequest,
+        epsilon=epsilon,
+        bins=bins,
+        groups=groups,
+        max_group=max_group,
+        max_records=max_records,
+        method=method,
+        shares=shares,
+        research=research,
+        options=options,
+        **({"queries": queries} if texts else {"rows": queries}),
+    )
+    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -161,7 +211,7 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
     ...     read_events(pack(log, folder + "/store")).cells
     2
     """
-    _check_log(log)
+    check_log(log)
     from headcount.engines import packing
 
     return packing.pack(log, store, force=force)
@@ -175,7 +225,8 @@ def _run(request: Spending, log: EventLog, charging: Charging | None) -> Release
             charging.let_go()
 
 
-def _check_log(log: object) -> None:
+def check_log(log: object) -> None:
+    """Refuse what is no log."""
     if not isinstance(log, EventLog):
         raise UsageError(
             f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"

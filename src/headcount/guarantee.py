@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 UNIT = "add-or-remove-user"
+GROUP_UNIT = "add-or-remove-group"
+"""A whole group of people. Bounds see to it that one person alone moves no further than the group may."""
 
 
 class Standing(StrEnum):
@@ -42,6 +44,9 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     unit: str = UNIT
     assumes: tuple[str, ...] = ()
     reason: str | None = None
+    group: str | None = None
+    """For groups, the column that says who belongs together; at most ``members`` people of each are counted."""
+    members: int | None = None
 
     def sentence(self) -> str:
         """Say the promise in one plain sentence."""
@@ -56,8 +61,12 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
         if self.delta:
             kind = "(ε, δ)-differential privacy"
             extra = f", except with probability δ = {in_short(self.delta)}"
+        who = "one person"
+        if self.group is not None:
+            most = f"of whom at most {self.members:,} are counted"
+            who = f"one whole group, all people with the same {self.group!r} ({most})"
         return (
-            "Adding or removing one person, with everything they ever did, changes the probability of any "
+            f"Adding or removing {who}, with everything they ever did, changes the probability of any "
             f"output by a factor of at most {factor}{extra} ({kind})."
         )
 
@@ -65,7 +74,12 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
         """Say the promise in a few words, for a table cell or a badge."""
         if self.standing is Standing.CLAIMED:
             return f"{self.amounts} claimed, not established"
-        return f"{self.amounts}, proven, per person"
+        return f"{self.amounts}, proven, {self.per}"
+
+    @property
+    def per(self) -> str:
+        """For whom it holds, in a few words."""
+        return "per person" if self.group is None else f"per group of at most {self.members:,} people"
 
     @property
     def amounts(self) -> str:
@@ -81,6 +95,7 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
             "delta": str(self.delta),
             "assumes": list(self.assumes),
             "reason": self.reason,
+            **({} if self.group is None else {"group": self.group, "members": self.members}),
         }
 
     @classmethod
@@ -93,4 +108,6 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
             delta=Decimal(data["delta"]),
             assumes=tuple(data["assumes"]),
             reason=data["reason"],
+            group=data.get("group"),
+            members=data.get("members"),
         )

@@ -31,6 +31,11 @@ from headcount.method import Method, section
 from headcount.neighbours.pncf import PncfPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
+from headcount.queries.choosing import Automatic
+from headcount.queries.cim import CoupledIteration
+from headcount.queries.histogram import Histogram
+from headcount.queries.mwem import MultiplicativeWeights
+from headcount.queries.private_weights import PrivateWeights
 
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
@@ -54,14 +59,23 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
+QUERY_METHODS: Mapping[str, type[Method]] = {
+    method.name: method
+    for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights, CoupledIteration)
+}
+
 FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {
     "counts": METHODS,
     "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease, PncfPublished)},
+    "queries": QUERY_METHODS,
 }
 """The methods that a command chooses among by name, by family."""
 
 DEFAULT_METHOD = Adaptive.name
 """How counts are released where nothing else is asked for."""
+
+DEFAULT_QUERY_METHOD = Automatic.name
+"""How queries are answered where nothing else is asked for."""
 
 
 def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:
@@ -115,7 +129,7 @@ def describe() -> list[dict[str, Any]]:
 
 def _parameters(method: type[Method]) -> list[str]:
     """Return the names of a method's parameters, its own before those that all methods have."""
-    names = [field.name for field in dataclasses.fields(cast("Any", method))]
+    names = [field.name for field in dataclasses.fields(cast("Any", method)) if field.name != "asked"]
     return sorted(names, key=lambda name: name in ("what", "shares", "noise"))
 
 

@@ -36,6 +36,11 @@ _TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
 ITEMS_FIELDS = ("item", "label", "count", "low", "high")
 EDGES_FIELDS = ("item", "context", "count", "low", "high")
 TOTALS_FIELDS = ("total", "value", "low", "high")
+ANSWERS_FIELDS = ("query", "cell", "answer", "low", "high")
+
+
+_NUMBERS = {"totals": "total", "answers": "answer"}
+"""What the numbers of a table are called, where these are not counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +125,11 @@ class Release:
         """Totals over all people: total, value, low, high."""
         return self._table("totals")
 
+    @property
+    def answers(self) -> pa.Table:
+        """The answers to queries: query, cell of a GROUP BY, answer, low, high."""
+        return self._table("answers")
+
     def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
         """Return the ``k`` largest counts, overall or in one context, as plain rows; or the best of a ranking."""
         if "ranking" in self.tables:
@@ -139,7 +149,7 @@ class Release:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
         sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
-        number = "total" if "totals" in self.tables else "count"
+        number = next((word for table, word in _NUMBERS.items() if table in self.tables), "count")
         counted = [f"Each {number} comes with an interval, low to high, that encloses {self.covered} {sure}."]
         closing = [*(counted if self.noise and self._has_counts else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
@@ -158,7 +168,7 @@ class Release:
     @property
     def _has_counts(self) -> bool:
         """Whether there are counts, or totals: a ranking may have none."""
-        if {"items", "edges", "totals"} & set(self.tables):
+        if {"items", "edges", "totals", "answers"} & set(self.tables):
             return True
         return "ranking" in self.tables and "count" in self.ranking.column_names
 
@@ -167,7 +177,7 @@ class Release:
         """What the intervals enclose, in words."""
         words = {
             "true": "the true count",
-            "bounded": f"the exact {'one' if 'totals' in self.tables else 'count'} of {self.bounded}",
+            "bounded": f"the exact {'one' if set(_NUMBERS) & set(self.tables) else 'count'} of {self.bounded}",
             "smoothed": f"the smoothed count, not the exact one, of {self.bounded}",
         }
         return words[self.interval.covers]
@@ -256,7 +266,7 @@ class Release:
                 remedy = "it is a model: see headcount neighbours --help"
             elif held == "totals":
                 remedy += ", which are not per item"
-            elif held != "ranking":
+            elif held not in ("ranking", "answers"):
                 remedy += "; release again with --what both, which costs ε again"
             raise UsageError(f"this release holds no {name}", remedy=remedy)
         return self.tables[name]

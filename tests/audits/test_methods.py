@@ -32,6 +32,7 @@ def attack(name: str, epsilon: str, runs: int) -> Finding:
 @pytest.mark.parametrize("name", CLAIMED)
 def test_claims_that_do_not_hold_are_refuted(name: str) -> None:
     pairs = [pair for pair in pairs_for(name, 2) if pair.name in ("at the limit", "a tie", "swaying a crowd")]
+    pairs = [pair for pair in pairs_for(name, 2) if pair.name == "200 rounds"] or pairs
     pairs = pairs[-1:] if name == "hpa-published" else pairs  # the others show nothing wrong with it
     found = audit(target(name, 2, Decimal(1)), pairs, 20_000 if name in SEPARATE else 800)
     assert found.violation, found.sentence()

@@ -22,12 +22,15 @@ DATA = {
     "kellaris": {"Netflix": "shared", "Trajectory": "shared"},
     "dpsense": {"Kosarak": "shared", "Transaction": "shared"},
     "pncf": {"MovieLens": "shared", "Netflix": "shared"},
+    "cim": {"NetTrace": "shared"},
 }
 TINY = ("reproduce", "fan-jin", "--quick", "--runs", "2", "--processes", "1")
 HOME = os.environ.get("HEADCOUNT_DATA")
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize(
+    "paper", [pytest.param(each, marks=pytest.mark.slow) if each == "cim" else each for each in PAPERS]
+)
 def test_a_tiny_run_end_to_end(run: Run, tmp_path: Path, paper: str) -> None:
     papers.shared(tmp_path)
     report, table = tmp_path / "report.html", tmp_path / "table.parquet"

@@ -14,6 +14,7 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     Rows,
     SparseCounts,
     Support,
@@ -22,6 +23,7 @@ from headcount.engines.engine import Engine, Table
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from tests.contracts import engine_checks
 
@@ -51,6 +53,9 @@ class FromAStore:
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         return self.engine.totals(self.packed(log), limit, within)
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        return self.engine.cells(log, grid, groups, bound, secret)  # a store holds no columns: there are no cells
 
     def packed(self, log: EventLog) -> EventLog:
         """Return the log that reads the store, to count the same of it."""

@@ -110,6 +110,10 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     pq.write_table(_log(draws, users, items, each=11, twice=False), folder / "gowalla-10core.parquet")
     for name, each in (("fimi-retail", 7), ("kosarak-prefix", 5), ("bms-webview-1", 3)):
         pq.write_table(_log(draws, users, items, each=each, twice=False), folder / f"{name}.parquet")
+    bins, hosts = np.arange(4096), draws.zipf(1.6, 300)
+    counts = np.bincount(np.minimum(hosts, 4096) - 1, minlength=4096)
+    trace = {"dataset": ["NETTRACE"] * bins.size, "bin": bins.astype(np.int32), "count": counts}
+    pq.write_table(pa.table(trace), folder / "dpbench-1d.parquet")
     return folder
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from headcount.audits.neighbours import Pair, crafted, swaying
 from headcount.audits.observing import SELECT_LIMIT, Target
+from headcount.audits.querying import ONE_BY_ONE, QUERYING, QueryTarget, refuting
 from headcount.budget import Grant
 from headcount.counts.totals import Totals
 from headcount.errors import UnknownNameError, UsageError
@@ -23,11 +24,11 @@ from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import threshold_for
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import METHODS, build
+from headcount.registry import FAMILIES, METHODS, build
 from headcount.selection import Selection
 
-OTHERS = ("top-k", "selection", "totals", "neighbours", "co-counts")
-"""What is audited beside the registered methods."""
+OTHERS = ("top-k", "selection", "totals", "neighbours", "co-counts", *QUERYING)
+"""What is audited beside the registered methods for counts."""
 
 NAMES = (*METHODS, *OTHERS)
 
@@ -51,11 +52,13 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
         "what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
     ),
     "co-counts": (Decimal("0.9"), "the rest is spent on how many people have each item"),
+    "mwem": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
+    "pmw": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The shares of the adaptive method and of neighbours are not derived: they were set after a first measurement. Those
-of fpa and selection are what the method spends on its counts, and may be more than can be seen.
+The shares of the adaptive method, neighbours, mwem and pmw are not derived: they were set after measuring first.
+Those of fpa and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
 
@@ -78,6 +81,10 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
     if name == "selection":
         made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
         return replace(made, called=name)
+    if name in QUERYING:
+        if delta:
+            raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
+        return QueryTarget.named(name, limit, epsilon)
     made = Target.of(name, limit, epsilon, delta)
     if not delta:
         return made
@@ -98,9 +105,11 @@ def pairs_for(
     more: tuple[Pair, ...] = ()
     if name.startswith("hpa"):
         more = (swaying(limit),)
-    if name == "adaptive":
+    if name in ("adaptive", *QUERYING):
         story = "a person among many with one record: counts so large that hardly anything is shrunk away"
         more = (Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit),)
+    if name in ONE_BY_ONE:
+        more = (*more, refuting())
     if name == "top-k":
         more = (Pair("a new item", "a person with the only record of ten items", 10, (), (0,)),)
     if name == "selection":
@@ -119,7 +128,8 @@ def pairs_for(
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
-    return name in OTHERS or METHODS[name].standing is Standing.PROVEN
+    known = next((methods for methods in FAMILIES.values() if name in methods), None)
+    return known is None or known[name].standing is Standing.PROVEN
 
 
 def _raters() -> Iterator[Pair]:

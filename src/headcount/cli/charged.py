@@ -17,7 +17,7 @@ from headcount.errors import UsageError
 
 NOUNS = {
     "items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total",
-    "model/items": "item", "model/pairs": "pair of items",
+    "model/items": "item", "model/pairs": "pair of items", "answers": "answer",
 }  # fmt: skip
 """What the numbers of each table are called."""
 
@@ -209,6 +209,8 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     reach = f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
     if table in ("users", "records", "sum"):
         return f"{law.get('on', f'the number of {table}')}: {reach}"
+    if table == "answers":
+        return f"a query over one cell: {reach}; over s cells, about √s times that"
     if "on" in law:
         of = "" if noise else "noise of "
         return f"{NOUNS[table]}s: {of}{reach}, on {law['on']}; how large their errors become depends on the data"

@@ -135,6 +135,22 @@ event_options = _grouped(
     ),
 )
 
+people_options = _grouped(
+    click.argument("events", nargs=-1, required=True, metavar="PEOPLE..."),
+    click.option("--user", required=True, metavar="COL", help="Column that says who."),
+    *_ROWS[:-1],
+    *_READING,
+    click.option(
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=use_config,
+        help="Take flags from a .toml file ([events], [query]) or a release.json; flags given here win.",
+    ),
+)
+"""A table of people, which names no items and no contexts."""
+
 own_log_options = _grouped(click.argument("events", nargs=-1, metavar="[EVENTS...]"), *_IDS, *_ROWS, *_READING)
 """A log where none is needed, of which people and items alone are looked at."""
 
@@ -214,6 +230,18 @@ def event_log(flags: Mapping[str, Any]) -> Any:
         header=not flags["no_header"],
         **{name: flags[name] for name in names},
     )
+
+
+def people_log(flags: Mapping[str, Any]) -> Any:
+    """Make the log that the flags of a table of people describe."""
+    from headcount.events.people import read_people
+
+    names = (
+        "user", "where", "since", "until", "time", "time_format", "timezone", "delimiter", "encoding",
+        "drop_nulls",
+    )  # fmt: skip
+    own = {name: flags[name] for name in names}
+    return read_people(list(flags["events"]), header=not flags["no_header"], **own)
 
 
 def _one_catalogue(flags: Mapping[str, Any]) -> Mapping[str, Any]:

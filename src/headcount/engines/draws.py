@@ -91,6 +91,15 @@ def admitted(keys: Draws, admission: int) -> NDArray[np.bool_]:
     return np.asarray(mix(mix(keys)) < np.uint64(admission), dtype=np.bool_)
 
 
+def member_draws(keys: Draws) -> Draws:
+    """Return the draw of each member of a group, of whom those with the smallest are kept.
+
+    They come from a stream apart from those of records, contexts and lots: who of a group is kept tells nothing of
+    which records.
+    """
+    return mix(mix(mix(keys)))
+
+
 def priorities(draws: Draws, ranks: NDArray[np.int64] | None, bits: int) -> Draws:
     """Put the rank of each record into the top ``bits`` and the draw below: smaller is kept first."""
     if ranks is None or bits == 0:

@@ -11,12 +11,14 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     OffsetBound,
     PairBound,
     Rows,
     SparseCounts,
     Support,
 )
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 Progress = Callable[[str, int, int | None], None]
@@ -53,6 +55,9 @@ class Engine(Protocol):
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Count people and their records, and add up their values, with or without a catalogue."""
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Keep what the bound allows of each person and of each group, and count it per cell of a public grid."""
 
 
 @runtime_checkable

@@ -21,6 +21,7 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     OffsetBound,
     PairBound,
     Rows,
@@ -32,6 +33,7 @@ from headcount.bounding import (
     check_limit,
 )
 from headcount.engines import draws, kernels, weighing_kernels
+from headcount.engines.cells import cells
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.rating_sums import offsets, pairs
@@ -41,6 +43,7 @@ from headcount.engines.support import support
 from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
 from headcount.events.encoding import Tally
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 
@@ -146,6 +149,10 @@ class LocalEngine:
             self._rated = None
             self._rated = log, read_ratings(log, self.progress)
         return self._rated[1]
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Sort the people of a table into the cells of a grid."""
+        return cells(log, grid, groups, bound, secret, self.progress)
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

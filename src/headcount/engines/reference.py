@@ -14,6 +14,7 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     OffsetBound,
     PairBound,
     Rows,
@@ -26,11 +27,13 @@ from headcount.bounding import (
     check_limit,
 )
 from headcount.engines import draws
+from headcount.engines.cells import cells
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs
 from headcount.engines.plain_support import plain_support
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 Integers = NDArray[np.int64]
@@ -102,6 +105,10 @@ class ReferenceEngine:
     def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
         """Add up each user's pairs one by one."""
         return plain_pairs(log, bound)
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Sort the people of a table into the cells of a grid: plain enough as it is."""
+        return cells(log, grid, groups, bound, secret)
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headcount.errors import AbsentError, DataError, UnknownNameError
-from headcount.evaluation import downloads, stand_ins
+from headcount.evaluation import downloads, people, stand_ins
 from headcount.evaluation.downloads import Member, Parsed
 from headcount.evaluation.stand_ins import Shape, stand_in
 from headcount.events.catalogue import Catalogue
@@ -84,6 +84,9 @@ class Entry:
     scale: float = 1.0
     words: Mapping[Kind, Mapping[str, Any]] = field(default_factory=dict)
     prepare: Callable[[pa.Table], pa.Table] = lambda table: table
+    people: Callable[[pa.Table], pa.Table] | None = None
+    """How a table of people becomes a log, whose items are ``cells`` of a grid."""
+    cells: int = 0
 
 
 def load(name: str, folder: str | os.PathLike[str] | None = None, *, scale: float | None = None) -> Dataset:
@@ -179,6 +182,8 @@ def check_published(name: str, found: Sizes, published: Sizes) -> None:
 
 def _shared(name: str, entry: Entry, home: Path) -> Dataset:
     table = pq.read_table(home / f"{entry.shared[0]}.parquet")
+    if entry.people is not None:
+        table = entry.people(table)
     labels: dict[Any, str] = {}
     if entry.labels[0]:
         named = pq.read_table(home / f"{entry.shared[1]}.parquet", columns=list(entry.labels))
@@ -207,6 +212,8 @@ def _dataset(name: str, entry: Entry, kind: Kind, parsed: Parsed, said: str, siz
     table = entry.prepare(parsed.table)
     ids = pc.unique(table["item"]).sort().to_pylist()
     items = Catalogue.of(ids, [parsed.labels.get(each) for each in ids])
+    if entry.cells:
+        items = Catalogue.of(range(entry.cells))
     log = read_events(table, user="user", item="item", items=items, **entry.words.get(kind, {}))
     return Dataset(name, log, kind, said, entry.licence, sizes)
 
@@ -327,6 +334,27 @@ ENTRIES: Mapping[str, Entry] = {
         licence="CC BY 4.0",
         shared=("msweb", "msweb-items"),
         labels=("item", "title"),
+    ),
+    "uci-adult": Entry(
+        about="UCI Adult, the complete records of the training set, in 16 bins each of four columns",
+        licence="CC BY 4.0",
+        shared=("uci-adult",),
+        people=people.adult_cells,
+        cells=people.ADULT_CELLS,
+    ),
+    "nltcs": Entry(
+        about="the National Long-Term Care Survey, 16 questions of two values",
+        licence="no licence text found",
+        shared=("nltcs",),
+        people=people.nltcs_cells,
+        cells=people.NLTCS_CELLS,
+    ),
+    "dpbench-nettrace": Entry(
+        about="connections of a network trace by host (DPBench)",
+        licence="no licence text found; cite M. Hay and others, SIGMOD 2016",
+        shared=("dpbench-1d",),
+        people=people.nettrace_cells,
+        cells=people.NETTRACE_CELLS,
     ),
     "netflix": Entry(
         about="Netflix",

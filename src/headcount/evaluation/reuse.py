@@ -20,12 +20,14 @@ from headcount.bounding import (
     BoundedCounts,
     BoundedTotals,
     FixedRange,
+    GroupSample,
     Pick,
     Rows,
     SparseCounts,
     Support,
 )
 from headcount.engines.engine import Engine, Table
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 Answer = TypeVar("Answer")
@@ -78,6 +80,10 @@ class ReusingEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Count people and their records."""
         return self.engine.totals(log, limit, within)
+
+    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+        """Count people in the cells of a grid."""
+        return self.engine.cells(log, grid, groups, bound, secret)
 
     def _answer(self, request: Request, make: Callable[[bytes], Answer]) -> Answer:
         """Return what is kept, or count with the key that this request has in this run."""

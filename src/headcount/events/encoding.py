@@ -30,7 +30,8 @@ __all__ = ["CodedBatch", "EncodedLog", "Tally"]
 class CodedBatch:
     """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
 
-    Where items are in no catalogue, cells are items, and contexts stand apart. Values come where they are needed.
+    Where items are in no catalogue, cells are items, and contexts stand apart; where people are in groups, these
+    are the contexts. Values come where they are needed.
     """
 
     users: Codes
@@ -55,6 +56,11 @@ class EncodedLog:
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
         self._items = catalogue_codes(log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that must be read."""
+        return self.log.columns
+
     def batches(self) -> Iterator[CodedBatch]:
         """Read the log once; nulls in user or item are refused at the end unless the log drops them."""
         log = self.log
@@ -63,7 +69,7 @@ class EncodedLog:
             return
         needed = (log.roles.user, log.roles.item, log.roles.value)
         self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
-        for raw in read_ahead(iter(log.source.batches(log.columns))):
+        for raw in read_ahead(iter(log.source.batches(self.columns))):
             self.tally.rows += raw.num_rows
             try:
                 batch = self._without_nulls(self._fulfilling(_without_views(raw)))

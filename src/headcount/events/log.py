@@ -155,7 +155,8 @@ class EventLog:
 
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
-        described: dict[str, Any] = {"user": self.roles.user, "item": self.roles.item}
+        names_items = self.roles.item != self.roles.user  # a table of people names none
+        described: dict[str, Any] = {"user": self.roles.user} | ({"item": self.roles.item} if names_items else {})
         if self.selects:
             described["select_items"] = True
         if self.context is not None:
@@ -164,7 +165,7 @@ class EventLog:
                 pairs = zip(self.context.columns, self.context.domains, strict=True)
                 described["contexts"] = {name: list(domain) for name, domain in pairs}
             described["context_of"] = self.context_of
-        described["count"] = self.counting
+        described |= {"count": self.counting} if names_items else {}
         if self.roles.times is not None:
             described["times"] = self.roles.times
         if self.roles.value is not None and self.value_range is not None:

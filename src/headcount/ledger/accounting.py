@@ -49,7 +49,7 @@ from typing import Any, Literal, cast, get_args
 
 from headcount.budget import Amount, amount, probability
 from headcount.errors import HeadcountError, RefusedError, UsageError
-from headcount.guarantee import UNIT, Guarantee, Standing, in_short
+from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
 from headcount.zcdp import epsilon_for, pure_rho, rho_for
 
 Filter = Literal["sum", "zcdp"]
@@ -116,7 +116,7 @@ claimed: the limit is read off; use a proven method, or no ledger
                 f"{guarantee.reason}",
                 remedy="use a proven method, or no ledger",
             )
-        if guarantee.unit != UNIT:
+        if guarantee.unit not in (UNIT, GROUP_UNIT):  # one person of a group loses no more than the group
             raise RefusedError(f"a ledger keeps account per person ({UNIT}) alone", given=guarantee.unit)
         return cls(guarantee.epsilon, guarantee.delta, rho, slack)
 

@@ -5,12 +5,15 @@ from headcount.noise.gaussian import add_gaussian, sigma_for
 from headcount.noise.laplace import add, can_draw, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
+from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
 from headcount.noise.threshold import Threshold, select, threshold_for
 
 __all__ = [
     "NoiseSource",
     "OperatingSystemNoise",
     "SeededNoise",
+    "SparseLaws",
+    "SparseVector",
     "Threshold",
     "add",
     "add_gaussian",
@@ -20,5 +23,7 @@ __all__ = [
     "scale_for",
     "select",
     "sigma_for",
+    "sparse_laws",
+    "sparse_shares",
     "threshold_for",
 ]

@@ -20,6 +20,7 @@ from headcount.guarantee import Standing, in_short
 from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
 from headcount.reports import activity, excerpts, page, plots
+from headcount.reports.answers import answer_rows, answers_lede, answers_left_out
 from headcount.reports.page import Figure
 
 CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
@@ -59,6 +60,7 @@ def release_page(release: Release) -> str:
         guarantee=release.guarantee.sentence(),
         top={"rows": ranked, "pairs": pairs},
         totals=_totals(release),
+        answers={"rows": answer_rows(release), "left_out": answers_left_out(release)},
         bounded=_bound(release),
         rankings=excerpts.rankings(release),
         ranking=_ranking_words(release),
@@ -146,7 +148,7 @@ def _totals(release: Release) -> list[dict[str, str]]:
 
 def _has_counts(release: Release) -> bool:
     """Say whether there are counts at all: a direct ranking may have none."""
-    numbers = {"count", "value"}
+    numbers = {"count", "value", "answer"}
     return any(numbers & set(table.column_names) for table in release.tables.values()) or not release.tables
 
 
@@ -178,6 +180,8 @@ def _title(release: Release) -> str:
         return _ranking_words(release)["title"]
     if "totals" in release.tables:
         return "Totals over all people"
+    if "answers" in release.tables:
+        return "Answers to queries"
     what = "People" if release.counts == "users" else "Records"
     if "edges" not in release.tables:
         return f"{what} per item"
@@ -191,6 +195,8 @@ def _lede(release: Release) -> str:
         noise = "noise that hides what any one person did" if release.is_private else "noise"
         also = " Their counts carry noise as well." if _has_counts(release) else " Their counts are not released."
         return f"Ranked by how many people have an item{of_what}. The choice was made with random {noise}.{also}"
+    if "answers" in release.tables:
+        return answers_lede(release)
     sizes = []
     if "totals" in release.tables:
         hidden = "noise that hides what any one person did" if release.is_private else "noise"
@@ -216,7 +222,7 @@ def _bound(release: Release) -> str:
 def _badge(release: Release) -> dict[str, str]:
     amounts = release.guarantee.amounts
     if release.is_private:
-        return {"word": "PROVEN", "amounts": f"{amounts}, per person"}
+        return {"word": "PROVEN", "amounts": f"{amounts}, {release.guarantee.per}"}
     word = "SIMULATED" if release.guarantee.standing is Standing.PROVEN else "CLAIMED"
     return {"word": word, "amounts": f"{amounts}: not private"}
 

@@ -2,13 +2,16 @@
 
 from headcount.request.counting import ReleaseRequest
 from headcount.request.neighbours import NeighboursRequest
+from headcount.request.queries import QueryRequest, SessionRequest
 from headcount.request.ranking import RankRequest
 from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
 
 __all__ = [
     "NeighboursRequest",
+    "QueryRequest",
     "RankRequest",
     "ReleaseRequest",
+    "SessionRequest",
     "Spending",
     "check_delta",
     "refuse_research",

@@ -1,0 +1,108 @@
+"""People counted in the cells of a public grid: one pass, two sorts, and draws that hang on each person alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import Bounded, GroupSample, certify_cells
+from headcount.engines import draws
+from headcount.engines.engine import Progress, silent
+from headcount.engines.walking import user_keys
+from headcount.events.binned import BinnedLog
+from headcount.events.grid import Grid
+from headcount.events.ids import Ids
+from headcount.events.log import EventLog
+
+Integers = NDArray[np.int64]
+
+
+def cells(
+    log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes, progress: Progress = silent
+) -> Bounded:
+    """Keep what the bound allows of each person and of each group, and count it per cell.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.people import read_people
+    >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
+    >>> grid = Grid.of({"age": {"edges": [0, 65, 120]}})
+    >>> cells(log, grid, None, GroupSample(records=1), bytes(16)).sensitive_values
+    array([1, 1])
+    """
+    coded = BinnedLog(log, grid, groups)
+    users, places, named = _records(coded, progress)
+    keys = user_keys(coded.users.raw, secret)
+    if coded.groups is not None:
+        kept = _members(users, named, coded.groups, keys, bound.people)
+        inside = kept[users]
+        users, places = users[inside], places[inside]
+    places = _kept(users, places, keys, bound.records)
+    return certify_cells(bound, np.bincount(places, minlength=grid.cells).astype(np.int64))
+
+
+def _records(coded: BinnedLog, progress: Progress) -> tuple[Integers, Integers, Integers]:
+    """Return the person, cell and group of every record that counts."""
+    found = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
+    for batch in coded.batches():
+        inside = batch.cells >= 0
+        groups = np.full(batch.cells.size, -1, dtype=np.int32) if batch.contexts is None else batch.contexts
+        for column, values in zip(found, (batch.users, batch.cells, groups), strict=True):
+            column.append(values[inside].astype(np.int64))
+        progress("counting", coded.tally.rows, coded.log.source.rows)
+    users, places, named = (np.concatenate(column) for column in found)
+    return users, places, named
+
+
+def _members(users: Integers, named: Integers, groups: Ids, keys: draws.Draws, most: int) -> NDArray[np.bool_]:
+    """Say which people are kept: those of smallest draw in each group, and all who are in none."""
+    own = _group_of_each(users, named, groups, keys.size)
+    kept = own < 0
+    people = np.flatnonzero(~kept)
+    order = people[np.lexsort((draws.member_draws(keys[people]), own[people]))]
+    kept[order[_number_within(own[order]) < most]] = True
+    return kept
+
+
+def _group_of_each(users: Integers, named: Integers, groups: Ids, people: int) -> Integers:
+    """Return each person's one group, -1 for none: the one of most of their records, then the first by name."""
+    own = np.full(people, -1, dtype=np.int64)
+    there = named >= 0
+    if not there.any():
+        return own
+    pairs, records = np.unique(np.stack([users[there], named[there]]), axis=1, return_counts=True)
+    order = np.lexsort((_by_name(groups)[pairs[1]], -records, pairs[0]))
+    who, which = pairs[0][order], pairs[1][order]
+    first = _number_within(who) == 0
+    own[who[first]] = which[first]
+    return own
+
+
+def _by_name(groups: Ids) -> Integers:
+    """Return the place of each group in the order of their names, which hangs on no row."""
+    raw = groups.raw
+    if isinstance(raw, tuple):
+        data, ends = raw
+        starts = np.concatenate([[0], ends[:-1]])
+        names = [bytes(data[start:end]) for start, end in zip(starts, ends, strict=True)]
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+    else:
+        order = np.argsort(raw, kind="stable")
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.arange(order.size)
+    return places
+
+
+def _kept(users: Integers, places: Integers, keys: draws.Draws, most: int) -> Integers:
+    """Return the cells of the records of smallest draw, ``most`` of each person."""
+    order = np.lexsort((places, users))
+    users, places = users[order], places[order]
+    equal = _number_within(users * (int(places.max(initial=0)) + 1) + places)
+    drawn = draws.record_draws(keys[users], places, equal)
+    order = np.lexsort((places, drawn, users))
+    return places[order[_number_within(users[order]) < most]]
+
+
+def _number_within(column: Integers) -> Integers:
+    """Number the rows of each run of equal values, from 0."""
+    starts = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1]])[: column.size])
+    return np.arange(column.size) - np.repeat(starts, np.diff(np.append(starts, column.size)))

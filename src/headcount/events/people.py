@@ -1,0 +1,43 @@
+"""A table of people: a log that is read through the bins of its columns, and names no items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.events.log import EventLog, read_events, the_store
+
+
+def read_people(
+    people: Any,
+    *,
+    user: str | None = None,
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    header: bool = True,
+    drop_nulls: bool = False,
+) -> EventLog:
+    """Describe a table of people: a path, several paths, or any Arrow-compatible object.
+
+    Reads column names and types, no rows. What is counted are the cells of a grid over its columns, which a query
+    declares; so there is no item, and the user column stands in for it.
+
+    >>> import pyarrow as pa
+    >>> read_people(pa.table({"id": ["ann", "bob"], "age": [30, 70]}), user="id").roles.user
+    'id'
+    """
+    if the_store(people) is not None:
+        raise UsageError("a packed store holds items, not the columns that bins are of", remedy="query the table")
+    if user is None:
+        raise UsageError("--user is missing", remedy="give the column that says who")
+    return read_events(
+        people, user=user, item=user, where=where, since=since, until=until, time=time, time_format=time_format,
+        timezone=timezone, delimiter=delimiter, encoding=encoding, header=header, drop_nulls=drop_nulls,
+    )  # fmt: skip

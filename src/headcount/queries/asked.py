@@ -1,0 +1,184 @@
+"""What is asked of a table of people: which cells there are, which queries, and what one group may add at most.
+
+All of it is public, and fixed before any record is read; every method of this family has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.answers.words import some
+from headcount.bounding import Bounded, GroupSample, LinearQueries
+from headcount.bounding.linear import Floats
+from headcount.budget import Grant
+from headcount.engines.engine import Engine
+from headcount.errors import UsageError
+from headcount.events.binned import check_table
+from headcount.events.grid import Grid, NumberBins
+from headcount.events.log import EventLog
+from headcount.guarantee import GROUP_UNIT, Guarantee
+from headcount.method import ONE_ID, what_counted
+from headcount.queries.sql import counts_of
+
+PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
+PUBLIC_GROUPS = "who belongs to which group is public"
+
+
+@dataclass(frozen=True)
+class Named:
+    """What each answer is to: the statement, and the cell of its GROUP BY where it has one."""
+
+    statements: tuple[str, ...]
+    cells: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Queries over a grid, as SQL ``statements`` or as ``rows`` of zeros and ones; ``groups`` names a column.
+
+    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
+    >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
+    >>> asked.queries.sizes.tolist(), asked.bound.reach
+    ([2], 1)
+    """
+
+    grid: Grid
+    statements: tuple[str, ...] = ()
+    rows: LinearQueries | None = field(default=None, compare=False)
+    groups: str | None = None
+    max_group: int | None = None
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.groups is None) != (self.max_group is None):
+            raise UsageError(
+                "--groups and --max-group go together: the column that says who belongs together, and the most "
+                "people of a group that count",
+                remedy="for example --groups household --max-group 6",
+            )
+        if self.max_group is not None and self.max_group < 2:
+            raise UsageError(
+                "max_group must be 2 or more",
+                given=self.max_group,
+                remedy="leave --groups and --max-group out to protect each person alone",
+            )
+        if self.rows is not None and self.rows.cells != self.grid.cells:
+            raise UsageError(
+                f"the queries are over {self.rows.cells:,} cells, but the bins make {self.grid.cells:,}",
+                remedy="give one column a cell, the last column of the bins running quickest",
+            )
+
+    @property
+    def bound(self) -> GroupSample:
+        """What one group may add at most."""
+        return GroupSample(records=self.max_records, people=self.max_group or 1)
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether it is known what is asked: in a session it is not."""
+        return bool(self.statements) or self.rows is not None
+
+    @cached_property
+    def _read(self) -> tuple[LinearQueries, Named]:
+        if self.rows is not None:
+            places = range(1, self.rows.size + 1)
+            return self.rows, Named(tuple(f"row {place}" for place in places), (None,) * self.rows.size)
+        if not self.statements:
+            raise UsageError("no query is asked", remedy="for example SELECT COUNT(*) FROM people WHERE age >= 18")
+        statements: list[str] = []
+        cells: list[str | None] = []
+
+        def masks() -> Any:
+            for statement in self.statements:
+                for counted in counts_of(statement, self.grid):
+                    statements.append(counted.statement)
+                    cells.append(counted.cell)
+                    yield counted.mask
+
+        rows = LinearQueries.from_masks(masks(), self.grid.cells)
+        return rows, Named(tuple(statements), tuple(cells))
+
+    @property
+    def queries(self) -> LinearQueries:
+        """The rows of all queries."""
+        return self._read[0]
+
+    @property
+    def named(self) -> Named:
+        """What each of them is called."""
+        return self._read[1]
+
+    def check(self, log: EventLog) -> None:
+        """Refuse a log that does not fit, and queries that cannot be answered, before any record is read."""
+        self.check_table(log)
+        _ = self.queries
+
+    def check_table(self, log: EventLog) -> None:
+        """Refuse a log that does not fit, whatever is asked."""
+        check_table(log, self.grid, self.groups)
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Pure ε, for adding or removing a person, or a whole group."""
+        promised = Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_GRID, ONE_ID))
+        if self.groups is None:
+            return promised
+        return replace(
+            promised,
+            unit=GROUP_UNIT,
+            group=self.groups,
+            members=self.max_group,
+            assumes=(*promised.assumes, PUBLIC_GROUPS),
+        )
+
+    def count(self, log: EventLog, engine: Engine, secret: bytes) -> Bounded:
+        """Count the cells of the grid, bounded."""
+        return engine.cells(log, self.grid, self.groups, self.bound, secret)
+
+    @property
+    def bounded(self) -> str:
+        """What one person or group could add at most, in words."""
+        words = f"at most {some(self.max_records, 'record')} per person"
+        if self.groups is not None:
+            words += f" and {self.max_group:,} people per {self.groups}"
+        return words
+
+    def story(self, log: EventLog) -> list[str]:
+        """Say what was counted."""
+        columns = ", ".join(f"{each.column} ({some(each.size, 'bin')})" for each in self.grid.bins)
+        told = [
+            *what_counted(log),
+            f"Records were counted in {some(self.grid.cells, 'cell')} of a public grid: {columns}.",
+            f"Of each person {_at_random(self.max_records, 'record')} counted.",
+        ]
+        if any(isinstance(each, NumberBins) for each in self.grid.bins):
+            told[-1] += " Numbers beyond the outer edges counted in the outer bins."
+        if self.groups is not None:
+            told.append(
+                f"Of all people with the same {self.groups!r}, at most {self.max_group:,} counted, drawn at "
+                "random: a larger group was cut down."
+            )
+        return told
+
+
+def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | Floats]) -> pa.Table:
+    """Make the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it."""
+    return pa.table(
+        {
+            "query": pa.array(named.statements, pa.string()),
+            "cell": pa.array(named.cells, pa.string()),
+            **{
+                name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null
+                for name, column in columns.items()
+            },
+        }
+    )
+
+
+def _at_random(most: int, noun: str) -> str:
+    return f"one random {noun}" if most == 1 else f"at most {most:,} random {noun}s"

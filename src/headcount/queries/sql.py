@@ -1,0 +1,212 @@
+"""Counting queries in SQL: ``SELECT COUNT(*) FROM people WHERE …``, as the cells of a public grid they ask for.
+
+Conditions compare columns that have bins with numbers or values, joined by AND, OR and NOT; IN and BETWEEN are
+understood. A condition must go along the edges of bins: one that cuts a bin cannot be answered, and is refused
+before anything is spent. GROUP BY asks for every cell of the columns it names, a marginal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import UsageError
+from headcount.events.grid import Bins, Grid, NumberBins
+
+Mask = NDArray[np.bool_]
+"""Which cells a condition takes: one axis a column, of length 1 where the condition does not look at it."""
+
+_SHAPE = "write SELECT COUNT(*) FROM people WHERE …, with GROUP BY if all cells of some columns are wanted"
+
+
+@dataclass(frozen=True)
+class Counting:
+    """One count that is asked for: the statement, the cell of its GROUP BY, if any, and the cells it takes."""
+
+    statement: str
+    cell: str | None
+    mask: Mask
+
+
+def split_statements(text: str) -> tuple[str, ...]:
+    r"""Split a file into its statements, each in one line; comments are left out.
+
+    >>> split_statements("SELECT COUNT(*) FROM t; -- all\nSELECT COUNT(*)\n  FROM t WHERE age < 18;")
+    ('SELECT COUNT(*) FROM t', 'SELECT COUNT(*) FROM t WHERE age < 18')
+    """
+    bare = re.sub(r"('(?:[^']|'')*'|\"[^\"]*\")|--[^\n]*|/\*.*?\*/", lambda m: m[1] or " ", text, flags=re.DOTALL)
+    parts = re.findall(r"(?:'(?:[^']|'')*'|\"[^\"]*\"|[^;'\"])+", bare)
+    return tuple(shown for part in parts if (shown := " ".join(part.split())))
+
+
+def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
+    """Yield the counts that a statement asks for, one, or one for each cell of its GROUP BY.
+
+    >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["clerk", "cook"]}})
+    >>> [each.mask.sum() for each in counts_of("SELECT COUNT(*) FROM t WHERE age >= 18 AND job = 'cook'", grid)]
+    [np.int64(2)]
+    >>> [each.cell for each in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
+    ['job = clerk', 'job = cook']
+    """
+    select = _parsed(statement)
+    where = select.args.get("where")
+    everything = np.ones((1,) * len(grid.bins), dtype=bool)
+    taken = everything if where is None else _condition(where.this, grid)
+    grouped = _grouped(select, grid)
+    for bins in product(*(range(grid.bins[place].size) for place in grouped)):
+        mask, named = taken, []
+        for place, at in zip(grouped, bins, strict=True):
+            mask = mask & _at(grid, place, slice(at, at + 1))
+            named.append(f"{grid.bins[place].column} = {grid.bins[place].names[at]}")
+        full = np.broadcast_to(mask, grid.shape).ravel()
+        yield Counting(statement, ", ".join(named) or None, full)
+
+
+def _parsed(statement: str) -> Any:
+    """Parse a statement, and refuse what is no plain count."""
+    import sqlglot
+    from sqlglot import expressions as sql
+
+    try:
+        select = sqlglot.parse_one(statement)
+    except sqlglot.errors.SqlglotError as error:
+        found = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")[0].rstrip(".")
+        raise UsageError(f"{statement!r} is not understood ({found})", remedy=_SHAPE) from error
+    if not isinstance(select, sql.Select):
+        raise UsageError(f"{statement!r} is no SELECT", remedy=_SHAPE)
+    used = {name for name, value in select.args.items() if value} - {"kind"}
+    extra = used - {"expressions", "from", "from_", "where", "group"}
+    origin = select.args.get("from_") or select.args.get("from")
+    if extra or origin is None or not isinstance(origin.this, sql.Table):
+        what = f"has {', '.join(sorted(extra))}" if extra else "names no table"
+        raise UsageError(f"{statement!r} {what}, which a counting query cannot", remedy=_SHAPE)
+    counted = [each for each in select.expressions if not isinstance(each, sql.Column)]
+    plain = len(counted) == 1 and isinstance(counted[0], sql.Count) and isinstance(counted[0].this, sql.Star)
+    named = {each.name for each in select.expressions if isinstance(each, sql.Column)}
+    grouped = {each.name for each in _group_columns(select)}
+    if not plain or not named <= grouped:
+        raise UsageError(f"{statement!r} asks for something else than COUNT(*)", remedy=_SHAPE)
+    return select
+
+
+def _group_columns(select: Any) -> list[Any]:
+    group = select.args.get("group")
+    return [] if group is None else list(group.expressions)
+
+
+def _grouped(select: Any, grid: Grid) -> list[int]:
+    from sqlglot import expressions as sql
+
+    places = []
+    for each in _group_columns(select):
+        if not isinstance(each, sql.Column):
+            raise UsageError(f"GROUP BY takes columns alone, not {each.sql()}", remedy=_SHAPE)
+        places.append(grid.place(each.name))
+    if len(set(places)) != len(places):
+        raise UsageError("GROUP BY names a column twice", remedy="name it once")
+    return places
+
+
+def _condition(node: Any, grid: Grid) -> Mask:
+    """Return the cells that a condition takes."""
+    from sqlglot import expressions as sql
+
+    if isinstance(node, sql.Paren):
+        return _condition(node.this, grid)
+    if isinstance(node, sql.Not):
+        return ~_condition(node.this, grid)
+    if isinstance(node, sql.And):
+        return _condition(node.left, grid) & _condition(node.right, grid)
+    if isinstance(node, sql.Or):
+        return _condition(node.left, grid) | _condition(node.right, grid)
+    if isinstance(node, sql.In) and node.expressions:
+        place = _column(node.this, grid)
+        taken = _at(grid, place, slice(0, 0))
+        for each in node.expressions:
+            taken = taken | _equal(grid, place, _literal(each))
+        return taken
+    if isinstance(node, sql.Between):
+        place = _column(node.this, grid)
+        low, high = _literal(node.args["low"]), _literal(node.args["high"])
+        return _compared(grid, place, ">=", low) & _compared(grid, place, "<=", high)
+    signs = {sql.EQ: "=", sql.NEQ: "<>", sql.LT: "<", sql.LTE: "<=", sql.GT: ">", sql.GTE: ">="}
+    sign = signs.get(type(node))
+    if sign is None:
+        raise UsageError(
+            f"the condition {node.sql()} is not understood",
+            remedy="compare columns with =, <>, <, <=, >, >=, IN or BETWEEN, joined by AND, OR and NOT",
+        )
+    if isinstance(node.left, sql.Column):
+        return _compared(grid, _column(node.left, grid), sign, _literal(node.right))
+    turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
+    return _compared(grid, _column(node.right, grid), turned, _literal(node.left))
+
+
+def _column(node: Any, grid: Grid) -> int:
+    from sqlglot import expressions as sql
+
+    if not isinstance(node, sql.Column):
+        raise UsageError(f"{node.sql()} is no column", remedy="compare a column that has bins with a constant")
+    return grid.place(node.name)
+
+
+def _literal(node: Any) -> float | str:
+    from sqlglot import expressions as sql
+
+    if isinstance(node, sql.Neg):
+        inner = _literal(node.this)
+        if isinstance(inner, int | float):
+            return -inner
+    if isinstance(node, sql.Literal):
+        if node.is_string:
+            return str(node.this)
+        text = str(node.this)
+        return int(text) if re.fullmatch(r"[0-9]+", text) else float(text)
+    raise UsageError(f"{node.sql()} is no constant", remedy="compare columns with numbers or 'values'")
+
+
+def _compared(grid: Grid, place: int, sign: str, value: float | str) -> Mask:
+    bins = grid.bins[place]
+    if sign == "=":
+        return _equal(grid, place, value)
+    if sign == "<>":
+        return ~_equal(grid, place, value)
+    number = _number(bins, sign, value)
+    end = number.below(float(value), inclusive=sign in ("<=", ">"))
+    taken = slice(0, end) if sign in ("<", "<=") else slice(end, bins.size)
+    return _at(grid, place, taken)
+
+
+def _equal(grid: Grid, place: int, value: float | str) -> Mask:
+    bins = grid.bins[place]
+    if not isinstance(bins, NumberBins):
+        at = bins.place(value)
+        return _at(grid, place, slice(at, at + 1))
+    number = _number(bins, "=", value)
+    first, end = (number.below(float(value), inclusive=inclusive) for inclusive in (False, True))
+    return _at(grid, place, slice(first, end))
+
+
+def _number(bins: Bins, sign: str, value: float | str) -> NumberBins:
+    """Return the bins of a column that is compared with a number; refuse another comparison."""
+    if isinstance(bins, NumberBins) and not isinstance(value, str):
+        return bins
+    what = "has bins of numbers" if isinstance(bins, NumberBins) else "has bins of values, which have no order"
+    raise UsageError(
+        f"column {bins.column!r} {what}: it cannot be compared as {sign} {value!r}",
+        remedy="compare numbers with numbers, and values with =, <> or IN",
+    )
+
+
+def _at(grid: Grid, place: int, taken: slice) -> Mask:
+    """Return the mask of some bins of one column."""
+    size = grid.bins[place].size
+    own = np.zeros(size, dtype=bool)
+    own[taken] = True
+    return own.reshape([size if at == place else 1 for at in range(len(grid.bins))])

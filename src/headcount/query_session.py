@@ -1,0 +1,168 @@
+"""A session of queries: an analyst asks one after the other, and all of its ε is reserved before the first.
+
+The order is that of every charged request: everything is validated, the cost is reserved, then records are read.
+What the session says afterwards costs nothing more, whatever is asked: see
+:mod:`headcount.queries.private_weights`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from headcount.api import check_log, request_of
+from headcount.bounding import LinearQueries
+from headcount.budget import Amount
+from headcount.charging import Charging, WithheldError, begin_reading, charged
+from headcount.engines.local import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee
+from headcount.ledger import Ledger, Reservation
+from headcount.noise import OperatingSystemNoise
+from headcount.queries.asked import Named
+from headcount.queries.private_weights import Mediator, PrivateWeights, Reply, answered
+from headcount.queries.sql import counts_of
+from headcount.releases import Release
+from headcount.request import SessionRequest
+
+
+class QuerySession:
+    """Answers queries one by one; see :func:`headcount.query` for the parameters.
+
+    ``updates`` is how many answers may be measured on the data, and ``expected`` how many queries there may be:
+    both decide how far off an answer must be to be measured. The session is a context manager: at its end, the
+    data is let go of.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.people import read_people
+    >>> log = read_people(pa.table({"id": range(900), "age": [n % 90 for n in range(900)]}), user="id")
+    >>> with QuerySession(log, epsilon="50", bins={"age": {"edges": [0, 18, 65, 120]}}) as session:
+    ...     reply = session.ask("SELECT COUNT(*) FROM people WHERE age < 18")
+    >>> 170 < reply.answer < 190, reply.left <= session.updates
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        epsilon: Amount,
+        bins: Any,
+        groups: str | None = None,
+        max_group: int | None = None,
+        max_records: int = 1,
+        updates: int | None = None,
+        expected: int = 1000,
+        shares: Mapping[str, Amount] | None = None,
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
+        analyst: str | None = None,
+    ) -> None:
+        """Reserve all of ε, read the table, and be ready."""
+        check_log(log)
+        self._log, self._replies = log, list[Reply]()
+        self._named: list[tuple[str, str | None]] = []
+        self._request = request_of(
+            SessionRequest, epsilon=epsilon, bins=bins, groups=groups, max_group=max_group,
+            max_records=max_records, updates=updates, expected=expected, shares=shares,
+        )  # fmt: skip
+        self._method = self._request.build()
+        charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=False)
+        # every session is another one: what was published of an earlier one is no answer
+        self._charging = None if charging is None else replace(charging, again=True)
+        self._reservation: Reservation | None = None
+        self._mediator = self._begin()
+
+    def _begin(self) -> Mediator:
+        request, log = self._request, self._log
+        method, grant = self._method, request.grant()
+        assert isinstance(method, PrivateWeights)  # noqa: S101
+        request.selection(log)
+        method.asked.check_table(log)
+        self._guarantee = method.guarantee(grant)
+        if self._charging is None:
+            return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
+        made = self._charging.reserve(request, log, self._guarantee)
+        assert isinstance(made, Reservation)  # noqa: S101
+        begin_reading(made, log)
+        self._reservation = made
+        try:
+            return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
+        except Exception as error:
+            raise WithheldError from error
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole session promises, however much is asked."""
+        return self._guarantee
+
+    @property
+    def left(self) -> int:
+        """How many more answers may be measured on the data."""
+        return self._mediator.left
+
+    @property
+    def updates(self) -> int:
+        """How many answers could be measured at the start."""
+        return self._mediator.updates
+
+    def ask(self, query: Any) -> Reply:
+        """Answer one count: a SQL statement, or a row of zeros and ones over the cells."""
+        replies = self.ask_all(query)
+        if len(replies) != 1:
+            raise UsageError("this asks for several counts", remedy="use ask_all; they are all in the session now")
+        return replies[0]
+
+    def ask_all(self, query: Any) -> list[Reply]:
+        """Answer all counts that a statement with GROUP BY asks for, or several rows."""
+        grid = self._request.grid
+        if isinstance(query, str):
+            counted = list(counts_of(query, grid))
+            rows = LinearQueries.from_masks((each.mask for each in counted), grid.cells)
+            named = [(each.statement, each.cell) for each in counted]
+        else:
+            rows = LinearQueries.of(np.atleast_2d(np.asarray(query)), grid.cells)
+            named = [(f"row {len(self._named) + place + 1}", None) for place in range(rows.size)]
+        replies = self._mediator.reply(rows)
+        self._replies += replies
+        self._named += named
+        return replies
+
+    def release(self) -> Release:
+        """Return all answers so far as a release, with the promise of the whole session."""
+        named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
+        release = answered(self._request.asked, self._log, self._mediator, named, self._replies)
+        asked = self._request.model_dump(mode="json", exclude_defaults=True)
+        release = replace(
+            release,
+            guarantee=self._guarantee,
+            request={"events": self._log.describe(), self._request.command: asked},
+        )
+        if self._charging is None or self._reservation is None:
+            return release
+        return charged(release, self._reservation, self._charging)
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write all answers so far as a release folder; with a ledger, note there that they are published."""
+        return self.release().save(folder, force=force)
+
+    def close(self) -> None:
+        """Let go of the data; what was reserved stays spent."""
+        self._mediator.end()
+        if self._charging is not None:
+            self._charging.let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,127 @@
+"""``headcount query``, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.csv as pacsv
+import pytest
+
+import headcount as hc
+from tests.cli.conftest import Run
+from tests.queries.town import table
+
+BINS = """
+[age]
+from = 0
+to = 96
+bins = 8
+[job]
+values = ["clerk", "cook", "smith"]
+other = true
+"""
+QUERIES = """
+SELECT COUNT(*) FROM people WHERE age >= 60;  -- the old
+SELECT job, COUNT(*) FROM people GROUP BY job;
+"""
+ASK = ("query", "people.csv", "--user", "id", "--bins", "bins.toml", "--queries", "queries.sql")
+HOMES = ("--groups", "household", "--max-group", "3")
+
+
+@pytest.fixture(autouse=True)
+def town(work: Path) -> Path:
+    """Return a working folder with a table of people, bins and queries."""
+    pacsv.write_csv(table(400), work / "people.csv")
+    (work / "bins.toml").write_text(BINS, encoding="utf-8")
+    (work / "queries.sql").write_text(QUERIES, encoding="utf-8")
+    return work
+
+
+def test_answers_are_printed_kept_and_explained(run: Run, work: Path) -> None:
+    done = run(*ASK, *HOMES, "--epsilon", "100000", "--out", "out")
+    assert done.code == 0, done.err
+    assert "5 answers, of at most 1 record per person and 3 people per household: out" in done.out
+    assert "ε = 100000 was spent, not charged to any ledger" in done.err
+    assert "one whole group, all people with the same 'household'" in " ".join(done.out.split())
+    release = hc.load("out")
+    assert {path.name for path in (work / "out").iterdir()} == {"release.json", "answers.parquet"}
+    assert release.answers["cell"].to_pylist() == [
+        None, "job = clerk", "job = cook", "job = smith", "job = (other)",
+    ]  # fmt: skip
+    assert sum(release.answers["answer"].to_pylist()[1:]) == pytest.approx(300, abs=2)
+    told = " ".join(run("explain", "out").out.split())
+    assert "Records were counted in 32 cells of a public grid" in told
+    assert "Of all people with the same 'household', at most 3 counted" in told
+    assert run("export", "out", "--to", "sheets").code == 0
+    assert (work / "sheets" / "answers.csv").read_text("utf-8").startswith('"query","cell","answer","low","high"')
+    assert run("report", "out", "--to", "out.html").code == 0
+    page = (work / "out.html").read_text(encoding="utf-8")
+    assert "Answers to queries" in page
+    assert "GROUP BY job [job = cook]" in page
+    assert "No counts" not in page
+    assert "per group of at most 3 people" in page
+    top = run("top", "out")
+    assert top.code == 2
+    assert "it holds answers" in top.complaint
+
+
+@pytest.mark.parametrize("method", ["auto", "histogram", "mwem", "pmw"])
+def test_every_method_runs_and_is_run_again_from_its_release(run: Run, method: str) -> None:
+    assert run(*ASK, "--epsilon", "1", "--method", method, "--out", "out", "--quiet").code == 0
+    again = run("query", "people.csv", "--config", "out", "--out", "again", "--json")
+    assert again.code == 0, again.err
+    assert again.data["method"] == method
+    assert hc.load("again").request == hc.load("out").request
+
+
+def test_a_dry_run_reads_nothing_and_names_the_price(run: Run, work: Path) -> None:
+    done = run(*ASK, *HOMES, "--epsilon", "1", "--dry-run", "--json")
+    assert done.code == 0, done.err
+    assert done.data["cells"] == {"answers": 5}
+    assert done.data["guarantee"]["unit"] == "add-or-remove-group"
+    shown = run(*ASK, "--epsilon", "1", "--method", "histogram", "--dry-run").out
+    assert "5 answers" in shown
+    assert "a query over one cell: standard deviation 1.4" in " ".join(shown.split())
+    assert not (work / "out").exists()
+
+
+def test_options_of_methods_are_passed_on(run: Run) -> None:
+    done = run(*ASK, "--epsilon", "1", "--method", "mwem", "--option", "rounds=2", "--out", "out", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(Path("out/release.json").read_text("utf-8"))["chosen"]["answers"]["rounds"] == 2
+    done = run(*ASK, "--epsilon", "1", "--method", "histogram", "--option", "consistent=true", "--out", "more")
+    assert done.code == 0, done.err
+    assert "not negative and add up" in " ".join(run("explain", "more").out.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (("--groups", "household"), "--groups and --max-group go together"),
+        (("--groups", "home", "--max-group", "3"), "'home' is not in"),
+        (("--max-records", "0"), "max-records must be a whole number"),
+        (("--method", "sra"), "method 'sra'"),
+        (("--delta", "1e-6"), "--delta is of no use here"),
+        (("--select-limit", "3"), "no items are selected"),
+        (("--queries", "none.sql"), "none.sql cannot be read"),
+        (("--bins", "none.toml"), "none.toml cannot be read"),
+        (("--option", "rounds=2"), "cannot use rounds"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run: Run, work: Path, flags: tuple[str, ...], complaint: str) -> None:
+    done = run(*ASK, "--epsilon", "1", "--out", "out", *flags)
+    assert done.code == 2
+    assert complaint in done.complaint
+    assert not (work / "out").exists()
+
+
+def test_a_condition_that_cuts_a_bin_says_where_and_what_to_do(run: Run, work: Path) -> None:
+    (work / "queries.sql").write_text("SELECT COUNT(*) FROM people WHERE age >= 65", encoding="utf-8")
+    done = run(*ASK, "--epsilon", "1", "--out", "out")
+    assert done.code == 2
+    assert "'age' cuts the bin 60..71 at 65" in done.complaint
+    assert "the edges are 0, 12, 24" in done.complaint
+    assert "add 65 to the edges of 'age'" in done.complaint
+    (work / "queries.sql").write_text("-- nothing\n", encoding="utf-8")
+    assert "no query is asked" in run(*ASK, "--epsilon", "1", "--out", "out").complaint
