@@ -14,9 +14,10 @@ from headcount.guarantee import Standing
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.registry import FAMILIES
-from headcount.request import NeighboursRequest
+from headcount.request import NeighboursRequest, QueryRequest
 from tests.contracts import family_checks
 from tests.contracts.family_checks import Case
+from tests.queries import town
 
 ITEMS = [f"i{n}" for n in range(70)]
 
@@ -47,6 +48,14 @@ def met(delta: str | None, **options: Any) -> Case:
     return Case(CoCountRelease(**options), visits(1), visits(2), request, delta)
 
 
+def queried(name: str, **options: Any) -> Case:
+    words: dict[str, Any] = {"bins": town.BINS, "queries": town.STATEMENTS, "method": name, "options": options}
+    request = request_of(QueryRequest, epsilon="0.7", **words)
+    log, other = (town.log_of(town.table(300, seed=seed)) for seed in (1, 2))
+    method = FAMILIES["queries"][name](asked=town.asked(), **options)  # type: ignore[call-arg]
+    return Case(method, log, other, request)
+
+
 CASES: Mapping[str, Callable[[], Case]] = {
     "private": lambda: rated("1e-6"),
     "private, pure": lambda: rated(None),
@@ -55,6 +64,10 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "private without relations": lambda: rated("1e-6", relations=False),
     "co-counts": lambda: met("1e-6", items=20),
     "co-counts, pure": lambda: met(None, items=20),
+    "auto": lambda: queried("auto"),
+    "histogram": lambda: queried("histogram"),
+    "mwem": lambda: queried("mwem", rounds=2),
+    "pmw": lambda: queried("pmw"),
 }
 
 

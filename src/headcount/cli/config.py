@@ -96,13 +96,24 @@ def _as_flag(path: Path, key: str, value: Any, option: click.Option) -> Any:
         return ",".join(f"{stage}={share}" for stage, share in value.items())
     if name == "options" and isinstance(value, Mapping):
         return [f"{each}={setting}" for each, setting in value.items()]
-    if name in ("items", "context") and isinstance(value, list):
+    if name in ("items", "context", "queries") and isinstance(value, list):
         return value
+    if name == "bins" and isinstance(value, Mapping):
+        return _with_floats(value)
     if option.multiple:
         return _texts(value) if isinstance(value, list) else [str(value)]
     if isinstance(value, list | Mapping):
         raise DataError(f"{path} sets {key!r} to several values", remedy="give it a single one")
     return value if isinstance(value, bool) else str(value)
+
+
+def _with_floats(value: Any) -> Any:
+    """Return bins with the numbers they had: files are read with exact ones, for ε."""
+    if isinstance(value, Mapping):
+        return {key: _with_floats(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_floats(each) for each in value]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _texts(values: Any) -> Any:
