@@ -1,0 +1,109 @@
+"""How good recommended tags are: one resource of each user is hidden, and its tags are to be found again.
+
+Nothing here is private: hidden tags are read from the log. It is for the curator's eyes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.events.tagging import Tagging
+from headcount.tags.folkrank import FolkRank, best_places
+
+Integers = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+
+LONGEST = 10
+"""Lists of up to so many tags are measured."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The assignments that are left, and the tags to be found again: of one resource of each user.
+
+    ``tags[starts[n] : starts[n + 1]]`` are the hidden tags of question n, of ``users[n]`` and ``resources[n]``.
+    """
+
+    left: Tagging
+    users: Integers
+    resources: Integers
+    tags: Integers
+    starts: Integers
+
+    def own_tags(self) -> Iterator[Integers]:
+        """Return the tags that each asking user has left, one for each assignment."""
+        starts = np.searchsorted(self.left.user, self.users)
+        ends = np.searchsorted(self.left.user, self.users, side="right")
+        for first, last in zip(starts, ends, strict=True):
+            yield self.left.tag[first:last]
+
+
+def leave_one_out(tagging: Tagging, seed: int) -> Hidden:
+    """Hide one resource of each user, drawn at random."""
+    draws = np.random.Generator(np.random.PCG64(seed))
+    new = np.ones(tagging.size, dtype=np.bool_)
+    new[1:] = (tagging.user[1:] != tagging.user[:-1]) | (tagging.resource[1:] != tagging.resource[:-1])
+    posts = np.flatnonzero(new)
+    lots = draws.random(posts.size)
+    order = np.lexsort((lots, tagging.user[posts]))
+    first = np.ones(order.size, dtype=np.bool_)
+    first[1:] = tagging.user[posts][order][1:] != tagging.user[posts][order][:-1]
+    chosen = np.zeros(posts.size, dtype=np.bool_)
+    chosen[order[first]] = True
+    hidden = chosen[np.cumsum(new) - 1]
+    asked = posts[chosen]
+    places = np.flatnonzero(hidden)
+    starts = np.append(np.searchsorted(places, asked), places.size)
+    return Hidden(
+        tagging.where(~hidden), tagging.user[asked], tagging.resource[asked], tagging.tag[places], starts
+    )
+
+
+def recall_and_precision(hidden: Hidden, best: Integers) -> tuple[Floats, Floats]:
+    """Return the mean recall and precision of the first 1, 2, … tags of each list.
+
+    >>> hidden = leave_one_out(Tagging.of([0, 0], [0, 0], [1, 2], people=1, resources=1, tags=3), 1)
+    >>> recall_and_precision(hidden, np.array([[2, 0, 1]]))[0].tolist()
+    [0.5, 0.5, 1.0]
+    """
+    recall, precision = np.zeros(best.shape[1]), np.zeros(best.shape[1])
+    for each, (first, last) in zip(best, zip(hidden.starts[:-1], hidden.starts[1:], strict=True), strict=True):
+        found = np.cumsum(np.isin(each, hidden.tags[first:last]))
+        recall += found / (last - first)
+        precision += found / np.arange(1, best.shape[1] + 1)
+    return recall / len(best), precision / len(best)
+
+
+def by_folkrank(hidden: Hidden, learnt: Tagging | None = None) -> Integers:
+    """Recommend by FolkRank over the assignments that are left, or over others in their place."""
+    return FolkRank(hidden.left if learnt is None else learnt).top(hidden.users, hidden.resources, LONGEST)
+
+
+def by_popularity(hidden: Hidden, weights: Floats) -> Integers:
+    """Recommend the tags of the largest weight to everybody."""
+    return np.repeat(best_places(weights[None, :], LONGEST), hidden.users.size, axis=0)
+
+
+def semantic_loss(before: Tagging, after: Tagging, distances: Floats) -> float:
+    """Return how far the tags of users have moved, on average over users, from 0 to 1.
+
+    Each tag that a user has is held against the nearest one that they have afterwards; without any it counts 1.
+    ``distances`` are those between all tags, of at most 1.
+    """
+    losses = np.zeros(before.people)
+    for user, (mine, left) in enumerate(zip(_of_users(before), _of_users(after), strict=True)):
+        if mine.size:
+            losses[user] = 1.0 if not left.size else float(distances[np.ix_(mine, left)].min(axis=1).mean())
+    there = np.unique(before.user)
+    return float(losses[there].mean()) if there.size else 0.0
+
+
+def _of_users(tagging: Tagging) -> Iterator[Integers]:
+    starts = np.searchsorted(tagging.user, np.arange(tagging.people + 1))
+    for first, last in zip(starts[:-1], starts[1:], strict=True):
+        yield np.unique(tagging.tag[first:last])
