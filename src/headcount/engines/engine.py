@@ -16,6 +16,8 @@ from headcount.bounding import (
     Support,
 )
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, the rows done and the rows in all (None: unknown)."""
@@ -51,6 +53,9 @@ class Engine(Protocol):
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Count people and their records, and add up their values, with or without a catalogue."""
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect who gave which tag to which resource, each assignment once: for bounds alone."""
 
 
 def columns_of(log: EventLog, table: Table, most: int) -> int:

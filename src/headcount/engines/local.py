@@ -34,11 +34,14 @@ from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
 from headcount.engines.support import support
+from headcount.engines.tagging import tagging
 from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
 from headcount.events.encoding import Tally
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 _MANY_CELLS = 1 << 24  # above this one thread counts, so that the counts are held once
 _NO_RANKS = np.empty(0, dtype=np.int64)
@@ -57,11 +60,12 @@ class LocalEngine:
     progress: Progress = silent
     _log: EventLog | None = field(default=None, repr=False)
     _walk: Walk | None = field(default=None, repr=False)
+    _tally: Tally | None = field(default=None, repr=False)
 
     @property
     def tally(self) -> Tally | None:
         """What the last pass met, for the curator's eyes."""
-        return None if self._walk is None else self._walk.tally
+        return self._tally if self._walk is None else self._walk.tally
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         """Keep what the bound allows of each user's records, or weigh them all, and count."""
@@ -126,6 +130,11 @@ class LocalEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did, while the log is read."""
         return totals(log, limit, within, self.progress)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect the assignments while the log is read."""
+        found, self._tally = tagging(log, self.progress)
+        return found
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

@@ -26,9 +26,12 @@ from headcount.bounding import (
 from headcount.engines import draws
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.plain_support import plain_support
+from headcount.engines.tagging import tagging
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Integers = NDArray[np.int64]
 
@@ -91,6 +94,10 @@ class ReferenceEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did: plain enough as it is."""
         return totals(log, limit, within)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect the assignments: plain enough as it is."""
+        return tagging(log)[0]
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

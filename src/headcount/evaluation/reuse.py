@@ -27,6 +27,8 @@ from headcount.bounding import (
 )
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Answer = TypeVar("Answer")
 Request = tuple[Any, ...]
@@ -78,6 +80,10 @@ class ReusingEngine:
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Count people and their records."""
         return self.engine.totals(log, limit, within)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect who gave which tag to which resource."""
+        return self.engine.tagging(log)
 
     def _answer(self, request: Request, make: Callable[[bytes], Answer]) -> Answer:
         """Return what is kept, or count with the key that this request has in this run."""
