@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import pack, release
+    from headcount.api import pack, release, release_tags
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.events.catalogue import Catalogue
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
+    from headcount.events.tagged import read_tags
     from headcount.guarantee import Guarantee, Standing
     from headcount.ledger import Ledger
     from headcount.releases import Release, load
@@ -44,7 +45,9 @@ _HOMES = {
     "pack": "api",
     "rank": "api",
     "read_events": "events.log",
+    "read_tags": "events.tagged",
     "release": "api",
+    "release_tags": "api",
     "weekday": "events.contexts",
 }
 
@@ -64,7 +67,9 @@ __all__ = [
     "pack",
     "rank",
     "read_events",
+    "read_tags",
     "release",
+    "release_tags",
     "weekday",
 ]
 

@@ -28,6 +28,9 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
+from headcount.tags.model import TagModel
+from headcount.tags.pritop import PriTopPublished
+from headcount.tags.suppression import SuppressionPublished
 
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
@@ -51,11 +54,18 @@ METHODS: Mapping[str, type[Method]] = {
     )
 }
 
-FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS}
+TAG_METHODS: Mapping[str, type[Method]] = {
+    method.name: method for method in (TagModel, PriTopPublished, SuppressionPublished)
+}
+
+FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {"counts": METHODS, "tags": TAG_METHODS}
 """The methods that a command chooses among by name, by family."""
 
 DEFAULT_METHOD = Adaptive.name
 """How counts are released where nothing else is asked for."""
+
+DEFAULT_TAG_METHOD = TagModel.name
+"""How tags are."""
 
 
 def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:

@@ -33,6 +33,9 @@ VERSION = 1
 _TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
 """How tables are named: those that make up a model are in a folder of their own."""
 
+_MODELS = ("model/tags", "model/assignments")
+"""The first tables of models: there is nothing in them to release again."""
+
 ITEMS_FIELDS = ("item", "label", "count", "low", "high")
 EDGES_FIELDS = ("item", "context", "count", "low", "high")
 TOTALS_FIELDS = ("total", "value", "low", "high")
@@ -251,7 +254,7 @@ class Release:
 
     def _table(self, name: str) -> pa.Table:
         if name not in self.tables:
-            again = {"ranking": "", "totals": ", which are not per item"}.get(
+            again = {"ranking": "", "totals": ", which are not per item", **dict.fromkeys(_MODELS, "")}.get(
                 next(iter(self.tables), ""), "; release again with --what both, which costs ε again"
             )
             raise UsageError(f"this release holds no {name}", remedy=f"it holds {', '.join(self.tables)}{again}")

@@ -28,6 +28,7 @@ _COMMANDS = {
     "pack": "Write an event log as a store that releases read quickly.",
     "release": "Release private counts from an event log.",
     "rank": "Release a private ranking from an event log.",
+    "tags": "Release a private model of tags, and recommend from it.",
     "top": "Show the largest counts of a release.",
     "recommend": "Show the best items for one context.",
     "explain": "Say in plain sentences what a release did and promises.",

@@ -3,5 +3,14 @@
 from headcount.request.counting import ReleaseRequest
 from headcount.request.ranking import RankRequest
 from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
+from headcount.request.tags import TagsRequest
 
-__all__ = ["RankRequest", "ReleaseRequest", "Spending", "check_delta", "refuse_research", "whole_number"]
+__all__ = [
+    "RankRequest",
+    "ReleaseRequest",
+    "Spending",
+    "TagsRequest",
+    "check_delta",
+    "refuse_research",
+    "whole_number",
+]

@@ -169,11 +169,14 @@ def whole_number(value: Any, name: str) -> int:
     return whole
 
 
-def refuse_research(method: Method, *, research: bool) -> Method:
-    """Return a method, but one whose claim is not established only where research is declared."""
+def refuse_research(method: Method, *, research: bool, instead: str | None = None) -> Method:
+    """Return a method, but one whose claim is not established only where research is declared.
+
+    ``instead`` is what to use in its place, if that has another name.
+    """
     if method.standing is Standing.CLAIMED and not research:
         raise UsageError(
             f"{method.name} is kept for research: {method.reason}",
-            remedy=f"use {method.name.removesuffix('-published')}, or add --research",
+            remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
         )
     return method

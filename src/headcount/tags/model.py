@@ -77,7 +77,7 @@ class TagModel:
     >>> log = TagLog.listing(records, resources=["film", "play"], vocabulary=["funny", "sad"])
     >>> model = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1)).tables["model/tags"]
     >>> [round(each) for each in model["weight"].to_pylist()]
-    [91, 2]
+    [89, 0]
     """
 
     name: ClassVar[str] = "tag-model"

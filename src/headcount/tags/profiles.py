@@ -57,7 +57,7 @@ def profiles(release: Release, seed: int) -> pa.Table:
 
 
 def _weights(release: Release) -> tuple[NDArray[np.object_], NDArray[np.object_], Floats]:
-    """Return the resources, tags and weights to draw from; where pairs were not measured, tags are alike on all."""
+    """Return what to draw from: resources, tags and weights; if pairs were not measured, tags are alike on all."""
     if "model/pairs" in release.tables:
         pairs = release.tables["model/pairs"]
         names, words = (np.array(pairs[each].to_pylist(), dtype=object) for each in ("resource", "tag"))
