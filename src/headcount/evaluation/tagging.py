@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.events.tagging import Tagging
+from headcount.releases import Release
 from headcount.tags.folkrank import FolkRank, best_places
+from headcount.tags.recommending import OF_OTHERS, ReleasedModel
 
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -34,6 +36,13 @@ class Hidden:
     resources: Integers
     tags: Integers
     starts: Integers
+
+    def some(self, many: int) -> Hidden:
+        """Ask no more than so many of the questions, spread evenly over the users."""
+        kept = np.unique(np.linspace(0, self.users.size - 1, min(many, self.users.size)).astype(np.int64))
+        tags = [self.tags[self.starts[at] : self.starts[at + 1]] for at in kept]
+        starts = np.concatenate([[0], np.cumsum([each.size for each in tags])]).astype(np.int64)
+        return Hidden(self.left, self.users[kept], self.resources[kept], np.concatenate(tags), starts)
 
     def own_tags(self) -> Iterator[Integers]:
         """Return the tags that each asking user has left, one for each assignment."""
@@ -87,6 +96,18 @@ def by_folkrank(hidden: Hidden, learnt: Tagging | None = None) -> Integers:
 def by_popularity(hidden: Hidden, weights: Floats) -> Integers:
     """Recommend the tags of the largest weight to everybody."""
     return np.repeat(best_places(weights[None, :], LONGEST), hidden.users.size, axis=0)
+
+
+def by_model(hidden: Hidden, release: Release, *, own: bool) -> Integers:
+    """Recommend by a released tag model, with each person's own tags that are left, or without."""
+    model, found = ReleasedModel.of(release), np.empty((hidden.users.size, LONGEST), dtype=np.int64)
+    names = release.tables["model/resources"]["resource"].to_pylist()
+    for at, (tags, resource) in enumerate(zip(hidden.own_tags(), hidden.resources.tolist(), strict=True)):
+        scores = OF_OTHERS * model.of_others(names[resource])
+        if own and tags.size:
+            scores = scores + np.bincount(tags, minlength=scores.size) / tags.size
+        found[at] = best_places(scores[None, :], LONGEST)[0]
+    return found
 
 
 def semantic_loss(users: Integers, distances: Floats) -> float:

@@ -6,8 +6,8 @@ where the preference p wants it: everywhere a little, and far more to the user a
 the number of users, and 1 + the number of resources). What is ranked is how much more weight a tag has with the
 preference than without any (λ = 1): else what everybody uses would always win.
 
-Both are linear in the preference. So each user's and each resource's part is worked out once, and a question adds
-two of them up.
+Both are linear in the preference. So where users and resources are asked about often, the part of each is worked
+out once, and a question adds two of them up.
 
 Departures from the paper
     Ten steps are always made. The thesis stops earlier if a step moves less than 1e-6, and from there on all
@@ -21,7 +21,7 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -35,7 +35,7 @@ Integers = NDArray[np.integer[Any]]
 
 DAMPING = 0.7
 STEPS = 10
-_TOGETHER = 128  # columns that are passed on at once
+_TOGETHER = 32  # columns that are passed on at once: few enough to stay in the cache
 _CHUNK = 512  # resources whose parts are held at once
 
 
@@ -69,16 +69,22 @@ class FolkRank:
         """Yield the places of some questions, and how much each tag gains for each of them; in no fixed order."""
         total = self.nodes + self._users + self.tagging.resources
         common = self._reached(np.ones((self.nodes, 1)))[:, 0] / total + self._left - self._without
-        asked, which = np.unique(users, return_inverse=True)
-        of_users = self._parts(asked) * (self._users / total)
-        order = np.argsort(resources, kind="stable")
-        distinct, starts = np.unique(resources[order], return_index=True)
-        ends = np.append(starts[1:], order.size)
-        for first in range(0, distinct.size, _CHUNK):
-            some = distinct[first : first + _CHUNK]
-            parts = self._parts(some + self._users) * (self.tagging.resources / total)
-            places = order[starts[first] : ends[min(first + _CHUNK, distinct.size) - 1]]
-            yield places, of_users[which[places]] + parts[np.searchsorted(some, resources[places])] + common
+        things, which = np.unique(resources, return_inverse=True)
+        asked, who = np.unique(users, return_inverse=True)
+        if asked.size + things.size > users.size:  # hardly anything is asked about twice
+            for first in range(0, users.size, _CHUNK):
+                places = np.arange(first, min(first + _CHUNK, users.size))
+                pairs = [(users[places], self._users), (resources[places] + self._users, self.tagging.resources)]
+                yield places, self._parts(pairs) / total + common
+            return
+        of_users = self._parts([(asked, self._users)]) / total
+        order = np.argsort(which, kind="stable")
+        ends = np.cumsum(np.bincount(which))
+        for first in range(0, things.size, _CHUNK):
+            some = things[first : first + _CHUNK]
+            parts = self._parts([(some + self._users, self.tagging.resources)]) / total
+            places = order[(ends[first - 1] if first else 0) : ends[first + some.size - 1]]
+            yield places, of_users[who[places]] + parts[which[places] - first] + common
 
     def top(self, users: Integers, resources: Integers, k: int) -> Integers:
         """Return the ``k`` best tags for each user and resource, best first; of equal ones the first listed."""
@@ -103,14 +109,16 @@ class FolkRank:
             weights = self.walk @ weights
         return np.asarray(weights[self._tags_from :, 0])
 
-    def _parts(self, nodes: Integers) -> Floats:
-        """Return what a preference for each node alone gives to each tag, a row for each node."""
-        parts = np.empty((nodes.size, self.tagging.tags))
-        for first in range(0, nodes.size, _TOGETHER):
-            some = nodes[first : first + _TOGETHER]
-            preference = np.zeros((self.nodes, some.size))
-            preference[some, np.arange(some.size)] = 1
-            parts[first : first + some.size] = self._reached(preference).T
+    def _parts(self, wanted: Sequence[tuple[Integers, int]]) -> Floats:
+        """Return what each tag gets from preferences for nodes, each of some weight, a row for each preference."""
+        size = wanted[0][0].size
+        parts = np.empty((size, self.tagging.tags))
+        for first in range(0, size, _TOGETHER):
+            columns = np.arange(min(_TOGETHER, size - first))
+            preference = np.zeros((self.nodes, columns.size))
+            for nodes, weight in wanted:
+                preference[nodes[first + columns], columns] += weight
+            parts[first : first + columns.size] = self._reached(preference).T
         return parts
 
     def _reached(self, preference: Floats) -> Floats:

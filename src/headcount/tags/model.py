@@ -106,11 +106,14 @@ class TagModel:
         return {"model/tags": law, "model/resources": law, "model/people": people}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Measure three times, and work the model out."""
+        """Collect the assignments, and go on with them."""
         tagged = _checked(log)
+        return self.of_assignments((engine or LocalEngine()).tagging(tagged), tagged, grant, noise)
+
+    def of_assignments(self, exact: Tagging, tagged: TagLog, grant: Grant, noise: NoiseSource) -> Release:
+        """Measure three times, and work the model out."""
         guarantee, norm = self.guarantee(grant), _norm(grant)
         grants = _split(grant, self._shares())
-        exact = (engine or LocalEngine()).tagging(tagged)
         people = add(people_tagging(exact), grants["people"], noise)
         both = noisy(marginal_weights(exact, norm), grants["marginals"], noise)
         found = Measured.of(both, exact.tags)

@@ -7,8 +7,8 @@ everything it writes says that the claim is not established.
    for every pair of a resource and a tag. Each of a person's assignments belongs to its most probable topic.
 2. How many tags a person has in each of their topics gets noise of scale 4/ε; the most probable tags of a topic
    are added, or a person's least probable ones deleted.
-3. Every tag is replaced by one of its topic, drawn with probability proportional to exp(ε q / 8), where q is 1 less
-   the Jensen-Shannon divergence of the two tags' topics; none is drawn twice.
+3. Every tag is replaced by one of its topic, drawn with probability proportional to exp(ε q / 8), where q is 1
+   less the Jensen-Shannon divergence of the two tags' topics; none is drawn twice.
 
 Why it is not private
     There is a row for each person, and it lists the resources that they tagged: whether somebody is there can be
@@ -93,7 +93,8 @@ class PriTopPublished:
         exact = (engine or LocalEngine()).tagging(tagged)
         grant.spend()
         draws = np.random.Generator(np.random.PCG64(int.from_bytes(noise.key(), "little")))
-        done = replaced(exact, self.topics, float(grant.epsilon), draws)
+        model = fit_topics(exact, self.topics, int(draws.integers(0, 1 << 62)))
+        done = replaced(exact, model, float(grant.epsilon), draws)
         steps = (
             f"Tags were sorted into {self.topics:,} topics, and everybody's tags replaced by others of the same "
             "topics, drawn at random; the resources that each person tagged stayed what they are.",
@@ -110,9 +111,8 @@ class Replaced:
     distances: Floats
 
 
-def replaced(tagging: Tagging, topics: int, epsilon: float, draws: Draws) -> Replaced:
-    """Run the three operations of PriTop."""
-    model = fit_topics(tagging, topics, int(draws.integers(0, 1 << 62)))
+def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> Replaced:
+    """Run the three operations of PriTop, given the topics before any noise."""
     topic = noisy_topics(tagging, model, epsilon, draws)
     entries, of_entry = np.unique(np.stack([tagging.user, topic, tagging.tag]), axis=1, return_inverse=True)
     of_entry = of_entry.ravel()
@@ -167,7 +167,9 @@ class _Choosing:
         self._shares, self._probable = model.topics_of_tags, model.tags_of_topics
         self._order = np.argsort(-self._probable, axis=1, kind="stable")
         home = model.of_tag.argmax(axis=1)
-        self._candidates = [np.flatnonzero(home == each) for each in range(model.of_tag.shape[1])]
+        used = model.of_tag.any(axis=1)
+        self._candidates = [np.flatnonzero((home == each) & used) for each in range(model.of_tag.shape[1])]
+        self._known: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
     def perturbed(self, topic: int, own: Integers) -> tuple[NDArray[np.bool_], Integers]:
         """Say which of a person's tags in a topic stay, and which are added (equations 4.3.6 to 4.3.8)."""
@@ -175,21 +177,29 @@ class _Choosing:
         kept = np.ones(own.size, dtype=np.bool_)
         if change < 0:
             kept[np.argsort(self._probable[topic, own], kind="stable")[:-change]] = False
-        order = self._order[topic]
-        return kept, order[~np.isin(order, own)][: max(change, 0)] if change > 0 else order[:0]
+        first = self._order[topic, : max(change, 0) + own.size]
+        return kept, first[~np.isin(first, own)][: max(change, 0)]
 
     def selected(self, topic: int, wanted: Integers) -> tuple[Integers, Floats]:
         """Replace tags by candidates of their topic, none twice (algorithm 5); -1 where none is left."""
-        left = np.union1d(self._candidates[topic], wanted)
+        candidates = self._candidates[topic]
+        free = np.ones(candidates.size)
         found, moved = np.full(wanted.size, -1, dtype=np.int64), np.ones(wanted.size)
-        for at, tag in enumerate(wanted):
-            away = divergences(self._shares[tag], self._shares[left])
-            weights = np.exp(self._epsilon * (1 - away) / 8)
-            place = int(np.searchsorted(np.cumsum(weights), self._draws.random() * weights.sum(), side="right"))
-            place = min(place, left.size - 1)
-            found[at], moved[at] = left[place], away[place]
-            left = np.delete(left, place)
+        for at, tag in enumerate(wanted.tolist()):
+            away, weights = self._weighed(topic, tag)
+            running = np.cumsum(weights * free)
+            if not running.size or running[-1] <= 0:
+                break
+            place = int(np.searchsorted(running, self._draws.random() * running[-1], side="right"))
+            found[at], moved[at], free[place] = candidates[place], away[place], 0.0
         return found, moved
+
+    def _weighed(self, topic: int, tag: int) -> tuple[Floats, Floats]:
+        """Return how far each candidate of a topic is from a tag, and how likely it replaces it."""
+        if (topic, tag) not in self._known:
+            away = divergences(self._shares[tag], self._shares[self._candidates[topic]])
+            self._known[topic, tag] = away, np.exp(self._epsilon * (1 - away) / 8)
+        return self._known[topic, tag]
 
 
 def _positive(numbers: Floats) -> Floats:
