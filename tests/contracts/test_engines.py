@@ -23,6 +23,8 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 from tests.contracts import engine_checks
 
 
@@ -51,6 +53,9 @@ class FromAStore:
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         return self.engine.totals(self.packed(log), limit, within)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        return self.engine.tagging(TagLog.of_log(self.packed(log)))
 
     def packed(self, log: EventLog) -> EventLog:
         """Return the log that reads the store, to count the same of it."""

@@ -1,4 +1,4 @@
-"""What can be audited by name: every registered method, direct rankings, item selection and totals.
+"""What can be audited by name: every registered method, direct rankings, item selection, totals and tags.
 
 How much of ε an attacker can see at all depends on the method: what is spent on numbers that are not published
 themselves shows only through what they lead to. ``VISIBLE`` says which part of ε the published numbers of a small
@@ -21,13 +21,15 @@ from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import threshold_for
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import METHODS
+from headcount.registry import METHODS, TAG_METHODS, build
 from headcount.selection import Selection
 
 OTHERS = ("top-k", "selection", "totals")
 """What is audited beside the registered methods."""
 
-NAMES = (*METHODS, *OTHERS)
+NAMES = (*METHODS, *OTHERS, *TAG_METHODS)
+
+_TAG_PAIRS = ("at the limit", "of many items", "among busy people", "a tie")
 
 DELTA = Decimal("1e-6")
 """What selection takes where no δ is given."""
@@ -44,11 +46,15 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "top-k": (Decimal("0.84"), "of ten items that nobody else has, the person's is the first that much likelier"),
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
+    "tag-model": (
+        Decimal("0.7"),
+        "where tags are measured twice their average is published, and some is spent on the number of people",
+    ),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The share of the adaptive method is not derived: it was set after a first measurement. Those of fpa and selection
-are what the method spends on its counts, and may be more than can be seen.
+The shares of the adaptive method and of the tag model are not derived: they were set after a first measurement.
+Those of fpa and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
 
@@ -64,6 +70,9 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         return Target(name, {"k": 1}, epsilon, make=_top_k)
     if name == "totals":
         return Target(name, {"limit": limit}, epsilon, make=_totals)
+    if name in TAG_METHODS:
+        parameters = {"topics": 2} if name == "pritop-published" else {}
+        return Target(name, parameters, epsilon, delta, contexts=True, make=_tags)
     if name == "selection":
         made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
         return replace(made, called=name)
@@ -85,6 +94,8 @@ def pairs_for(
     'a new item'
     """
     more: tuple[Pair, ...] = ()
+    if name in TAG_METHODS:  # how often a person gave the same tag to the same resource makes no difference
+        return tuple(pair for pair in crafted(limit) if pair.name in _TAG_PAIRS)
     if name.startswith("hpa"):
         more = (swaying(limit),)
     if name == "adaptive":
@@ -104,7 +115,7 @@ def pairs_for(
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
-    return name in OTHERS or METHODS[name].standing is Standing.PROVEN
+    return name in OTHERS or {**METHODS, **TAG_METHODS}[name].standing is Standing.PROVEN
 
 
 def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
@@ -113,3 +124,7 @@ def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
 
 def _totals(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
     return Totals(**parameters)
+
+
+def _tags(name: str, parameters: Mapping[str, Any]) -> Method:
+    return build(name, parameters, family="tags")

@@ -65,6 +65,9 @@ def topics(weights: Floats, many: int) -> tuple[Floats, Floats]:
     >>> (about.round(1) + 0.0).tolist(), (tags.round(1) + 0.0).tolist()
     ([[8.0, 0.0], [0.0, 2.0]], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     """
+    if min(many, *weights.shape) == 1:  # all rows alike: what the updates would end with
+        total = max(float(weights.sum()), 1e-12)
+        return weights.sum(axis=1, keepdims=True), weights.sum(axis=0, keepdims=True) / total
     about, tags = _begun(weights, min(many, *weights.shape))
     for _ in range(_ROUNDS):  # Lee and Seung's updates for the divergence of counts
         about *= _quotient(weights, about @ tags) @ tags.T / np.maximum(tags.sum(axis=1), 1e-12)

@@ -1,8 +1,8 @@
 """Zhu, chapter 4: PriTop against tag suppression and the true data, by semantic loss and by FolkRank.
 
 One resource of each user is hidden, everything is learnt from the rest, and FolkRank looks for the hidden tags.
-Beside them run what is private here: the tag model, with and without a person's own tags, and the most popular tags
-at the same ε and δ.
+Beside them run what is private here: the tag model, with and without a person's own tags, and the most popular
+tags at the same ε and δ.
 
 Departures
     What PriTop's text leaves open is said in :mod:`headcount.tags.pritop`. In each run at most 400 questions are
@@ -206,8 +206,8 @@ PRITOP = Paper(
         "questions, spread evenly over the users; all methods of a run get the same ones.",
         "PriTop and tag suppression publish a row for each person with the resources they tagged, so nothing that "
         "they write is private, whatever ε is printed on it; see the page on tags.",
-        "Semantic loss is the Jensen-Shannon divergence, in bits, between the topics of a tag and of the one in its "
-        "place, on average over each person's tags and then over people; a deleted tag counts 1.",
+        "Semantic loss is the Jensen-Shannon divergence, in bits, between the topics of a tag and of the one in "
+        "its place, on average over each person's tags and then over people; a deleted tag counts 1.",
         f"There are {USUAL_TOPICS} topics but in figure 4.1. Their priors, which the thesis does not give, are "
         "0.1 for resources and 0.01 for tags.",
         f"The tag model and the most popular tags are private at the ε shown and δ = {DELTA}. The tag model is "
