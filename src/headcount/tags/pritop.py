@@ -123,7 +123,8 @@ def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> R
     new = np.ones(entries.shape[1], dtype=np.bool_)
     new[1:] = np.any(entries[:2, 1:] != entries[:2, :-1], axis=0)
     starts = np.flatnonzero(new)
-    for first, last in zip(starts, np.append(starts[1:], entries.shape[1]), strict=True):
+    ends = np.append(starts[1:], entries.shape[1])[: starts.size]
+    for first, last in zip(starts, ends, strict=True):
         user, which, own = int(entries[0, first]), int(entries[1, first]), entries[2, first:last]
         kept, more = chosen.perturbed(which, own)
         wanted = np.concatenate([own[kept], more])
