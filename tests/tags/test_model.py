@@ -83,7 +83,7 @@ def test_weights_are_near_the_truth() -> None:
 
 
 def test_a_ledger_is_charged_for_gaussian_noise_by_its_rho() -> None:
-    log, request = log_of([]), TagsRequest(epsilon="1", delta="1e-6")
+    log, request = log_of([]), TagsRequest(epsilon=Decimal(1), delta=Decimal("1e-6"))
     charge = cost(request, log, request.guarantee())
     assert charge.rho is not None
     assert 0 < charge.epsilon <= 1
@@ -141,7 +141,7 @@ def test_synthetic_people_are_as_many_as_counted_and_tag_alike(epsilon: str, del
 
 def test_what_it_cannot_use_is_refused() -> None:
     with pytest.raises(UsageError, match="resources and tags cannot be selected"):
-        TagsRequest(epsilon="1", select_limit=3)
+        TagsRequest(epsilon=Decimal(1), select_limit=3)
     with pytest.raises(UsageError, match="method tag-model cannot use colour"):
         hc.release_tags(log_of([]), epsilon="1", colour=3)
     with pytest.raises(UsageError, match="tags are the contexts"):
