@@ -21,6 +21,7 @@ DATA = {
     "fan-jin": {"MovieLens": "shared", "Netflix": "stand-in"},
     "kellaris": {"Netflix": "shared", "Trajectory": "shared"},
     "dpsense": {"Kosarak": "shared", "Transaction": "shared"},
+    "pritop": {"Last.fm": "shared", "MovieLens": "shared"},
 }
 TINY = ("reproduce", "fan-jin", "--quick", "--runs", "2", "--processes", "1")
 HOME = os.environ.get("HEADCOUNT_DATA")

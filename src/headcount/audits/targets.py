@@ -47,7 +47,7 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
     "selection": (Decimal("0.8"), "of items that few people have, hardly any is selected"),
     "totals": (Decimal(1), ""),
     "tag-model": (
-        Decimal("0.7"),
+        Decimal("0.55"),
         "where tags are measured twice their average is published, and some is spent on the number of people",
     ),
 }
