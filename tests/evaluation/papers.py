@@ -108,8 +108,9 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
         tagged = _log(draws, users, items, each=9, twice=True).rename_columns(["user", "resource"])
         tags = draws.integers(1, 12, tagged.num_rows).astype(np.int32)
         pq.write_table(tagged.append_column("tag", pa.array(tags)), folder / f"{name}.parquet")
-    artists = {"item": pa.array(range(1, items + 1), pa.int32()), "name": [f"Band {n}" for n in range(1, items + 1)]}
-    pq.write_table(pa.table(artists), folder / "hetrec-lastfm-artists.parquet")
+    bands = [f"Band {number}" for number in range(1, items + 1)]
+    artists = pa.table({"item": pa.array(range(1, items + 1), pa.int32()), "name": bands})
+    pq.write_table(artists, folder / "hetrec-lastfm-artists.parquet")
     return folder
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.events.tagging import Tagging
+from headcount.tags import folkrank
 from headcount.tags.folkrank import FolkRank, best_places
 from tests.tags.worlds import drawn
 
@@ -56,7 +57,10 @@ def test_it_is_what_the_definition_says(seed: int) -> None:
     assert np.abs(scores(tagging, users, resources) - expected).max() < 1e-9
 
 
-def test_many_questions_are_answered_as_few_are() -> None:
+@pytest.mark.parametrize("chunk", [2, 512])
+def test_many_questions_are_answered_as_few_are(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folkrank, "_CHUNK", chunk)
+    monkeypatch.setattr(folkrank, "_TOGETHER", 2)
     tagging = drawn(3)
     pairs = [(u, r) for u in range(6) for r in range(5)]  # every user and resource several times: the other way
     users, resources = [u for u, _ in pairs], [r for _, r in pairs]

@@ -70,6 +70,7 @@ def test_stages_add_up_to_the_grant_and_delta_goes_to_gaussian_noise(epsilon: st
     assert sum(part.epsilon for part in parts.values()) == Decimal(epsilon)
     assert sum(part.delta for part in parts.values()) == Decimal(delta or 0)
     assert not parts["people"].delta
+    assert parts["marginals"].delta == parts["pairs"].delta == Decimal(delta or 0) / 2
 
 
 def test_weights_are_near_the_truth() -> None:
@@ -112,6 +113,9 @@ def test_recommended_tags_are_those_of_the_resource_and_ones_own_come_first() ->
     mine = model.recommend("r3", k=2, mine=["mine", "mine", "t20"])
     assert [row["tag"] for row in mine] == ["mine", "t20"]
     assert mine[0]["score"] == pytest.approx(2 / 3)
+    even = model.recommend("r3", k=2, mine=["t20", "t0"])  # of two that one has alike, others decide
+    assert [row["tag"] for row in even] == ["t0", "t20"]
+    assert even[0]["score"] > 0.51
     with pytest.raises(hc.HeadcountError, match="r99"):
         model.recommend("r99", k=1)
 
