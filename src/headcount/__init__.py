@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import fit_neighbours, pack, query, rank, release
+    from headcount.api import fit_neighbours, pack, query, rank, release, release_tags
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.estimators import NeighbourRecommender
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headcount.events.contexts import hour, month, weekday
     from headcount.events.log import EventLog, read_events
     from headcount.events.people import read_people
+    from headcount.events.tagged import read_tags
     from headcount.guarantee import Guarantee, Standing
     from headcount.ledger import Ledger
     from headcount.neighbours.model import NeighbourModel
@@ -54,7 +55,9 @@ _HOMES = {
     "rank": "api",
     "read_events": "events.log",
     "read_people": "events.people",
+    "read_tags": "events.tagged",
     "release": "api",
+    "release_tags": "api",
     "weekday": "events.contexts",
 }
 
@@ -80,7 +83,9 @@ __all__ = [
     "rank",
     "read_events",
     "read_people",
+    "read_tags",
     "release",
+    "release_tags",
     "weekday",
 ]
 

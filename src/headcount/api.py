@@ -19,7 +19,7 @@ from headcount.ledger import Ledger
 from headcount.neighbours.model import NeighbourModel
 from headcount.noise_law import NoiseKind
 from headcount.releases import Release
-from headcount.request import NeighboursRequest, QueryRequest, RankRequest, ReleaseRequest, Spending
+from headcount.request import NeighboursRequest, QueryRequest, RankRequest, ReleaseRequest, Spending, TagsRequest
 
 Request = TypeVar("Request", bound=Spending)
 
@@ -195,6 +195,42 @@ def query(
         research=research,
         options=options,
         **({"queries": queries} if texts else {"rows": queries}),
+    )
+    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+
+
+def release_tags(
+    log: EventLog,
+    *,
+    epsilon: Amount,
+    delta: Amount | None = None,
+    method: str | None = None,
+    shares: Mapping[str, Amount] | None = None,
+    research: bool = False,
+    ledger: Ledger | str | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    again: bool = False,
+    **options: Any,
+) -> Release:
+    """Release a model of who tags what how, under user-level differential privacy.
+
+    Make the log with :func:`headcount.read_tags`. A ``ledger`` is charged as by :func:`release`.
+
+    >>> from headcount.events.tagged import TagLog
+    >>> log = TagLog.listing([("ann", "film", "sad")], resources=["film"], vocabulary=["dull", "sad"])
+    >>> release_tags(log, epsilon="1", delta="1e-6").tables["model/tags"]["tag"].to_pylist()
+    ['dull', 'sad']
+    """
+    check_log(log)
+    request = request_of(
+        TagsRequest,
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        shares=shares,
+        options=options,
+        research=research,
     )
     return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
 

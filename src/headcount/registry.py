@@ -36,6 +36,9 @@ from headcount.queries.cim import CoupledIteration
 from headcount.queries.histogram import Histogram
 from headcount.queries.mwem import MultiplicativeWeights
 from headcount.queries.private_weights import PrivateWeights
+from headcount.tags.model import TagModel
+from headcount.tags.pritop import PriTopPublished
+from headcount.tags.suppression import SuppressionPublished
 
 METHODS: Mapping[str, type[Method]] = {
     method.name: method
@@ -64,9 +67,14 @@ QUERY_METHODS: Mapping[str, type[Method]] = {
     for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights, CoupledIteration)
 }
 
+TAG_METHODS: Mapping[str, type[Method]] = {
+    method.name: method for method in (TagModel, PriTopPublished, SuppressionPublished)
+}
+
 FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {
     "counts": METHODS,
     "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease, PncfPublished)},
+    "tags": TAG_METHODS,
     "queries": QUERY_METHODS,
 }
 """The methods that a command chooses among by name, by family."""
@@ -76,6 +84,9 @@ DEFAULT_METHOD = Adaptive.name
 
 DEFAULT_QUERY_METHOD = Automatic.name
 """How queries are answered where nothing else is asked for."""
+
+DEFAULT_TAG_METHOD = TagModel.name
+"""How tags are."""
 
 
 def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:

@@ -263,7 +263,7 @@ class Release:
         if name not in self.tables:
             held, remedy = next(iter(self.tables), ""), f"it holds {', '.join(self.tables)}"
             if held.startswith("model/"):
-                remedy = "it is a model: see headcount neighbours --help"
+                remedy = "it is a model: see headcount neighbours --help, or headcount tags --help"
             elif held == "totals":
                 remedy += ", which are not per item"
             elif held not in ("ranking", "answers"):

@@ -23,6 +23,7 @@ DATA = {
     "dpsense": {"Kosarak": "shared", "Transaction": "shared"},
     "pncf": {"MovieLens": "shared", "Netflix": "shared"},
     "cim": {"NetTrace": "shared"},
+    "pritop": {"Last.fm": "shared", "MovieLens": "shared"},
 }
 TINY = ("reproduce", "fan-jin", "--quick", "--runs", "2", "--processes", "1")
 HOME = os.environ.get("HEADCOUNT_DATA")

@@ -25,6 +25,8 @@ from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 from tests.contracts import engine_checks
 
 
@@ -56,6 +58,9 @@ class FromAStore:
 
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         return self.engine.cells(log, grid, groups, bound, secret)  # a store holds no columns: there are no cells
+
+    def tagging(self, log: TagLog) -> Tagging:
+        return self.engine.tagging(TagLog.of_log(self.packed(log)))
 
     def packed(self, log: EventLog) -> EventLog:
         """Return the log that reads the store, to count the same of it."""

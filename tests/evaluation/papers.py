@@ -86,7 +86,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> Path:
-    """Write small logs under the names of the shared folder: films, check-ins, places, baskets and clicks."""
+    """Write small logs under the names of the shared folder: films, check-ins, places, baskets, clicks, tags."""
     draws = np.random.Generator(np.random.PCG64(seed))
     films = _log(draws, users, items, each=12, twice=False)
     gender, age = draws.choice(["M", "F"], users), draws.choice([1, 18, 25, 35, 56], users)
@@ -114,6 +114,13 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     counts = np.bincount(np.minimum(hosts, 4096) - 1, minlength=4096)
     trace = {"dataset": ["NETTRACE"] * bins.size, "bin": bins.astype(np.int32), "count": counts}
     pq.write_table(pa.table(trace), folder / "dpbench-1d.parquet")
+    for name in ("hetrec-lastfm-tags", "hetrec-movielens-tags"):
+        tagged = _log(draws, users, items, each=9, twice=True).rename_columns(["user", "resource"])
+        tags = draws.integers(1, 12, tagged.num_rows).astype(np.int32)
+        pq.write_table(tagged.append_column("tag", pa.array(tags)), folder / f"{name}.parquet")
+    bands = [f"Band {number}" for number in range(1, items + 1)]
+    artists = pa.table({"item": pa.array(range(1, items + 1), pa.int32()), "name": bands})
+    pq.write_table(artists, folder / "hetrec-lastfm-artists.parquet")
     return folder
 
 

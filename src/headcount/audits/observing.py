@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -41,7 +41,19 @@ SELECT_LIMIT = 2
 MISSING = -1e9
 """Stands for the count of an item that was not selected."""
 
-_NUMBERS = {"items": "count", "edges": "count", "activity": "users", "totals": "value", "ranking": "count"}
+_NUMBERS = {
+    "items": "count",
+    "edges": "count",
+    "activity": "users",
+    "totals": "value",
+    "ranking": "count",
+    "model/tags": "weight",
+    "model/resources": "weight",
+    "model/pairs": "noisy",
+    "model/together": "noisy",
+    "model/people": "users",
+}
+"""The numbers of each table that noise was added to; what else a table holds follows from such numbers."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +132,16 @@ class Target:
 def seen(release: Release, pair: Pair) -> Observations:
     """Return everything of a release that an attacker sees, in the order of the catalogue."""
     words, names, numbers = [_kind(release)], list[str](), list[np.ndarray[Any, Any]]()
+    tagged = "model/tags" in release.tables  # what else a tag model holds follows from its numbers
+    if tagged:
+        release = replace(release, tables={**release.tables, **_measured_later(release, pair)})
     for name, table in release.tables.items():
-        if name not in _NUMBERS:
+        if name == "model/assignments":  # rows of people: how many there are is seen at once
+            words.append(f"{len(set(table['user'].to_pylist()))} people")
+            continue
+        if tagged and name not in _NUMBERS:
+            continue
+        if name not in _NUMBERS or (name.startswith("model/") and not tagged):
             for column in _numeric(table):
                 values = table[column].to_numpy().astype(np.float64)
                 names += [f"{column} {number} of {name}" for number in range(values.size)]
@@ -145,6 +165,22 @@ def seen(release: Release, pair: Pair) -> Observations:
         numbers.append(np.array([value]))
     row = np.concatenate(numbers) if numbers else np.empty(0)
     return Observations(np.array(["; ".join(filter(None, words))]), row[None, :], tuple(names))
+
+
+def _measured_later(release: Release, pair: Pair) -> dict[str, pa.Table]:
+    """Return what a tag model measures only if much stands out, in the order of the lists, or MISSING."""
+    tags = release.tables["model/tags"]["tag"].to_pylist()
+    rows = {
+        "model/pairs": [(str(item), tag) for item in range(pair.items) for tag in tags],
+        "model/together": [(one, other) for at, one in enumerate(tags) for other in tags[at:]],
+    }
+    made = {}
+    for name, keys in rows.items():
+        columns = {"model/pairs": ("resource", "tag"), "model/together": ("tag", "other")}[name]
+        listed = release.tables[name].to_pylist() if name in release.tables else []
+        found = {frozenset(row[each] for each in columns): row["noisy"] for row in listed}
+        made[name] = pa.table({"noisy": [float(found.get(frozenset(key), MISSING)) for key in keys]})
+    return made
 
 
 def _names(table: str, size: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What can be audited by name: every registered method, direct rankings, item selection and totals.
+"""What can be audited by name: every registered method, direct rankings, item selection, totals and families.
 
 How much of ε an attacker can see at all depends on the method: what is spent on numbers that are not published
 themselves shows only through what they lead to. ``VISIBLE`` says which part of ε the published numbers of a small
@@ -24,13 +24,15 @@ from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import threshold_for
 from headcount.rankings.top_k import DirectTopK
-from headcount.registry import FAMILIES, METHODS, build
+from headcount.registry import FAMILIES, METHODS, TAG_METHODS, build
 from headcount.selection import Selection
 
 OTHERS = ("top-k", "selection", "totals", "neighbours", "co-counts", *QUERYING)
 """What is audited beside the registered methods for counts."""
 
-NAMES = (*METHODS, *OTHERS)
+NAMES = (*METHODS, *OTHERS, *TAG_METHODS)
+
+_TAG_PAIRS = ("at the limit", "of many items", "among busy people", "a tie")
 
 DELTA = Decimal("1e-6")
 """What selection takes where no δ is given."""
@@ -52,12 +54,16 @@ VISIBLE: Mapping[str, tuple[Decimal, str]] = {
         "what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
     ),
     "co-counts": (Decimal("0.9"), "the rest is spent on how many people have each item"),
+    "tag-model": (
+        Decimal("0.55"),
+        "where tags are measured twice their average is published, and some is spent on the number of people",
+    ),
     "mwem": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
     "pmw": (Decimal(0), "what is fitted carries the noise of the total as well, which has a twentieth of ε"),
 }
 """Which part of ε shows in the published numbers of a small log, where that is not everything.
 
-The shares of the adaptive method, neighbours, mwem and pmw are not derived: they were set after measuring first.
+The shares of the adaptive method and of families but co-counts are not derived: they were set after measuring.
 Those of fpa and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
@@ -78,6 +84,9 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         return Target("private", {"relations": False}, epsilon, delta, make=_neighbours, called=name, reads=rated)
     if name == "co-counts":
         return Target(name, {"limit": 1}, epsilon, delta, make=_neighbours)
+    if name in TAG_METHODS:
+        parameters = {"topics": 2} if name == "pritop-published" else {}
+        return Target(name, parameters, epsilon, delta, contexts=True, make=_tags)
     if name == "selection":
         made = Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True)
         return replace(made, called=name)
@@ -103,6 +112,8 @@ def pairs_for(
     'a new item'
     """
     more: tuple[Pair, ...] = ()
+    if name in TAG_METHODS:  # how often a person gave the same tag to the same resource makes no difference
+        return tuple(pair for pair in crafted(limit) if pair.name in _TAG_PAIRS)
     if name.startswith("hpa"):
         more = (swaying(limit),)
     if name in ("adaptive", *QUERYING):
@@ -165,3 +176,7 @@ def _top_k(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
 
 def _totals(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
     return Totals(**parameters)
+
+
+def _tags(name: str, parameters: Mapping[str, Any]) -> Method:
+    return build(name, parameters, "tags")

@@ -75,6 +75,7 @@ from headcount.bounding.sparse import (
     sparse_scores,
 )
 from headcount.bounding.support import Support, certify_support
+from headcount.bounding.tagging import marginal_weights, pair_weights, people_tagging, square, tag_weights
 from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
@@ -130,13 +131,18 @@ __all__ = [
     "head",
     "inverse_fourier",
     "inverse_walsh_hadamard",
+    "marginal_weights",
+    "pair_weights",
     "part",
+    "people_tagging",
     "quantile",
     "scaled_scores",
     "sensitivity",
     "sparse_column",
     "sparse_part",
     "sparse_scores",
+    "square",
+    "tag_weights",
     "tail_scores",
     "unit_for",
     "walsh_hadamard",

@@ -229,7 +229,7 @@ def _run(
     from headcount.audits.auditing import audit
     from headcount.audits.targets import VISIBLE, is_proven
     from headcount.cli.own_log import without_log
-    from headcount.registry import METHODS
+    from headcount.registry import METHODS, TAG_METHODS
 
     target = job.target
     with terminal.Bar(quiet=quiet) as bar:
@@ -248,11 +248,12 @@ def _run(
         entry |= {"people": len(pair.crowd), "records": len(pair.person)}
     if own:
         data["pairs"] = [without_log(each) for each in data["pairs"]]
+    known = {**METHODS, **TAG_METHODS}
     share, reason = (Decimal(1), "") if own else VISIBLE.get(target.shown, (Decimal(1), ""))
     return {
         **data,
         "standing": "proven" if is_proven(target.shown) else "claimed",
-        "reason": METHODS[target.shown].reason if target.shown in METHODS else None,
+        "reason": known[target.shown].reason if target.shown in known else None,
         "edges": target.contexts,
         "visible": {"share": str(share), "reason": reason},
         "runs": job.runs,

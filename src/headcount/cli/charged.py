@@ -18,6 +18,7 @@ from headcount.errors import UsageError
 NOUNS = {
     "items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total",
     "model/items": "item", "model/pairs": "pair of items", "answers": "answer",
+    "model/tags": "tag weight", "model/resources": "resource weight",
 }  # fmt: skip
 """What the numbers of each table are called."""
 
@@ -214,6 +215,9 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     if "on" in law:
         of = "" if noise else "noise of "
         return f"{NOUNS[table]}s: {of}{reach}, on {law['on']}; how large their errors become depends on the data"
+    if table in ("model/tags", "model/resources"):
+        wide = f"{noise}standard deviation {law['deviation']:,.2f}"
+        return f"each {NOUNS[table]}: {wide}, where one person adds 1 at most"
     what = "the count of each place" if table == "ranking" else f"each {NOUNS[table]}"
     return f"{what}: {reach} of what people were allowed to add"
 

@@ -29,6 +29,7 @@ _COMMANDS = {
     "release": "Release private counts from an event log.",
     "rank": "Release a private ranking from an event log.",
     "query": "Answer many counting queries over a table of people.",
+    "tags": "Release a private model of tags, and recommend from it.",
     "top": "Show the largest counts of a release.",
     "recommend": "Show the best items for one context.",
     "explain": "Say in plain sentences what a release did and promises.",

@@ -158,6 +158,21 @@ ratings_options = _grouped(
     click.argument("events", nargs=-1, required=True, metavar="RATINGS..."), *_IDS, *_ROWS, *_VALUES, *_READING
 )
 """A log of which people, items and ratings are looked at."""
+tag_log_options = _grouped(
+    click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
+    click.option("--user", metavar="COL", help="Column that says who."),
+    click.option("--resource", metavar="COL", help="Column that says what was tagged."),
+    click.option("--tag", metavar="COL", help="Column that holds the tag."),
+    click.option(
+        "--resources", metavar="FILE[:ID[,LABEL]]", help="Public list of resources: a file, or ids with commas."
+    ),
+    click.option(
+        "--vocabulary", metavar="FILE[:ID[,LABEL]]", help="Public list of tags: a file, or tags with commas."
+    ),
+    *_ROWS[:4],
+    *_READING,
+)
+"""A log of who gave which tag to which resource."""
 
 spend_options = _grouped(
     click.option("--epsilon", required=True, metavar="E", help="The privacy budget to spend, such as 1 or 0.5."),

@@ -20,6 +20,8 @@ from headcount.bounding import (
 )
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, the rows done and the rows in all (None: unknown)."""
@@ -58,6 +60,9 @@ class Engine(Protocol):
 
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         """Keep what the bound allows of each person and of each group, and count it per cell of a public grid."""
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect who gave which tag to which resource, each assignment once: for bounds alone."""
 
 
 @runtime_checkable

@@ -40,12 +40,15 @@ from headcount.engines.rating_sums import offsets, pairs
 from headcount.engines.ratings import Rated, read_ratings
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
 from headcount.engines.support import support
+from headcount.engines.tagging import tagging
 from headcount.engines.totals import totals
 from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
 from headcount.events.encoding import Tally
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 _MANY_CELLS = 1 << 24  # above this one thread counts, so that the counts are held once
 _NO_RANKS = np.empty(0, dtype=np.int64)
@@ -65,11 +68,12 @@ class LocalEngine:
     _log: EventLog | None = field(default=None, repr=False)
     _walk: Walk | None = field(default=None, repr=False)
     _rated: tuple[EventLog, Rated] | None = field(default=None, repr=False)
+    _tally: Tally | None = field(default=None, repr=False)
 
     @property
     def tally(self) -> Tally | None:
         """What the last pass met, for the curator's eyes."""
-        return None if self._walk is None else self._walk.tally
+        return self._tally if self._walk is None else self._walk.tally
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         """Keep what the bound allows of each user's records, or weigh them all, and count."""
@@ -153,6 +157,11 @@ class LocalEngine:
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         """Sort the people of a table into the cells of a grid."""
         return cells(log, grid, groups, bound, secret, self.progress)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect the assignments while the log is read."""
+        found, self._tally = tagging(log, self.progress)
+        return found
 
     def _each(
         self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]

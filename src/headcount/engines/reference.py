@@ -31,10 +31,13 @@ from headcount.engines.cells import cells
 from headcount.engines.engine import Table, columns_of
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs
 from headcount.engines.plain_support import plain_support
+from headcount.engines.tagging import tagging
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Integers = NDArray[np.int64]
 
@@ -109,6 +112,10 @@ class ReferenceEngine:
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         """Sort the people of a table into the cells of a grid: plain enough as it is."""
         return cells(log, grid, groups, bound, secret)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect the assignments: plain enough as it is."""
+        return tagging(log)[0]
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:

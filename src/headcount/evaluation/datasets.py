@@ -319,6 +319,12 @@ ENTRIES: Mapping[str, Entry] = {
         shared=("hetrec-lastfm-tags", "hetrec-lastfm-artists"),
         labels=("item", "name"),
     ),
+    "hetrec-movielens-tags": Entry(
+        about="MovieLens, the tags that people gave to films",
+        licence="non-commercial research; cite HetRec 2011",
+        page=_LASTFM,
+        shared=("hetrec-movielens-tags",),
+    ),
     "fimi-retail": Entry(
         about="FIMI retail, the baskets of a Belgian supermarket",
         licence="use with acknowledgement of the donor, T. Brijs",

@@ -29,6 +29,8 @@ from headcount.bounding import (
 from headcount.engines.engine import Engine, Table
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
 
 Answer = TypeVar("Answer")
 Request = tuple[Any, ...]
@@ -84,6 +86,10 @@ class ReusingEngine:
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         """Count people in the cells of a grid."""
         return self.engine.cells(log, grid, groups, bound, secret)
+
+    def tagging(self, log: TagLog) -> Tagging:
+        """Collect who gave which tag to which resource."""
+        return self.engine.tagging(log)
 
     def _answer(self, request: Request, make: Callable[[bytes], Answer]) -> Answer:
         """Return what is kept, or count with the key that this request has in this run."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -59,6 +59,7 @@ class EventLog:
     context_of: Literal["record", "user"] = "record"
     drop_nulls: bool = False
     value_range: Range | None = None
+    most_cells: ClassVar[int] = MOST_CELLS
 
     def __post_init__(self) -> None:
         schema = self.source.schema
@@ -82,10 +83,10 @@ class EventLog:
         if not self.has_catalogue:
             return
         self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
-        if self.cells > MOST_CELLS:
+        if self.cells > self.most_cells:
             raise UsageError(
                 f"{len(self.catalogue.ids):,} items × {self.width:,} contexts (with the unknown one) are "
-                f"{self.cells:,} cells, more than {MOST_CELLS:,}",
+                f"{self.cells:,} cells, more than {self.most_cells:,}",
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
 
@@ -232,7 +233,7 @@ def read_events(
         if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
-    roles, read, conditions = _understood(**words)
+    roles, read, conditions = understood(**words)
     source = open_source(events, text)
     if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
         unknown = pa.schema([(name, pa.null()) for name in _columns(roles, read, conditions)])
@@ -321,7 +322,7 @@ def stored_words(log: EventLog) -> dict[str, Any]:
 def says_the_same(source: PackedSource, words: dict[str, Any]) -> bool:
     """Tell whether a store was packed with these words, as far as they go."""
     try:
-        return _understood(**(source.events | words)) == _reread(source.events)
+        return understood(**(source.events | words)) == _reread(source.events)
     except UsageError:
         return False
 
@@ -329,10 +330,10 @@ def says_the_same(source: PackedSource, words: dict[str, Any]) -> bool:
 def _reread(words: dict[str, Any]) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
     """Understand the words of a description; columns listed with their values may have any names."""
     listed = words.get("contexts")
-    return _understood(**(words if listed is None else words | {"context": list(listed)}))
+    return understood(**(words if listed is None else words | {"context": list(listed)}))
 
 
-def _understood(
+def understood(
     *,
     user: str,
     item: str,

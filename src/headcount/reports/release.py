@@ -22,7 +22,10 @@ from headcount.releases import Release
 from headcount.reports import activity, excerpts, page, plots
 from headcount.reports.answers import answer_rows, answers_lede, answers_left_out
 from headcount.reports.page import Figure
+from headcount.reports.topics import topics_page
+from headcount.tags.topic_lists import topic_lists
 
+TOPIC_TAGS = 10  # of each topic of a tag model
 CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
 
 
@@ -33,6 +36,8 @@ def write_release_page(release: Release, path: str | os.PathLike[str]) -> Path:
 
 def release_page(release: Release) -> str:
     """Return the report of a release as one HTML page that needs no network."""
+    if "model/topics" in release.tables:
+        return topics_page(topic_lists(release, TOPIC_TAGS), release)
     pairs = "items" not in release.tables
     ranked = excerpts.ranked(release)
     names = excerpts.contexts(release)

@@ -43,8 +43,10 @@ def write_sheets(
         aside = Path(tempfile.mkdtemp(prefix=".export.", dir=folder))
         try:
             for name in names:
-                _write(release, aside / name, progress)
+                (aside / name).parent.mkdir(exist_ok=True)
+                _write(release, name, aside / name, progress)
             for name in names:
+                (folder / name).parent.mkdir(exist_ok=True)
                 os.replace(aside / name, folder / name)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -83,10 +85,10 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
                 )
 
 
-def _write(release: Release, path: Path, progress: Progress) -> None:
+def _write(release: Release, name: str, path: Path, progress: Progress) -> None:
     if path.suffix == ".csv":
         progress(f"writing {path.name}", 0, None)
-        pacsv.write_csv(release.tables[path.stem], path)
+        pacsv.write_csv(release.tables[name.removesuffix(".csv")], path)
     elif path.suffix == ".txt":
         path.write_text("\n".join(_about(release)) + "\n", encoding="utf-8")
     else:
@@ -132,7 +134,7 @@ def _write_about(book: Any, release: Release) -> None:
 
 
 def _write_table(book: Any, name: str, table: pa.Table, progress: Progress) -> None:
-    sheet = book.add_worksheet(name)
+    sheet = book.add_worksheet(name.replace("/", " "))  # which a sheet's name cannot hold
     heading = book.add_format({"bold": True, "bottom": 1})
     number = book.add_format({"num_format": "#,##0.0"})
     sheet.freeze_panes(1, 0)

@@ -5,6 +5,7 @@ from headcount.request.neighbours import NeighboursRequest
 from headcount.request.queries import QueryRequest, SessionRequest
 from headcount.request.ranking import RankRequest
 from headcount.request.spending import Spending, check_delta, refuse_research, whole_number
+from headcount.request.tags import TagsRequest
 
 __all__ = [
     "NeighboursRequest",
@@ -13,6 +14,7 @@ __all__ = [
     "ReleaseRequest",
     "SessionRequest",
     "Spending",
+    "TagsRequest",
     "check_delta",
     "refuse_research",
     "whole_number",

@@ -170,7 +170,10 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def refuse_research(method: Method, *, research: bool, instead: str | None = None) -> Method:
-    """Return a method, but one whose claim is not established only where research is declared."""
+    """Return a method, but one whose claim is not established only where research is declared.
+
+    ``instead`` is what to use in its place, if that has another name.
+    """
     if method.standing is Standing.CLAIMED and not research:
         raise UsageError(
             f"{method.name} is kept for research: {method.reason}",

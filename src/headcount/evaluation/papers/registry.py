@@ -10,5 +10,6 @@ from headcount.evaluation.papers.fan_jin import FAN_JIN
 from headcount.evaluation.papers.kellaris import KELLARIS
 from headcount.evaluation.papers.paper import Paper
 from headcount.evaluation.papers.pncf import PNCF
+from headcount.evaluation.papers.pritop import PRITOP
 
-PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (FAN_JIN, KELLARIS, DPSENSE, PNCF, CIM)}
+PAPERS: Mapping[str, Paper] = {paper.name: paper for paper in (FAN_JIN, KELLARIS, DPSENSE, PNCF, PRITOP, CIM)}

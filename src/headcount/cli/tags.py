@@ -1,0 +1,237 @@
+"""``headcount tags``: a private model of who tags what how, and what can be done with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headcount.answers.words import some
+from headcount.cli import options, terminal
+from headcount.cli.charged import spend
+from headcount.errors import DataError, UnknownNameError, UsageError
+
+_many = click.option("-k", "k", default="10", show_default=True, metavar="K", help="How many tags.")
+
+
+class _Actions(click.Group):
+    """Says in its own words what is not a subcommand."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            raise UnknownNameError.among("command", args[0], self.list_commands(ctx), where="headcount tags")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+
+@click.group(
+    "tags",
+    cls=_Actions,
+    short_help="Release a private model of tags, and recommend from it.",
+    epilog=options.example(
+        "headcount tags release tags.parquet --user u --resource r --tag t \\",
+        "  --vocabulary tags.txt --resources items.csv \\",
+        "  --epsilon 1 --delta 1e-6 --out tags/",
+        "headcount tags recommend tags/ --resource Radiohead -k 5",
+    ),
+)
+def command() -> None:
+    """Release a private model of who tags what how; then recommend tags, draw synthetic people, see topics."""
+
+
+@command.command(
+    "release",
+    short_help="Release a model of tags from a log of them.",
+    epilog=options.example(
+        "headcount tags release tags.parquet --user u --resource r --tag t \\",
+        "  --vocabulary tags.txt --resources items.csv \\",
+        "  --epsilon 1 --delta 1e-6 --out tags/",
+    ),
+)
+@options.tag_log_options
+@options.spend_options
+@click.option("--method", metavar="NAME", help="How to release; see `headcount methods`.  [default: tag-model]")
+@click.option(
+    "--shares", metavar="STAGE=S,…", help="How the stages share ε, such as marginals=0.4,pairs=0.55,people=0.05."
+)
+@options.json_option
+@options.quiet_option
+def release(**flags: Any) -> None:
+    """Release a model of tags under user-level differential privacy.
+
+    Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
+    promise is pure ε.
+    """
+    spent = spend(flags | {"select_items": False}, _request, needs_out=True, log_of=_log)
+    if spent is None:
+        return
+    if flags["as_json"]:
+        terminal.print_json(spent.to_json())
+        return
+    made, folder = spent.release, str(spent.folder)
+    if not made.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
+    terminal.say(f"{_what(made)}: {folder}")
+    terminal.say(made.guarantee.sentence())
+    if not flags["quiet"]:
+        synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
+        model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
+        terminal.note_commands("\nNext:", synthetic, *(model if "model/tags" in made.tables else []))
+
+
+@command.command(
+    "recommend",
+    short_help="Recommend tags for a resource.",
+    epilog=options.example("headcount tags recommend tags/ --resource Radiohead --mine my-tags.csv -k 5"),
+)
+@click.argument("folder", metavar="RELEASE")
+@click.option("--resource", required=True, metavar="R", help="The resource, by its id or label.")
+@click.option(
+    "--mine", metavar="FILE", help="Your own tags, a CSV or Parquet file with a column tag: used here alone."
+)
+@_many
+@options.json_option
+def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: bool) -> None:
+    """Recommend tags for a resource from a RELEASE folder, and from your own tags if you give them."""
+    from headcount.releases import load
+    from headcount.tags.recommending import ReleasedModel
+
+    loaded, many = load(folder), options.whole_number(k, "k")
+    rows = ReleasedModel.of(loaded).recommend(resource, k=many, mine=_own_tags(mine))
+    _note_if_not_private(loaded)
+    if as_json:
+        terminal.print_json(rows)
+        return
+    columns = [("", "right"), ("tag", "left"), ("score", "right")]
+    terminal.print_table(
+        columns, [[row["rank"], row["label"] or row["tag"], f"{row['score']:.3f}"] for row in rows]
+    )
+
+
+@command.command(
+    "profiles",
+    short_help="Draw synthetic people who tag, from a release.",
+    epilog=options.example("headcount tags profiles tags/ --out synthetic.parquet"),
+)
+@click.argument("folder", metavar="RELEASE")
+@click.option("--out", required=True, metavar="FILE.parquet", help="The table to write: user, resource, tag.")
+@click.option("--seed", default="1", show_default=True, metavar="N", help="Another seed draws other people.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@options.json_option
+def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> None:
+    """Draw a synthetic tagging dataset from a RELEASE folder, which any recommender can learn from."""
+    import pyarrow.parquet as pq
+
+    from headcount.cli.outputs import seed_of
+    from headcount.releases import load
+    from headcount.tags.profiles import profiles as drawn
+
+    if Path(out).exists() and not force:
+        raise UsageError(f"{out} exists already", remedy="choose another --out, or add --force")
+    loaded = load(folder)
+    table = loaded.tables.get("model/assignments")
+    table = drawn(loaded, seed_of(seed)) if table is None else table
+    pq.write_table(table, out, compression="zstd")
+    _note_if_not_private(loaded)
+    if as_json:
+        terminal.print_json({"out": out, "assignments": table.num_rows})
+    else:
+        click.echo(f"{out}: {some(table.num_rows, 'synthetic assignment')}")
+
+
+@command.command(
+    "topics",
+    short_help="Show the topics of a release as lists of tags.",
+    epilog=options.example("headcount tags topics tags/ --to topics.html"),
+)
+@click.argument("folder", metavar="RELEASE")
+@click.option("--to", "to", metavar="FILE", help="Draw them: .html, .svg or .png.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@_many
+@options.json_option
+def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> None:
+    """Show what tags go together in a RELEASE folder: the K tags of each topic that make up most of it."""
+    from headcount.releases import load
+    from headcount.tags.topic_lists import topic_lists
+
+    if to is not None and Path(to).exists() and not force:
+        raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
+    loaded, many = load(folder), options.whole_number(k, "k")
+    rows = topic_lists(loaded, many)
+    if to is not None:
+        from headcount.reports.topics import write_topics
+
+        write_topics(rows, loaded, to)
+    _note_if_not_private(loaded)
+    if as_json:
+        terminal.print_json(rows)
+        return
+    shown = [
+        [row["topic"], f"{row['weight']:.0%}", ", ".join(each["name"] for each in row["tags"])] for row in rows
+    ]
+    terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
+    if to is not None:
+        terminal.note(f"Drawn in {to}.")
+
+
+def _what(made: Any) -> str:
+    if "model/tags" not in made.tables:
+        return some(made.tables["model/assignments"].num_rows, "assignment")
+    sizes = [some(made.tables[f"model/{each}"].num_rows, each[:-1]) for each in ("tags", "resources")]
+    chosen = made.chosen["model/pairs"]
+    pairs = (
+        f", {chosen['tags']:,} of the tags on {chosen['resources']:,} of the resources"
+        if chosen["measured"]
+        else ""
+    )
+    return f"A model of {' and '.join(sizes)}{pairs}"
+
+
+def _request(flags: dict[str, Any]) -> Any:
+    from headcount.api import request_of
+    from headcount.request import TagsRequest
+
+    if flags["select_limit"] is not None:
+        raise UsageError("--select-limit is of no use here", remedy="leave it out: both lists must be public")
+    given = options.pairs(flags["options"], "--option") or {}
+    return request_of(
+        TagsRequest,
+        epsilon=flags["epsilon"],
+        delta=flags["delta"],
+        method=flags["method"],
+        shares=options.pairs(flags["shares"], "--shares"),
+        options={name: options.plain_value(value) for name, value in given.items()},
+        research=flags["research"],
+    )
+
+
+def _log(flags: dict[str, Any]) -> Any:
+    from headcount.events.tagged import read_tags
+
+    names = (
+        "user", "resource", "tag", "resources", "vocabulary", "where", "since", "until", "time", "time_format",
+        "timezone", "delimiter", "encoding", "drop_nulls",
+    )  # fmt: skip
+    return read_tags(list(flags["events"]), header=not flags["no_header"], **{name: flags[name] for name in names})
+
+
+def _own_tags(path: str | None) -> list[str]:
+    """Read a person's own tags, one for each row."""
+    if path is None:
+        return []
+    from headcount.events.readers import open_source
+
+    source = open_source(path)
+    if "tag" not in source.schema.names:
+        raise DataError(f"{path} has no column tag", remedy="give your tags in a column of that name")
+    return [str(each) for batch in source.batches(["tag"]) for each in batch.column("tag").to_pylist() if each]
+
+
+def _note_if_not_private(loaded: Any) -> None:
+    if not loaded.is_private:
+        terminal.note("NOT PRIVATE: for research alone.")

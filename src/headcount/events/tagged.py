@@ -1,0 +1,135 @@
+"""A tag log: who gave which tag to which resource, both from public lists.
+
+It is an event log whose items are resources and whose contexts are tags. Nothing that is made of it holds a cell
+for every resource and tag, so there may be any number of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from headcount.errors import UsageError
+from headcount.events.catalogue import Catalogue, read_catalogue
+from headcount.events.contexts import Context
+from headcount.events.formats import TextOptions
+from headcount.events.log import EventLog, has, packed_log, refuse_packed, the_store, understood
+from headcount.events.readers import TableSource, open_source
+from headcount.events.store import open_store
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagLog(EventLog):
+    """Who gave which tag to which resource.
+
+    >>> log = TagLog.listing([("ann", "film", "funny")], resources=["film"], vocabulary=["funny", "sad"])
+    >>> log.vocabulary.ids, log.describe()["tag"]
+    (('funny', 'sad'), 'context')
+    """
+
+    most_cells: ClassVar[int] = 2**62
+    vocabulary: Catalogue
+
+    @classmethod
+    def of_log(cls, log: EventLog, vocabulary: Catalogue | None = None) -> TagLog:
+        """Take a log with one listed context column for a tag log; refuse any other."""
+        if isinstance(log, TagLog):
+            return log
+        if log.context is None or log.context.part is not None or len(log.context.columns) != 1:
+            raise UsageError(
+                "tags are the contexts of a log, in one column with listed values",
+                remedy="make the log with headcount.read_tags",
+            )
+        fields = {each.name: getattr(log, each.name) for each in dataclasses.fields(log)}
+        return cls(**fields, vocabulary=vocabulary or Catalogue.of(log.context.domains[0]))
+
+    @classmethod
+    def listing(cls, records: Sequence[Sequence[Any]], *, resources: Any, vocabulary: Sequence[str]) -> TagLog:
+        """Make a small log from (user, resource, tag) records."""
+        return cls.of_log(EventLog.of(records, items=resources, contexts=vocabulary))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what was asked of the log; the vocabulary by its digest, for it may be long."""
+        described = super().describe()
+        for name in ("item", "context", "contexts", "context_of", "count"):
+            described.pop(name, None)
+        tag = "" if self.context is None else self.context.columns[0]
+        text = json.dumps([str(each) for each in self.vocabulary.ids], ensure_ascii=False)
+        digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return described | {"resource": self.roles.item, "tag": tag, "vocabulary": digest}
+
+
+def read_tags(
+    events: Any,
+    *,
+    user: str | None = None,
+    resource: str | None = None,
+    tag: str | None = None,
+    resources: Any = None,
+    vocabulary: Any = None,
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    header: bool = True,
+    drop_nulls: bool = False,
+) -> TagLog:
+    """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
+
+    ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``.
+
+    >>> table = pa.table({"who": ["ann", "bob"], "film": [7, 9], "word": ["sad", "dull"]})
+    >>> read_tags(table, user="who", resource="film", tag="word", resources=[7, 9], vocabulary="dull,sad").cells
+    6
+    """
+    named = {"--user": user, "--resource": resource, "--tag": tag, "--resources": resources}
+    named |= {"--vocabulary": vocabulary}
+    text = TextOptions(delimiter, encoding, header)
+    words: dict[str, Any] = {
+        "where": where, "since": since, "until": until, "time": time, "time_format": time_format,
+        "timezone": timezone,
+    }  # fmt: skip
+    store = the_store(events)
+    if store is not None:
+        given = [name for name, each in named.items() if has(each) and name != "--vocabulary"]
+        given += [f"--{name.replace('_', '-')}" for name, each in words.items() if has(each)]
+        refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
+        return TagLog.of_log(packed_log(open_store(store)))
+    for name, each in named.items():
+        if each is None:
+            raise UsageError(f"{name} is missing", remedy=_WANTED[name])
+    listed = read_catalogue(vocabulary)
+    domain = tuple(str(each) for each in listed.ids)
+    roles, _, conditions = understood(user=str(user), item=str(resource), **words)
+    source = open_source(events, text)
+    if not len(source.schema):  # an empty file that does not name its columns
+        columns = (str(user), str(resource), str(tag))
+        source = TableSource(pa.schema([(name, pa.null()) for name in columns]).empty_table(), source.name)
+    return TagLog(
+        source=source,
+        roles=roles,
+        catalogue=read_catalogue(resources),
+        context=Context((str(tag),), (domain,)),
+        conditions=conditions,
+        drop_nulls=drop_nulls,
+        vocabulary=listed,
+    )
+
+
+_WANTED = {
+    "--user": "give the column that says who; only a store goes without",
+    "--resource": "give the column that says what was tagged; only a store goes without",
+    "--tag": "give the column that holds the tag; only a store goes without",
+    "--resources": "list the resources that may be released with --resources FILE; they must be public",
+    "--vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public",
+}
