@@ -30,7 +30,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import sqrt
 from typing import ClassVar
@@ -51,7 +51,7 @@ from headcount.noise import NoiseSource, add, choose, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
 from headcount.queries.asked import Asked, answers_table
-from headcount.queries.fitting import columns_in_words, fitted, reweighted
+from headcount.queries.fitting import Fit, columns_in_words, fitted, reweighted
 from headcount.releases import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}
@@ -111,35 +111,59 @@ class MultiplicativeWeights:
         rounds = self._rounds(total.people, grant)
         grants |= grants["rest"].split(_inner(shares, rounds))
         fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
-        table, laws = fit.cells, {TOTAL: total.law, "start": fit.law}
-        if rounds:
-            table, laws["rounds"] = mended(cells, asked, table, total.people, rounds, grants["rounds"], noise)
-        answers = asked.queries.sums(table)
-        accuracy = released_accuracy(cells, asked.queries, answers, grants[ERROR], noise)
-        laws[ERROR] = accuracy.law
-        columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
-        return Release(
-            method=self.name,
-            guarantee=guarantee,
-            noise=laws,
-            tables={"answers": answers_table(asked.named, columns)},
-            interval=Interval(level=LEVEL, covers="bounded", average=True),
-            bounded=asked.bounded,
-            chosen={"answers": {"rounds": rounds, "columns": fit.order, "total": total.people}},
-            steps=(*asked.story(log), *_story(laws, fit.order, rounds), accuracy.story),
-            simulated=not noise.is_private,
+        release = mended_release(asked, log, cells, fit, total.people, rounds, grants, noise)
+        first = (
+            f"The number of records got {total.law.in_words()}. A table was fitted to it and to counts over "
+            f"{columns_in_words(fit.order)}, which got {fit.law.in_words()}."
         )
+        laws = {TOTAL: total.law, **release.noise}
+        return replace(release, guarantee=guarantee, noise=laws, steps=(first, *release.steps))
 
     def _rounds(self, total: float, grant: Grant) -> int:
-        """Return how many rounds are worth their noise: it should stay below half of what chance makes, √n / 2."""
+        """Return how many rounds there are."""
         if self.rounds is not None:
             return self.rounds
-        epsilon = float(grant.exact) * float(self._shares()["rounds"])
-        worth = int(epsilon * sqrt(total) / (8 * self.asked.bound.reach))
-        return min(worth, MOST_ROUNDS, 4 * self.asked.queries.size)
+        return rounds_worth(total, float(grant.exact) * float(self._shares()["rounds"]), self.asked)
 
     def _shares(self) -> dict[str, Decimal]:
         return shares_of(tuple(SHARES), SHARES, self.shares)
+
+
+def rounds_worth(total: float, epsilon: float, asked: Asked) -> int:
+    """Return how many rounds are worth their noise: it should stay below half of what chance makes, √n / 2."""
+    worth = int(epsilon * sqrt(total) / (8 * asked.bound.reach))
+    return min(worth, MOST_ROUNDS, 4 * asked.queries.size)
+
+
+def mended_release(
+    asked: Asked,
+    log: EventLog,
+    cells: Bounded,
+    fit: Fit,
+    total: float,
+    rounds: int,
+    grants: Mapping[str, Grant],
+    noise: NoiseSource,
+) -> Release:
+    """Mend a fitted table, answer from it, and say how good that is, with grants for "rounds" and the error."""
+    table, laws = fit.cells, {"start": fit.law}
+    if rounds:
+        table, laws["rounds"] = mended(cells, asked, table, total, rounds, grants["rounds"], noise)
+    answers = asked.queries.sums(table)
+    accuracy = released_accuracy(cells, asked.queries, answers, grants[ERROR], noise)
+    laws[ERROR] = accuracy.law
+    columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
+    return Release(
+        method=MultiplicativeWeights.name,
+        guarantee=asked.guarantee(Grant(1)),
+        noise=laws,
+        tables={"answers": answers_table(asked.named, columns)},
+        interval=Interval(level=LEVEL, covers="bounded", average=True),
+        bounded=asked.bounded,
+        chosen={"answers": {"rounds": rounds, "columns": fit.order, "total": total}},
+        steps=(*asked.story(log), *_story(laws, rounds), accuracy.story),
+        simulated=not noise.is_private,
+    )
 
 
 def mended(
@@ -174,11 +198,8 @@ def _inner(shares: Mapping[str, Decimal], rounds: int) -> dict[str, Decimal]:
     return {"start": start, "rounds": 1 - start}
 
 
-def _story(laws: Mapping[str, Law], order: int, rounds: int) -> list[str]:
-    told = [
-        f"The number of records got {laws[TOTAL].in_words()}. A table was fitted to it and to counts over "
-        f"{columns_in_words(order)}, which got {laws['start'].in_words()}.",
-    ]
+def _story(laws: Mapping[str, Law], rounds: int) -> list[str]:
+    told = []
     if rounds:
         told.append(
             f"{f'In each of {rounds} rounds the' if rounds > 1 else 'The'} query that the table answered worst "
