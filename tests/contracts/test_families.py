@@ -14,10 +14,12 @@ from headcount.guarantee import Standing
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.registry import FAMILIES
-from headcount.request import NeighboursRequest, QueryRequest
+from headcount.request import NeighboursRequest, QueryRequest, TagsRequest
+from headcount.tags.model import TagModel
 from tests.contracts import family_checks
 from tests.contracts.family_checks import Case
 from tests.queries import town
+from tests.tags import worlds
 
 ITEMS = [f"i{n}" for n in range(70)]
 
@@ -56,6 +58,11 @@ def queried(name: str, **options: Any) -> Case:
     return Case(method, log, other, request)
 
 
+def tagged(delta: str | None) -> Case:
+    log, other = (worlds.log_of(worlds.crowd(200, seed)) for seed in (1, 2))
+    return Case(TagModel(), log, other, request_of(TagsRequest, epsilon="0.7", delta=delta), delta)
+
+
 CASES: Mapping[str, Callable[[], Case]] = {
     "private": lambda: rated("1e-6"),
     "private, pure": lambda: rated(None),
@@ -64,6 +71,8 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "private without relations": lambda: rated("1e-6", relations=False),
     "co-counts": lambda: met("1e-6", items=20),
     "co-counts, pure": lambda: met(None, items=20),
+    "tag-model": lambda: tagged("1e-6"),
+    "tag-model, pure": lambda: tagged(None),
     "auto": lambda: queried("auto"),
     "histogram": lambda: queried("histogram"),
     "mwem": lambda: queried("mwem", rounds=2),
