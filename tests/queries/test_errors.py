@@ -108,18 +108,18 @@ def test_a_table_that_columns_do_not_tell_is_counted_instead() -> None:
     The median error is many noise scales above where the choice turns; seeds are fixed.
     """
     draw = np.random.default_rng(1)
-    first, second = draw.integers(0, 16, (2, 20_000))
-    columns = {"id": np.arange(20_000), "a": first, "b": second, "c": (first + second) % 16}
+    first, second = draw.integers(0, 16, (2, 60_000))
+    columns = {"id": np.arange(60_000), "a": first, "b": second, "c": (first + second) % 16}
     log = read_people(pa.table(columns), user="id")
     grid = Grid.of({name: {"from": 0, "to": 16, "bins": 16} for name in "abc"})
     parity = (np.indices(grid.shape).sum(axis=0) % 2 == 0).ravel()  # where a + b + c is even: everyone is there
     rows = np.stack([parity & (draw.random(grid.cells) < 0.9) for _ in range(50)])
     what = Asked(grid=grid, rows=LinearQueries.of(rows))
     truth = what.queries.counts(what.count(log, LocalEngine(), bytes(16)).sensitive_values)
-    release = Automatic(asked=what).release(log, Grant("0.05"), SeededNoise(1))
+    release = Automatic(asked=what).release(log, Grant("0.1"), SeededNoise(1))
     assert release.chosen["choice"]["method"] == "consistent histogram"
     assert "these were counted" in release.explain()
-    fitted = MultiplicativeWeights(asked=what, rounds=0).release(log, Grant("0.05"), SeededNoise(1))
+    fitted = MultiplicativeWeights(asked=what, rounds=0).release(log, Grant("0.1"), SeededNoise(1))
     own, other = (np.abs(each.answers["answer"].to_numpy() - truth).mean() for each in (release, fitted))
     assert own < other / 2
 

@@ -13,6 +13,7 @@ from headcount.cli.charged import spend
 from headcount.errors import DataError, UsageError
 
 _SHOWN = 12
+_SMALL = 10  # below, decimals are shown: published methods answer with shares
 
 
 @click.command(
@@ -138,4 +139,6 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "?" if value is None else whole(value)
+    if value is None:
+        return "?"
+    return whole(value) if abs(value) >= _SMALL else f"{value:.3g}"

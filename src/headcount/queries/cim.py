@@ -103,7 +103,7 @@ class CoupledIteration:
             noise={},
             tables={"answers": answers_table(self.asked.named, _columns(answers))},
             interval=Interval(covers="true"),
-            bounded=self.asked.bounded,
+            bounded="everything each person did",
             chosen={"answers": {"updates": updates}},
             steps=(
                 f"Queries were answered as shares of all records, with the threshold {self.threshold:g}; in "

@@ -10,6 +10,8 @@ from headcount.releases import Release
 SHOWN = 200
 """So many answers are on the page; all are in the release."""
 
+_SMALL = 10  # below, decimals are shown: published methods answer with shares
+
 
 def answer_rows(release: Release) -> list[dict[str, str]]:
     """Return the first answers as they are shown; what is not known is a question mark."""
@@ -42,4 +44,6 @@ def answers_lede(release: Release) -> str:
 
 
 def _number(value: Any) -> str:
-    return "?" if value is None else whole(value)
+    if value is None:
+        return "?"
+    return whole(value) if abs(value) >= _SMALL else f"{value:.3g}"
