@@ -9,7 +9,7 @@ import pytest
 
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import Standing
-from headcount.registry import METHODS, build, describe, summary
+from headcount.registry import METHODS, TAG_METHODS, build, describe, summary
 
 
 def parameters_of(name: str) -> dict[str, Any]:
@@ -38,3 +38,16 @@ def test_names_are_sought_and_suggested() -> None:
         build("sra", {"limt": 3})
     with pytest.raises(UsageError, match="method hpa needs --limit"):
         build("hpa", {"d": 1})
+
+
+@pytest.mark.parametrize("name", TAG_METHODS)
+def test_methods_for_tags_are_built_and_described_as_all_others(name: str) -> None:
+    method = build(name, {}, family="tags")
+    assert type(method) is TAG_METHODS[name]
+    described = next(each for each in describe() if each["name"] == name)
+    assert described["family"] == "tags"
+    assert described["reference"]
+    assert (method.standing is Standing.CLAIMED) == name.endswith("-published") == bool(described["reason"])
+    assert summary(name).endswith(".")
+    with pytest.raises(UnknownNameError):
+        build(name, {})

@@ -15,6 +15,7 @@ from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
 from headcount.ledger import Ledger
 from headcount.neighbours.model import NeighbourModel
 from headcount.noise_law import NoiseKind
@@ -54,7 +55,7 @@ def release(
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
     'ε = 1, δ = 1e-6, proven, per person'
     """
-    check_log(log)
+    log = _counted(log)
     request = request_of(
         ReleaseRequest,
         epsilon=epsilon,
@@ -94,7 +95,7 @@ def rank(
     >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
     ['tea']
     """
-    check_log(log)
+    log = _counted(log)
     request = request_of(
         RankRequest,
         epsilon=epsilon,
@@ -247,7 +248,7 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
     ...     read_events(pack(log, folder + "/store")).cells
     2
     """
-    check_log(log)
+    log = _counted(log)
     from headcount.engines import packing
 
     return packing.pack(log, store, force=force)
@@ -259,6 +260,12 @@ def _run(request: Spending, log: EventLog, charging: Charging | None) -> Release
     finally:
         if charging is not None:
             charging.let_go()
+
+
+def _counted(log: EventLog) -> EventLog:
+    """Return a log of items and contexts, whatever kind of log is given."""
+    check_log(log)
+    return log.as_events() if isinstance(log, TagLog) else log
 
 
 def check_log(log: object) -> None:

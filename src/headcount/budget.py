@@ -90,6 +90,11 @@ class Grant:
             raise GrantError("Gaussian noise needs δ, and this grant has none")
         return rho_for(self.epsilon, self.delta) if self._rho is None else self._rho
 
+    @property
+    def share_of_rho(self) -> Decimal | None:
+        """Which part of what ε and δ allow for this grant is, None if it is all of it."""
+        return None if self._rho is None else self._rho / rho_for(self.epsilon, self.delta)
+
     def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
         """Split a grant with δ among stages with Gaussian noise, by ρ: they cost less together than by ε.
 

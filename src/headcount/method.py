@@ -104,9 +104,12 @@ def paid(grant: Grant) -> str:
 
     >>> paid(Grant("0.50")), paid(Grant("1", "1e-6"))
     ('ε = 0.5', 'ε = 1 and δ = 1e-6')
+    >>> paid(Grant("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
+    '75% of the ρ that ε = 1 and δ = 1e-6 allow for'
     """
-    delta = f" and δ = {in_short(grant.delta)}" if grant.delta else ""
-    return f"ε = {grant.epsilon.normalize():f}{delta}"
+    whole = f"ε = {grant.epsilon.normalize():f}" + (f" and δ = {in_short(grant.delta)}" if grant.delta else "")
+    share = grant.share_of_rho
+    return whole if share is None else f"{share:.0%} of the ρ that {whole} allow for"
 
 
 def what_counted(log: EventLog) -> list[str]:

@@ -59,7 +59,7 @@ def test_proven_methods_stand(name: str, epsilon: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sra", "adaptive"])
+@pytest.mark.parametrize("name", ["sra", "adaptive", "tag-model"])
 def test_gaussian_noise_stands(name: str) -> None:
     asked = target(name, 2, Decimal(1), Decimal("1e-6"))
     with workers() as pool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headcount.api import pack
+from headcount.api import pack, release
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
@@ -48,6 +48,9 @@ def test_a_store_says_the_same(tmp_path: Path) -> None:
     log = EventLog.of([("ann", "a", "x"), ("bob", "b", "z")], items=["a", "b"], contexts=["x", "y"])
     stored = read_tags(pack(log, tmp_path / "store"))
     assert triples(LocalEngine().tagging(stored)) == [(0, 0, 0)]
+    again = read_tags(pack(TagLog.of_log(log), tmp_path / "again"))
+    assert triples(LocalEngine().tagging(again)) == [(0, 0, 0)]
+    assert release(TagLog.of_log(log), epsilon=1).edges.num_rows == 6
     with pytest.raises(UsageError, match="--user cannot be given"):
         read_tags(tmp_path / "store", user="who")
 
@@ -57,6 +60,8 @@ def test_lists_may_have_more_cells_than_counts_could() -> None:
     log = read(resources=many, vocabulary=[str(each) for each in many])
     assert log.cells > EventLog.most_cells
     assert LocalEngine().tagging(log).size == 0
+    with pytest.raises(UsageError, match="more than 200,000,000"):
+        release(log, epsilon=1)
 
 
 def test_what_is_missing_is_said() -> None:

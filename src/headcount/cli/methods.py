@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
         if each["family"] != family:
             family = each["family"]
             click.echo(click.style(_HEADINGS[family], underline=True) + "\n")
-        name = click.style(f"{each['name']:<15}", bold=True)
+        name = click.style(each["name"].ljust(max(15, len(each["name"]) + 1)), bold=True)
         standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
         click.echo(f"{name}{standing}")
         terminal.say(summary(each["name"]), indent="    ")

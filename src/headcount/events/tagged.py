@@ -49,6 +49,11 @@ class TagLog(EventLog):
         fields = {each.name: getattr(log, each.name) for each in dataclasses.fields(log)}
         return cls(**fields, vocabulary=vocabulary or Catalogue.of(log.context.domains[0]))
 
+    def as_events(self) -> EventLog:
+        """Return the log as one of items and contexts, for counts; there may be too many cells for that."""
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(EventLog)}
+        return EventLog(**fields)
+
     @classmethod
     def listing(cls, records: Sequence[Sequence[Any]], *, resources: Any, vocabulary: Sequence[str]) -> TagLog:
         """Make a small log from (user, resource, tag) records."""

@@ -15,7 +15,7 @@ from headcount.bounding import Bounded, Noisy, Norm, pair_weights, square, tag_w
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
-from headcount.guarantee import in_short
+from headcount.method import paid
 from headcount.noise import NoiseSource, add, add_gaussian
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.tags.fitting import Fit, denoised, standing_out, topics
@@ -187,9 +187,3 @@ def _listed(
     stands_out[kept] = True
     named = pa.array(labels, pa.string())
     return pa.table({role: pa.array(_texts(ids)), "label": named, "weight": weights, "stands_out": stands_out})
-
-
-def paid(grant: Grant) -> str:
-    """Say what a grant amounts to."""
-    delta = f" and δ = {in_short(grant.delta)}" if grant.delta else ""
-    return f"ε = {grant.epsilon.normalize():f}{delta}"

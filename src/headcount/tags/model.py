@@ -17,8 +17,9 @@ Why it is private
     2^-16, which only shortens it. The same holds for their resources, for their (resource, tag) pairs, and, times
     1/2, for the matrix x xᵀ / n of their tags. So the marginals move by at most √2 in L2 and the second
     measurement by at most √(1 + 1/4), or 1 where it is of tags alone, whichever tags and resources it is about:
-    these were chosen from released numbers. Discrete Gaussian noise pays for each with its own ε and δ. Without δ
-    each of n things weighs 1/n, an L1 length of 1, and discrete Laplace noise pays for 2 and for 1. One person
+    these were chosen from released numbers. Discrete Gaussian noise makes them ρ₁- and ρ₂-zero-concentrated, the
+    second knowing what the first released, hence ρ₁ + ρ₂ together, which is what their ε and δ allow for. Without
+    δ each of n things weighs 1/n, an L1 length of 1, and discrete Laplace noise pays for 2 and for 1. One person
     moves the number of people by 1. The costs add up (composition), and everything else is post-processing.
 
 Departures from mechanisms that inspired it
@@ -28,7 +29,7 @@ Departures from mechanisms that inspired it
 
 Reference
     C. Dwork, K. Talwar, A. Thakurta, L. Zhang. Analyze Gauss: Optimal Bounds for Privacy-Preserving Principal
-    Component Analysis. STOC 2014 (the second moment with Gaussian noise).
+    Component Analysis. STOC 2014, for tags together.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, shares_of, what_counted
+from headcount.method import ONE_ID, paid, shares_of, what_counted
 from headcount.noise import NoiseSource, add, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
-from headcount.tags.measured import Measured, noisy, paid
+from headcount.tags.measured import Measured, noisy
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -96,14 +97,14 @@ class TagModel:
         return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=(PUBLIC_LISTS, ONE_ID))
 
     def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Split a grant: δ goes to the two measurements with Gaussian noise, half each."""
+        """Split a grant as far as ε and δ are split: with δ both measurements share what is left by their ρ."""
         TagLog.of_log(log)
-        return _split(Grant(grant.epsilon, grant.delta or None), self._shares())
+        return _stages(Grant(grant.epsilon, grant.delta or None), self._shares())
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the marginals and of the number of people; that of pairs hangs on the data."""
         tagged = _checked(log)
-        parts = self.stages(log, grant)
+        parts = _split(Grant(grant.epsilon, grant.delta or None), self._shares())
         both = marginal_weights(_empty(tagged), _norm(grant)).sensitivity
         law = _law(both.l1, both.l2_squared, parts["marginals"])
         people = DiscreteLaplace(scale_for(1, parts["people"].exact))
@@ -159,9 +160,20 @@ def _norm(grant: Grant) -> Norm:
     return "l2" if grant.delta else "l1"
 
 
+def _stages(grant: Grant, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
+    if not grant.delta:
+        return grant.split(shares)
+    return grant.split({"people": shares["people"], "measured": 1 - shares["people"]}, {"measured": Decimal(1)})
+
+
 def _split(grant: Grant, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-    half = {"marginals": Decimal("0.5"), "pairs": Decimal("0.5")}
-    return grant.split(shares, delta=half) if grant.delta else grant.split(shares)
+    """Split a grant among all measurements; by ρ, shares count squared, since ρ goes with the square of ε."""
+    parts = _stages(grant, shares)
+    if not grant.delta:
+        return parts
+    squared = {name: shares[name] ** 2 for name in ("marginals", "pairs")}
+    first = (squared["marginals"] / sum(squared.values())).quantize(Decimal("1e-9"))
+    return {"people": parts["people"], **parts["measured"].split_rho({"marginals": first, "pairs": 1 - first})}
 
 
 def _law(l1: int, l2_squared: int, grant: Grant) -> Law:
