@@ -1,0 +1,77 @@
+"""How well tags are found again: ``python tools/tag_quality.py lastfm|movielens [--half B] [--pure] [--runs N]``.
+
+One resource of each person is hidden, and its tags are to be among the ten that are recommended: by a private tag
+model, with the person's own tags and without, and by the most popular tags, all at the same ε and δ. Beside them
+FolkRank, which is not private, on the first hiding. Shares and weights were chosen on half A of Last.fm; half B is
+the other one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from headcount.bounding import tag_weights
+from headcount.budget import Grant
+from headcount.evaluation.tagging import by_folkrank, by_model, by_popularity, leave_one_out, recall_and_precision
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
+from headcount.noise import SeededNoise
+from headcount.tags.measured import noisy
+from headcount.tags.model import TagModel
+
+DELTA = "1e-6"
+EPSILONS = ("0.5", "1", "2", "4", "8", "16")
+
+
+def assignments(name: str, half: str | None) -> Tagging:
+    """Read who tagged what how, everybody or one half of the people."""
+    folder = Path(os.environ.get("HEADCOUNT_DATA", "../shared/data"))
+    table = pq.read_table(folder / f"hetrec-{name}-tags.parquet", columns=["user", "resource", "tag"])
+    user, resource, tag = (np.unique(column.to_numpy(), return_inverse=True)[1] for column in table.columns)
+    resources, tags = int(resource.max()) + 1, int(tag.max()) + 1
+    if half is not None:
+        first = np.random.default_rng(7).random(int(user.max()) + 1) < 0.5
+        kept = first[user] == (half == "A")
+        user, resource, tag = np.unique(user[kept], return_inverse=True)[1], resource[kept], tag[kept]
+    return Tagging.of(user, resource, tag, people=int(user.max()) + 1, resources=resources, tags=tags)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=["lastfm", "movielens"])
+    parser.add_argument("--half", choices=["A", "B"])
+    parser.add_argument("--pure", action="store_true", help="without δ")
+    parser.add_argument("--runs", type=int, default=6)
+    given = parser.parse_args()
+    begin = time.perf_counter()
+    tagging, delta = assignments(given.name, given.half), None if given.pure else DELTA
+    names = [[str(place) for place in range(size)] for size in (tagging.resources, tagging.tags)]
+    log = TagLog.listing([], resources=names[0], vocabulary=names[1])
+    for epsilon in EPSILONS:
+        found: dict[str, list[float]] = {"model and own tags": [], "model alone": [], "popular tags": []}
+        for seed in range(given.runs):
+            hidden, noise = leave_one_out(tagging, seed), SeededNoise(seed)
+            release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, delta), noise)
+            weights = noisy(tag_weights(hidden.left, "l1" if given.pure else "l2"), Grant(epsilon, delta), noise)
+            best = {
+                "model and own tags": by_model(hidden, release, own=True),
+                "model alone": by_model(hidden, release, own=False),
+                "popular tags": by_popularity(hidden, weights.counts),
+            }
+            for name, each in best.items():
+                found[name].append(float(recall_and_precision(hidden, each)[0][-1]))
+        told = "   ".join(f"{name} {np.mean(each):.3f}" for name, each in found.items())
+        print(f"ε = {epsilon:<4} {told}", flush=True)
+    hidden = leave_one_out(tagging, 0)
+    print(f"FolkRank, not private: {recall_and_precision(hidden, by_folkrank(hidden))[0][-1]:.3f}")
+    print(f"{time.perf_counter() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
