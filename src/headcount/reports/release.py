@@ -21,6 +21,7 @@ from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
 from headcount.reports import activity, excerpts, page, plots
 from headcount.reports.answers import answer_rows, answers_lede, answers_left_out
+from headcount.reports.models import is_model, model_excerpts, model_lede, model_title
 from headcount.reports.page import Figure
 from headcount.reports.topics import topics_page
 from headcount.tags.topic_lists import topic_lists
@@ -65,6 +66,7 @@ def release_page(release: Release) -> str:
         guarantee=release.guarantee.sentence(),
         top={"rows": ranked, "pairs": pairs},
         totals=_totals(release),
+        models=model_excerpts(release),
         answers={"rows": answer_rows(release), "left_out": answers_left_out(release)},
         bounded=_bound(release),
         rankings=excerpts.rankings(release),
@@ -123,7 +125,7 @@ def meaning(release: Release) -> str:
     return (
         f"ε = {epsilon} limits what this page can tell about any one person: somebody who thought the odds "
         f"even that a given person is in the log can be at most {_surest(epsilon)} sure of it after "
-        f"reading {'these numbers' if _has_counts(release) else 'this ranking'}{apart}."
+        f"reading {'this ranking' if _is_bare_ranking(release) else 'these numbers'}{apart}."
     )
 
 
@@ -157,6 +159,11 @@ def _has_counts(release: Release) -> bool:
     return any(numbers & set(table.column_names) for table in release.tables.values()) or not release.tables
 
 
+def _is_bare_ranking(release: Release) -> bool:
+    """Say whether there is nothing but a ranking without counts."""
+    return "ranking" in release.tables and not _has_counts(release)
+
+
 def _places(release: Release) -> int:
     """Return how many places each ranking has."""
     return int(release.ranking.num_rows // len(release.contexts or (None,)))
@@ -185,6 +192,8 @@ def _title(release: Release) -> str:
         return _ranking_words(release)["title"]
     if "totals" in release.tables:
         return "Totals over all people"
+    if is_model(release):
+        return model_title(release)
     if "answers" in release.tables:
         return "Answers to queries"
     what = "People" if release.counts == "users" else "Records"
@@ -202,6 +211,8 @@ def _lede(release: Release) -> str:
         return f"Ranked by how many people have an item{of_what}. The choice was made with random {noise}.{also}"
     if "answers" in release.tables:
         return answers_lede(release)
+    if is_model(release):
+        return model_lede(release)
     sizes = []
     if "totals" in release.tables:
         hidden = "noise that hides what any one person did" if release.is_private else "noise"
@@ -334,7 +345,7 @@ def _facts(release: Release) -> list[tuple[str, str]]:
     facts = [
         ("Method", release.method),
         ("Created", date_in_words(release.created)),
-        counted if _has_counts(release) else ("Ranked by", "how many people have an item"),
+        ("Ranked by", "how many people have an item") if _is_bare_ranking(release) else counted,
     ]
     for name, law in release.noise.items():
         on, reach = "" if law.on == "counts" else f" on {law.on}", whole(law.half_width(level))
