@@ -6,7 +6,7 @@ A condition looks at one record alone, so it keeps or drops a person's records w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -176,3 +176,31 @@ def _exact_number(text: str, kind: pa.DataType) -> pa.Scalar:
 def _first_odd(column: pa.Array) -> object:
     values = column.to_pylist()
     return next((value for value in values if isinstance(value, str) and not _is_number(value)), None)
+
+
+def time_window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:
+    """Read --since and --until; neither goes without --time, nor --time without one of them."""
+    if since is None and until is None:
+        if time is None:
+            return []
+        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
+    if time is None:
+        raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
+    start = None if since is None else clock.read_one(since, "--since")
+    end = None if until is None else clock.read_one(until, "--until")
+    if start and end and (start.tzinfo is None) == (end.tzinfo is None) and start >= end:
+        raise UsageError(f"--since {since} is not before --until {until}", remedy="swap or correct them")
+    return [TimeWindow(time, start, end, clock)]
+
+
+def described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
+    """Return conditions under the names of their flags."""
+    words: dict[str, Any] = {}
+    comparisons = [str(each) for each in conditions if not isinstance(each, TimeWindow)]
+    if comparisons:
+        words["where"] = comparisons
+    for window in (each for each in conditions if isinstance(each, TimeWindow)):
+        words["time"] = window.column
+        words |= {"since": window.since.isoformat()} if window.since else {}
+        words |= {"until": window.until.isoformat()} if window.until else {}
+    return words

@@ -16,7 +16,7 @@ import pyarrow as pa
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type
-from headcount.events.conditions import Condition, TimeWindow, read_condition
+from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
 from headcount.events.contexts import Context, read_context
 from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
@@ -171,7 +171,7 @@ class EventLog:
             described["times"] = self.roles.times
         if self.roles.value is not None and self.value_range is not None:
             described |= {"value": self.roles.value, "value_range": ",".join(map(str, self.value_range))}
-        described |= _described_conditions(self.conditions)
+        described |= described_conditions(self.conditions)
         for clock in _clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
             described |= {"timezone": clock.zone} if clock.zone else {}
@@ -351,7 +351,7 @@ def understood(
     """Read roles, context and conditions from what was asked for."""
     clock = TimeFormat(time_format, timezone)
     conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
-    conditions += _window(time, since, until, clock)
+    conditions += time_window(time, since, until, clock)
     read = read_context(context, contexts, clock)
     for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
         if given is not None and not _clocks(read, conditions):
@@ -360,20 +360,6 @@ def understood(
                 remedy="leave it out, or use --context weekday:COL, --since or --until",
             )
     return Roles(user, item, times, value), read, tuple(conditions)
-
-
-def _window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:
-    if since is None and until is None:
-        if time is None:
-            return []
-        raise UsageError("--time is given without --since or --until", remedy="leave it out, or give one of them")
-    if time is None:
-        raise UsageError("--since and --until need a time column", remedy="name it with --time COL")
-    start = None if since is None else clock.read_one(since, "--since")
-    end = None if until is None else clock.read_one(until, "--until")
-    if start and end and (start.tzinfo is None) == (end.tzinfo is None) and start >= end:
-        raise UsageError(f"--since {since} is not before --until {until}", remedy="swap or correct them")
-    return [TimeWindow(time, start, end, clock)]
 
 
 def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
@@ -386,18 +372,6 @@ def _clocks(context: Context | None, conditions: Sequence[Condition]) -> list[Ti
     """Return how times are read, wherever they are."""
     read = [context.time] if context is not None and context.part is not None else []
     return read + [each.time for each in conditions if isinstance(each, TimeWindow)]
-
-
-def _described_conditions(conditions: Sequence[Condition]) -> dict[str, Any]:
-    described: dict[str, Any] = {}
-    comparisons = [str(each) for each in conditions if not isinstance(each, TimeWindow)]
-    if comparisons:
-        described["where"] = comparisons
-    for window in (each for each in conditions if isinstance(each, TimeWindow)):
-        described["time"] = window.column
-        described |= {"since": window.since.isoformat()} if window.since else {}
-        described |= {"until": window.until.isoformat()} if window.until else {}
-    return described
 
 
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
