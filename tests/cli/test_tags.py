@@ -53,6 +53,16 @@ def test_tags_are_recommended_by_id_and_by_label(folder: Path, capsys: pytest.Ca
     assert main(["tags", "recommend", model, "--resource", "nothing"]) == 2
 
 
+def test_a_release_is_asked_for_again_by_its_own_description(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = ["--vocabulary", str(folder / "words.txt"), "--resources", str(folder / "things.csv")]
+    again = ["tags", "release", str(folder / "tags.parquet"), "--config", str(folder / "model"), *lists]
+    made = printed(capsys, *again, "--out", str(folder / "again"))
+    assert made["guarantee"]["epsilon"] == "8"
+    assert float(made["guarantee"]["delta"]) == 1e-6
+
+
 def test_profiles_are_a_table_that_can_be_released_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "synthetic.parquet"
     made = printed(capsys, "tags", "profiles", str(folder / "model"), "--out", str(out))

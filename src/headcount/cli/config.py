@@ -42,6 +42,8 @@ def read_config(path: Path, parameters: list[click.Parameter], command: str) -> 
         if section not in ("events", command):
             continue
         for key, value in entries.items():
+            if isinstance(value, str) and value.startswith("sha256:"):
+                continue  # stands for a list that has to be named again
             name = "option" if key == "options" else key.replace("-", "_")
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)

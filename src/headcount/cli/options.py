@@ -117,6 +117,16 @@ _READING = (
     ),
 )
 
+_CONFIG = click.option(
+    "--config",
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=use_config,
+    help="Take flags from a .toml file ([events], and the command's own section) or a release.json; "
+    "flags given here win.",
+)
+
 event_options = _grouped(
     click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
     *_IDS,
@@ -124,15 +134,7 @@ event_options = _grouped(
     *_ROWS,
     *_VALUES,
     *_READING,
-    click.option(
-        "--config",
-        metavar="FILE",
-        is_eager=True,
-        expose_value=False,
-        callback=use_config,
-        help="Take flags from a .toml file ([events], and the command's own section) or a release.json; "
-        "flags given here win.",
-    ),
+    _CONFIG,
 )
 
 people_options = _grouped(
@@ -140,14 +142,7 @@ people_options = _grouped(
     click.option("--user", required=True, metavar="COL", help="Column that says who."),
     *_ROWS[:-1],
     *_READING,
-    click.option(
-        "--config",
-        metavar="FILE",
-        is_eager=True,
-        expose_value=False,
-        callback=use_config,
-        help="Take flags from a .toml file ([events], [query]) or a release.json; flags given here win.",
-    ),
+    _CONFIG,
 )
 """A table of people, which names no items and no contexts."""
 
@@ -158,6 +153,7 @@ ratings_options = _grouped(
     click.argument("events", nargs=-1, required=True, metavar="RATINGS..."), *_IDS, *_ROWS, *_VALUES, *_READING
 )
 """A log of which people, items and ratings are looked at."""
+
 tag_log_options = _grouped(
     click.argument("events", nargs=-1, required=True, metavar="EVENTS..."),
     click.option("--user", metavar="COL", help="Column that says who."),
@@ -171,6 +167,7 @@ tag_log_options = _grouped(
     ),
     *_ROWS[:4],
     *_READING,
+    _CONFIG,
 )
 """A log of who gave which tag to which resource."""
 
