@@ -12,14 +12,14 @@ from tests.cli.conftest import Run
 from tests.cli.test_release import everything_in
 
 WHO = ("big.csv", "--user", "user", "--item", "item")
-SELECT = (*WHO, "--select-items", "--delta", "1e-6", "--select-limit", "2")
+SELECT = (*WHO, "--select-items", "--delta", "1e-14", "--select-limit", "2")
 CONTEXT = ("--context", "part", "--contexts", "AM,PM")
 SPEND = ("--epsilon", "5", "--method", "sra", "--limit", "2")
 
 
 @pytest.fixture
 def big(work: Path) -> Path:
-    """300 people have tea and rye, and each an item of their own."""
+    """300 people have tea and rye, and each an item of their own; δ is so small that none of these is selected."""
     lines = [f"u{n},{item},{'AM' if n % 2 else 'PM'}" for n in range(300) for item in ("tea", "rye", f"secret{n}")]
     (work / "big.csv").write_text("\n".join(["user,item,part", *lines]) + "\n", encoding="utf-8")
     return work
@@ -29,10 +29,10 @@ def test_a_release_without_a_catalogue(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *CONTEXT, *SPEND, "--out", "out")
     assert done.code == 0
     assert done.out.startswith("2 item counts and 6 item-by-context counts")
-    assert "δ = 1e-6" in done.out
+    assert "δ = 1e-14" in done.out
     assert "300 records of items not selected were dropped" in done.err
     assert "check --items" not in done.err
-    assert "ε = 5, δ = 1e-6 were spent" in done.err
+    assert "ε = 5, δ = 1e-14 were spent" in done.err
     release = hc.load("out")
     assert release.items["item"].to_pylist() == ["rye", "tea"]
     assert "secret" not in everything_in(big / "out")
@@ -48,13 +48,13 @@ def test_a_release_without_a_catalogue(run: Run, big: Path) -> None:
 
 def test_json_and_asking_again(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *SPEND, "--shares", "selection=0.4,items=0.6", "--out", "a", "--json")
-    assert done.data["guarantee"]["delta"] == "0.000001"
+    assert float(done.data["guarantee"]["delta"]) == 1e-14
     again = run("release", "big.csv", "--config", "a", "--out", "b")
     assert again.code == 0, again.err
     assert hc.load("a").request == hc.load("b").request
     asked = hc.load("a").request
     assert asked["events"]["select_items"] is True
-    assert asked["release"]["delta"] == "1e-6"
+    assert asked["release"]["delta"] == "1e-14"
     assert asked["release"]["select_limit"] == 2
     assert asked["release"]["shares"] == {"selection": "0.4", "items": "0.6"}
 
@@ -62,7 +62,7 @@ def test_json_and_asking_again(run: Run, big: Path) -> None:
 def test_the_command_line_wins_over_the_file(run: Run, big: Path) -> None:
     (big / "listed.toml").write_text('[events]\nitems = "tea,oat"\n', encoding="utf-8")
     (big / "selected.toml").write_text(
-        "[events]\nselect_items = true\n[release]\ndelta = 1e-6\nselect_limit = 2\n", encoding="utf-8"
+        "[events]\nselect_items = true\n[release]\ndelta = 1e-14\nselect_limit = 2\n", encoding="utf-8"
     )
     assert run("release", *SELECT, *SPEND, "--config", "listed.toml", "--out", "a").code == 0
     assert hc.load("a").items["item"].to_pylist() == ["rye", "tea"]
@@ -116,8 +116,8 @@ def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
     done = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run")
     assert done.code == 0
     told = " ".join(done.out.split())
-    assert "Price ε = 5, δ = 1e-6" in told
-    assert "Items selected with ε = 1 and δ = 1e-6 of it: those that 30 people or more have" in told
+    assert "Price ε = 5, δ = 1e-14" in told
+    assert "Items selected with ε = 1 and δ = 1e-14 of it: those that 66 people or more have" in told
     assert "Cells not known before the items are selected" in told
     assert "each item count: standard deviation" in told
     data = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run", "--json").data

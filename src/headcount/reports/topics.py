@@ -84,7 +84,7 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
     chart = alt.LayerChart(
         layer=[boxes],
         title="Topics and their tags",
-        description=f"Grid of {sizes}. {said}",
+        description=f"Grid of {' by '.join(sizes)}. {said}",
         data=alt.InlineData(values=cells),
         width="container",
         height=18 * len(names) + 20,

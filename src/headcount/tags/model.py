@@ -82,7 +82,7 @@ class TagModel:
     >>> log = TagLog.listing(records, resources=["film", "play"], vocabulary=["funny", "sad"])
     >>> model = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1)).tables["model/tags"]
     >>> [round(each) for each in model["weight"].to_pylist()]
-    [89, 0]
+    [89, 2]
     """
 
     name: ClassVar[str] = "tag-model"
