@@ -122,7 +122,7 @@ def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
     assert "each item count: standard deviation" in told
     data = run("release", *SELECT, *CONTEXT, *SPEND, "--dry-run", "--json").data
     assert data["cells"] == {"items": None, "edges": None}
-    assert data["selection"] == {"limit": 2, "threshold": 30, "epsilon": "1", "delta": "0.000001"}
+    assert data["selection"] == {"limit": 2, "threshold": 66, "epsilon": "1", "delta": "1E-14"}
     ranked = run("rank", *SELECT, "--epsilon", "5", "-k", "3", "--dry-run")
     assert ranked.code == 0
     assert "30 people" in " ".join(ranked.out.split())
