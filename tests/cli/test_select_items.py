@@ -125,7 +125,7 @@ def test_a_dry_run_shows_price_and_threshold(run: Run, big: Path) -> None:
     assert data["selection"] == {"limit": 2, "threshold": 66, "epsilon": "1", "delta": "1E-14"}
     ranked = run("rank", *SELECT, "--epsilon", "5", "-k", "3", "--dry-run")
     assert ranked.code == 0
-    assert "30 people" in " ".join(ranked.out.split())
+    assert "66 people" in " ".join(ranked.out.split())
 
 
 BAD = {
