@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -174,11 +175,8 @@ class NeighbourModel:
     @cached_property
     def _by_label(self) -> dict[str, int]:
         """The items by their labels; a label that several have names none of them."""
-        found = {label: place for place, label in enumerate(self._labels) if label is not None}
-        shared = (
-            {label for label in found if self._labels.count(label) > 1} if len(found) < len(self._ids) else set()
-        )
-        return {label: place for label, place in found.items() if label not in shared}
+        many = Counter(self._labels)
+        return {label: place for place, label in enumerate(self._labels) if label is not None and many[label] == 1}
 
     @cached_property
     def tastes(self) -> Tastes:
