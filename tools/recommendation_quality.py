@@ -1,4 +1,4 @@
-"""How well private models predict ratings: ``python tools/recommendation_quality.py real|simulated [--runs N]``.
+"""How well private models predict ratings: ``python tools/recommendation_quality.py real|simulated|related``.
 
 ``real``: the first 2,999 people of MovieLens-1M, those whose ratings are in HEADCOUNT_DATA. A model is fitted to
 80 % of each person's ratings and predicts the other 20 %; the mean absolute error over several splits, predictions
@@ -8,6 +8,9 @@ not rounded.
 one half of the real people, without privacy, and makes up many more; private models are fitted to these, with
 relations and without, and judged on the other half of the real people, who are in none of them. How the made-up
 people rate was fixed before relations were tuned: see RANK, RIDGE and ROUNDS.
+
+``related``: which ten of the 300 most common films belong to each of the 100 most common, by private co-counts of
+all 6,040 people, and how many of these the exact co-counts name, of everything people have.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import argparse
 import os
 import resource
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,10 +28,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from headcount.bounding import FIXED_POINT, PairBound, Sample
 from headcount.budget import Grant
+from headcount.engines.local import LocalEngine
+from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PrivateNeighbours
+from headcount.neighbours.related import CoCountRelease
 from headcount.noise import SeededNoise
 
 Codes = NDArray[np.int64]
@@ -201,17 +209,58 @@ def simulated(runs: int, sizes: list[int]) -> None:
             print(f"{number:>9,} people, ε = {epsilon:<4} {told}   ({kept})")
 
 
+def exact_lists(pairs: Numbers, size: int) -> Codes:
+    """Return the ten most related of each item: what meets most above chance, relative to chance and 50 people."""
+    table = np.zeros((size, size))
+    table[np.triu_indices(size, 1)] = pairs
+    table += table.T
+    meetings = table.sum(axis=1)
+    chance = np.outer(meetings, meetings) / meetings.sum()
+    lifts = (table - chance) / (chance + 50)
+    np.fill_diagonal(lifts, -np.inf)
+    return np.argsort(-lifts, axis=1, kind="stable")[:, :10]
+
+
+def related(runs: int) -> None:
+    folder = Path(os.environ.get("HEADCOUNT_DATA", "../shared/data"))
+    events, items = folder / "movielens-1m.parquet", folder / "movielens-1m-items.parquet"
+    log = read_events(events, user="user", item="item", items=str(items))
+
+    ids = log.catalogue.as_type(log.source.schema.field("item").type, "item").to_pylist()
+    people = LocalEngine().count(replace(log, counting="users"), Sample(10**6), bytes(16)).items.sensitive_values
+    common = np.sort(np.argsort(-people, kind="stable")[:300])
+    exact = exact_lists(
+        LocalEngine().pairs(log, PairBound(10**6, "l2", common)).sensitive_values / FIXED_POINT, 300
+    )
+    wanted = {ids[common[at]]: {ids[common[other]] for other in found} for at, found in enumerate(exact)}
+    asked = [ids[place] for place in np.argsort(-people, kind="stable")[:100]]
+    for epsilon in ("0.5", "1", "2", "4", "8"):
+        for delta in (DELTA, None):
+            shared = []
+            for seed in range(runs):
+                released = CoCountRelease(items=300).release(log, Grant(epsilon, delta), SeededNoise(seed))
+                model = NeighbourModel(released)
+                for item in asked:
+                    with suppress(UsageError):  # noise may leave it out of the 300
+                        shared.append(len(wanted[item] & {row["item"] for row in model.related(item, 10)}) / 10)
+            print(
+                f"ε = {epsilon}, {f'δ = {delta}' if delta else 'pure':<10} {np.mean(shared):.0%} of ten in common"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["real", "simulated"])
+    parser.add_argument("part", choices=["real", "simulated", "related"])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--people", type=int, nargs="+", default=[3_000, 10_000, 50_000])
     given = parser.parse_args()
     begin = time.perf_counter()
     if given.part == "real":
         real(given.runs)
-    else:
+    elif given.part == "simulated":
         simulated(given.runs, given.people)
+    else:
+        related(given.runs)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB")
 
