@@ -10,6 +10,7 @@ The first paragraph of a rule's docstring is printed on the report.
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -34,7 +35,7 @@ class Finding:
     measured: str
 
 
-class _Rule(BaseModel):
+class _Rule(BaseModel, ABC):
     """What all rules need: which numbers to look at."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,9 +49,9 @@ class _Rule(BaseModel):
         """Say how the rule judges."""
         return " ".join(inspect.cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
 
+    @abstractmethod
     def judge(self, results: Results, dataset: str, table: str) -> Finding:
         """Look at one case."""
-        raise NotImplementedError
 
 
 class _OfMetric(_Rule):
