@@ -212,7 +212,7 @@ def identity(request: Spending, log: EventLog) -> tuple[str, str]:
     method = request.build(selecting=selection is not None)
     asked = {
         "command": request.command,
-        "events": {**log.describe(), "drop_nulls": log.drop_nulls},
+        "events": log.describe(),
         "epsilon": request.epsilon,
         "delta": request.delta,
         "selection": None if selection is None else _fields(selection),

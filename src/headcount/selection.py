@@ -73,7 +73,10 @@ class Selection:
         """Spend the part that selects; return the log with the catalogue found, and what to tell of it."""
         plan = self.plan(grant)
         items = select(engine.support(log, self.limit, noise.key()), grant, noise)
-        return replace(log, catalogue=Catalogue.selected(items)), {**plan, "items": len(items)}
+        return replace(log, catalogue=Catalogue.selected(items, log.type_of(log.roles.item))), {
+            **plan,
+            "items": len(items),
+        }
 
     def plan(self, grant: Grant) -> dict[str, Any]:
         """Say how items will be selected: known without data. The grant is not touched."""
@@ -148,8 +151,7 @@ def empty_release(
     """Return the release of a log of which no item was selected: empty tables, at the full price."""
     guarantee = method.guarantee(grant)
     grant.spend()
-    item = log.catalogue.as_type(log.source.schema.field(log.roles.item).type, log.roles.item)
-    kinds = {"item": item.type, "label": pa.string(), "context": pa.string(), "rank": pa.int64()}
+    kinds = {"item": log.catalogue.column.type, "label": pa.string(), "context": pa.string(), "rank": pa.int64()}
     context = log.context if any("context" in columns for columns in tables.values()) else None
     return Release(
         method=method.name,

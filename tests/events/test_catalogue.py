@@ -108,8 +108,8 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         ("a.txt", "tea\ntea\n", "a.txt lists 'tea' twice"),
         ("a.csv", "", "a.csv is empty; it needs at least a header line"),
         ("a.csv", "id\n", "a.csv is empty; list at least one item"),
-        ("a.csv", "id,label\n,x\n", "a.csv has an entry without an id"),
-        ("a.csv", "id,label\n1\n", "a.csv cannot be read"),
+        ("a.csv", "id,label\n,x\n", "a.csv has an entry without an id, or a line"),
+        ("a.csv", "id,label\n1\n", "a.csv has an entry without an id, or a line"),
         ("a.parquet", "PAR1", "a.parquet cannot be read"),
         ("a.jsonl", "", "a.jsonl is empty; list at least one item"),
     ):

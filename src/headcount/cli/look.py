@@ -30,10 +30,19 @@ _CATALOGUE = "catalogue.csv"  # a name that is refused until there is such a fil
 @click.option("--delimiter", metavar="C", help="Delimiter of text files.")
 @click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of text files.")
 @click.option("--no-header", is_flag=True, help="Text files have no header.")
+@click.option(
+    "--format", "written_as", type=click.Choice(["parquet", "csv", "jsonl", "arrow"]), help="Format of EVENTS."
+)
 @options.json_option
 @options.quiet_option
 def command(
-    events: tuple[str, ...], delimiter: str | None, encoding: str, no_header: bool, as_json: bool, quiet: bool
+    events: tuple[str, ...],
+    delimiter: str | None,
+    encoding: str,
+    no_header: bool,
+    written_as: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Show columns, types, nulls and three rows of EVENTS, and a `release` command to copy.
 
@@ -43,7 +52,7 @@ def command(
     from headcount.events.log import the_store
     from headcount.events.readers import open_source
 
-    how = TextOptions(delimiter, encoding, not no_header)
+    how = TextOptions(delimiter, encoding, not no_header, written_as)
     store = the_store(events)
     if store is not None:
         _show_store(store, how.given, as_json=as_json)
@@ -52,6 +61,7 @@ def command(
     with terminal.Bar(quiet=quiet) as bar:
         seen = _survey(source, bar)
     written = {"--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding}
+    written |= {"--format": written_as}
     text = [part for flag, value in written.items() if value is not None for part in (flag, value)]
     parts = _suggestion(list(events), seen["columns"], text + (["--no-header"] if no_header else []))
     if as_json:
@@ -103,15 +113,16 @@ def _in_words(value: Any) -> str:
 def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
     """Read every row, count what is missing and keep the first three."""
     from headcount.events.formats import plain_type
+    from headcount.events.texts import sound_batch
 
-    names = source.schema.names
+    names = source.names
     nulls = dict.fromkeys(names, 0)
     first: dict[str, list[Any]] = {name: [] for name in names}
     rows = 0
-    for batch in source.batches(names):
+    for batch in map(sound_batch, source.batches(names)):
         for name in names:
             column = batch.column(name)
-            nulls[name] += _missing(column)
+            nulls[name] += column.null_count
             if len(first[name]) < 3:
                 first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
         rows += batch.num_rows
@@ -119,23 +130,13 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
     columns = [
         {
             "name": name,
-            "type": plain_type(source.schema.field(name).type),
+            "type": plain_type(source.type_of(name)),
             "nulls": nulls[name],
             "first": [None if value is None else str(value) for value in first[name]],
         }
         for name in names
     ]
     return {"source": source.name, "rows": rows, "columns": columns}
-
-
-def _missing(column: Any) -> int:
-    """Count missing values; a dictionary may hold a missing one among its entries."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
-        return int(pc.sum(pc.is_null(column.dictionary_decode())).as_py() or 0)
-    return int(column.null_count)
 
 
 def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: list[str]) -> list[str]:

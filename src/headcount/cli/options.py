@@ -113,8 +113,11 @@ _READING = (
     click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of text files."),
     click.option("--no-header", is_flag=True, help="Text files have no header: columns are named 1, 2, 3, …"),
     click.option(
-        "--drop-nulls", is_flag=True, help="Leave out rows without user or item instead of refusing them."
+        "--format",
+        type=click.Choice(["parquet", "csv", "jsonl", "arrow"]),
+        help="Format of files whose names do not say it, and of standard input.",
     ),
+    click.option("--drop-nulls", is_flag=True, help="Rows without user or item are left out, with or without it."),
 )
 
 _CONFIG = click.option(
@@ -234,7 +237,8 @@ def event_log(flags: Mapping[str, Any]) -> Any:
         check_catalogue_given(flags["items"] or None, select_items=flags["select_items"])
     names = (
         "user", "item", "items", "select_items", "context", "context_of", "count", "where", "since", "until",
-        "time", "times", "value", "value_range", "time_format", "timezone", "delimiter", "encoding", "drop_nulls",
+        "time", "times", "value", "value_range", "time_format", "timezone", "delimiter", "encoding", "format",
+        "drop_nulls",
     )  # fmt: skip
     return read_events(
         list(flags["events"]),
@@ -250,7 +254,7 @@ def people_log(flags: Mapping[str, Any]) -> Any:
 
     names = (
         "user", "where", "since", "until", "time", "time_format", "timezone", "delimiter", "encoding",
-        "drop_nulls",
+        "format", "drop_nulls",
     )  # fmt: skip
     own = {name: flags[name] for name in names}
     return read_people(list(flags["events"]), header=not flags["no_header"], **own)

@@ -215,7 +215,7 @@ def _log(flags: dict[str, Any]) -> Any:
 
     names = (
         "user", "resource", "tag", "resources", "vocabulary", "where", "since", "until", "time", "time_format",
-        "timezone", "delimiter", "encoding", "drop_nulls",
+        "timezone", "delimiter", "encoding", "format", "drop_nulls",
     )  # fmt: skip
     return read_tags(list(flags["events"]), header=not flags["no_header"], **{name: flags[name] for name in names})
 
@@ -227,7 +227,7 @@ def _own_tags(path: str | None) -> list[str]:
     from headcount.events.readers import open_source
 
     source = open_source(path)
-    if "tag" not in source.schema.names:
+    if "tag" not in source.names:
         raise DataError(f"{path} has no column tag", remedy="give your tags in a column of that name")
     return [str(each) for batch in source.batches(["tag"]) for each in batch.column("tag").to_pylist() if each]
 

@@ -166,19 +166,18 @@ def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: 
     """Make one table of counts with intervals, the whole catalogue in its order; the unknown context is null."""
     columns = {"count": counts.ravel(), "low": low.ravel(), "high": high.ravel()}
     if name == "items":
-        return pa.table({"item": _ids(log), "label": pa.array(log.catalogue.labels, pa.string()), **columns})
+        return pa.table(
+            {"item": log.catalogue.column, "label": pa.array(log.catalogue.labels, pa.string()), **columns}
+        )
     labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
     rows = len(log.catalogue.ids)
     places = np.repeat(np.arange(rows), len(labels))
     contexts = pa.DictionaryArray.from_arrays(
         pa.array(np.tile(np.arange(len(labels), dtype=np.int32), rows)), pa.array(labels, pa.string())
     )
-    return pa.table({"item": _ids(log).take(pa.array(places)), "context": contexts.cast(pa.string()), **columns})
-
-
-def _ids(log: EventLog) -> pa.Array:
-    kind = log.source.schema.field(log.roles.item).type
-    return log.catalogue.as_type(kind, log.roles.item)
+    return pa.table(
+        {"item": log.catalogue.column.take(pa.array(places)), "context": contexts.cast(pa.string()), **columns}
+    )
 
 
 def _noise_step(name: str, law: Law, grant: Grant) -> str:

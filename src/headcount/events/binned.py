@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import UsageError
 from headcount.events.catalogue import NoCatalogue
-from headcount.events.column_types import check_id_type
+from headcount.events.column_types import check_id_type, check_value_type
 from headcount.events.encoding import CodedBatch, EncodedLog
-from headcount.events.formats import is_text
 from headcount.events.grid import Grid, NumberBins, ValueBins
 from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
+from headcount.events.texts import is_textual
 from headcount.events.values import finite_numbers
 
 
@@ -31,17 +31,15 @@ def check_table(log: EventLog, grid: Grid, groups: str | None) -> None:
             "queries count the records of a table: they take no context, value or times",
             remedy="leave these out, and name columns in the bins",
         )
-    schema = log.source.schema
     for column in (*grid.columns, *((groups,) if groups is not None else ())):
-        if column not in schema.names:
-            raise UnknownNameError.among("column", column, schema.names, where=log.source.name)
-        if schema.names.count(column) > 1:
-            raise DataError(f"{log.source.name} has two columns named {column!r}", remedy="rename one")
+        log.type_of(column)
     if groups is not None:
-        check_id_type(schema.field(groups).type, "group", groups)
+        check_id_type(log.type_of(groups), "group", groups)
     for bins in grid.bins:
         if isinstance(bins, ValueBins):
-            _places(bins, schema.field(bins.column).type)
+            _places(bins, log.type_of(bins.column))
+        else:
+            check_value_type(log.type_of(bins.column), bins.column)
 
 
 class BinnedLog(EncodedLog):
@@ -52,12 +50,11 @@ class BinnedLog(EncodedLog):
         self.log = replace(log, catalogue=NoCatalogue())
         self.tally = Tally()
         self._grid, self._groups = grid, groups
-        schema = log.source.schema
-        self.users: Ids = ids_for(schema.field(log.roles.user).type, None, None, log.roles.user)
+        self.users: Ids = ids_for(log.type_of(log.roles.user), None, None, log.roles.user)
         self.groups: Ids | None = None
         if groups is not None:
-            self.groups = ids_for(schema.field(groups).type, None, None, groups)
-        self._codes = [_coder(bins, schema.field(bins.column).type) for bins in grid.bins]
+            self.groups = ids_for(log.type_of(groups), None, None, groups)
+        self._codes = [_coder(bins, log.type_of(bins.column)) for bins in grid.bins]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -103,7 +100,7 @@ def _coder(bins: NumberBins | ValueBins, kind: pa.DataType) -> Callable[[pa.Arra
 def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
     """Return how the listed values of a column are found; refuse a column of another type."""
     check_id_type(kind, "value", bins.column)
-    if is_text(kind) or pa.types.is_null(kind):  # as every number is in a CSV file, and a column without values
+    if is_textual(kind):  # as every number is in a CSV file, and a column without values
         listed = pa.array([str(each) for each in bins.values], pa.string())
     elif isinstance(bins.values[0], str):
         raise UsageError(
@@ -117,7 +114,7 @@ def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
 
 
 def _number_places(bins: NumberBins, column: pa.Array) -> Codes:
-    numbers: NDArray[np.float64] = finite_numbers(column, bins.column).to_numpy(zero_copy_only=False)
+    numbers: NDArray[np.float64] = finite_numbers(column).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     inner = np.array(bins.edges[1:-1], dtype=np.float64)
     places = np.searchsorted(inner, np.where(missing, bins.edges[0], numbers), side="right").astype(np.int32)

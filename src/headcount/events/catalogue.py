@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NoReturn
 
@@ -38,12 +38,19 @@ class Catalogue:
 
     ids: tuple[str, ...] | tuple[int, ...]
     labels: tuple[str | None, ...]
+    kind: pa.DataType | None = field(default=None, repr=False, compare=False)
     _casts: dict[pa.DataType, pa.Array] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def selected(cls, ids: Sequence[str] | Sequence[int]) -> Catalogue:
-        """Make a catalogue of ids that a charged mechanism released: there may be none of them."""
-        return cls.of(ids) if ids else cls((), ())
+    def selected(cls, ids: Sequence[str] | Sequence[int], declared: pa.DataType) -> Catalogue:
+        """Make a catalogue of ids that a charged mechanism released, from a column of the declared type.
+
+        There may be none of them, so what they are is for the type to say.
+        """
+        declared = value_type(declared)
+        whole = pa.uint64() if pa.types.is_uint64(declared) else pa.int64()
+        made = cls.of(ids) if ids else cls((), ())
+        return replace(made, kind=whole if pa.types.is_integer(declared) else pa.string())
 
     @classmethod
     def of(
@@ -65,6 +72,15 @@ class Catalogue:
         """A digest of the ids in their order; ids are public."""
         text = json.dumps(self.ids, ensure_ascii=False, separators=(",", ":"))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def column(self) -> pa.Array:
+        """The ids as the column of a release: text or whole numbers as they are listed, whatever the log holds."""
+        if self.kind is not None:
+            return pa.array(self.ids, self.kind)
+        if all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in self.ids):
+            return pa.array(self.ids, pa.int64())
+        return pa.array([str(each) for each in self.ids], pa.string())
 
     def as_type(self, kind: pa.DataType, column: str) -> pa.Array:
         """Return the ids cast exactly to the type of the log's item column: ``"7"`` is 7, ``"007"`` is not."""
@@ -156,7 +172,9 @@ def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]
     if not ids:
         raise DataError(f"{where} is empty", remedy="list at least one item")
     if any(each is None or each == "" for each in ids):
-        raise DataError(f"{where} has an entry without an id", remedy="remove it or give it an id")
+        raise DataError(
+            f"{where} has an entry without an id, or a line that cannot be read", remedy="remove it or correct it"
+        )
     texts = [each for each in ids if isinstance(each, str)]
     whole = [each for each in ids if isinstance(each, int) and not isinstance(each, bool)]
     if texts and whole:
@@ -236,15 +254,16 @@ def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
             raise UsageError(f"{path} is plain text without columns", remedy=f"leave out ':{','.join(columns)}'")
         return Catalogue.of(_lines(path), where=path)
     source = open_source(path)
-    names = source.schema.names
+    names = source.names
     chosen = [*columns] or names[:1]
     if len(columns) < 2:
         chosen += [name for name in names if name.lower() in _LABEL_NAMES and name not in chosen][:1]
     for name in chosen:
         if name not in names:
             raise UnknownNameError.among("column", name, names, where=path)
-    batches = list(source.batches(chosen)) if chosen else []
-    ids, labels = ([each for batch in batches for each in _values(batch, name)] for name in _two(chosen))
+    with reading(path):
+        batches = list(source.batches(chosen)) if chosen else []
+        ids, labels = ([each for batch in batches for each in _values(batch, name)] for name in _two(chosen))
     return Catalogue.of(ids, labels if len(chosen) > 1 else None, where=path)
 
 

@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.errors import DataError, UsageError
+from headcount.errors import UsageError
 from headcount.events.casts import InexactError, cast_exactly
-from headcount.events.formats import is_text, plain_type, value_type
-from headcount.events.times import TimeFormat
+from headcount.events.formats import plain_type, value_type
+from headcount.events.texts import is_textual, plain
+from headcount.events.times import TimeFormat, stamped
+from headcount.events.values import finite_numbers
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal, "==": pc.equal, "!=": pc.not_equal,
@@ -71,27 +73,23 @@ class Comparison:
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
         column = batch.column(self.column)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if is_text(column.type):
-            column = column.cast(pa.string())
         value = self._value(column.type)
-        try:
-            if value.type != column.type:  # times are compared by the microsecond: nanoseconds end in 2262
-                column = column.cast(value.type, safe=not pa.types.is_timestamp(column.type))
-            answer = _COMPARE[self.operator](column, value)
-        except pa.ArrowException as error:
-            raise DataError(
-                f"the condition {str(self)!r} compares numbers, but column {self.column!r} holds "
-                f"{_first_odd(column)!r}",
-                remedy="put the value in quotes to compare text",
-            ) from error
+        if is_textual(column.type) and pa.types.is_floating(value.type):
+            column = finite_numbers(column)
+        elif is_textual(column.type):
+            column, value = plain(column), value.cast(plain(column).type)
+        elif pa.types.is_timestamp(column.type):  # by the microsecond: nanoseconds end in 2262
+            moments = stamped(column)
+            column = pa.array(moments.micros, mask=~moments.there).cast(value.type)
+        elif value.type != column.type:
+            column = column.cast(value.type)
+        answer = _COMPARE[self.operator](column, value)
         return np.asarray(pc.fill_null(answer, fill_value=False), dtype=bool)
 
     def _value(self, kind: pa.DataType) -> pa.Scalar:
         quoted = len(self.value) >= 2 and self.value[0] == self.value[-1] and self.value[0] in "'\""
         text = self.value[1:-1] if quoted else self.value
-        if is_text(kind):
+        if is_textual(kind):
             ordered = self.operator in ("<", "<=", ">", ">=")
             return pa.scalar(float(text)) if ordered and not quoted and _is_number(text) else pa.scalar(text)
         try:
@@ -99,9 +97,7 @@ class Comparison:
                 moment = datetime.fromisoformat(text)
                 if kind.tz is None and moment.tzinfo is not None:
                     raise InexactError(text)
-                if kind.tz is None:
-                    return pa.scalar(moment, pa.timestamp("us"))
-                return TimeFormat().instant(moment, kind.tz).cast(pa.timestamp("us", kind.tz))
+                return pa.scalar(TimeFormat().instant(moment, kind), pa.int64()).cast(pa.timestamp("us", kind.tz))
             if pa.types.is_integer(kind) and _is_number(text):
                 return _exact_number(text, kind)
             return cast_exactly([text], kind)[0]
@@ -131,12 +127,12 @@ class TimeWindow:
 
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row's time."""
-        times = self.time.instants(batch.column(self.column), self.column)
-        kept = np.asarray(pc.is_valid(times), dtype=bool)
-        for moment, compare in ((self.since, pc.greater_equal), (self.until, pc.less)):
-            if moment is not None:
-                answer = compare(times, self.time.instant(moment, times.type.tz))
-                kept = kept & np.asarray(pc.fill_null(answer, fill_value=False), dtype=bool)
+        column = batch.column(self.column)
+        times, kept = self.time.instants(column)
+        if self.since is not None:
+            kept = kept & (times >= self.time.instant(self.since, column.type))
+        if self.until is not None:
+            kept = kept & (times < self.time.instant(self.until, column.type))
         return kept
 
     def __str__(self) -> str:
@@ -171,11 +167,6 @@ def _exact_number(text: str, kind: pa.DataType) -> pa.Scalar:
         if places > _MOST_PLACES or abs(number) >= 10 ** (38 - _MOST_PLACES):
             raise
         return pa.scalar(round(number, places), pa.decimal128(38, places))
-
-
-def _first_odd(column: pa.Array) -> object:
-    values = column.to_pylist()
-    return next((value for value in values if isinstance(value, str) and not _is_number(value)), None)
 
 
 def time_window(time: str | None, since: str | None, until: str | None, clock: TimeFormat) -> list[Condition]:

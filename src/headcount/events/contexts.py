@@ -22,7 +22,7 @@ from headcount.errors import DataError, UsageError
 from headcount.events.casts import InexactError, cast_exactly
 from headcount.events.formats import is_text, plain_type, value_type
 from headcount.events.ids import Codes, catalogue_codes
-from headcount.events.times import LABELS, Part, TimeFormat, part_of
+from headcount.events.times import LABELS, Part, TimeFormat
 
 SEPARATOR = "|"
 
@@ -63,22 +63,20 @@ class Context:
     def codes(self, batch: pa.RecordBatch) -> Codes:
         """Return the position of each row's context in ``labels``, or -1 if it is unknown."""
         if self.part is not None:
-            column = batch.column(self.columns[0])
-            position = part_of(self.time.read(column, self.columns[0]), self.part)
-            return np.asarray(pc.fill_null(position, -1), dtype=np.int32)
+            return self.time.part(batch.column(self.columns[0]), self.part)
         code = positions(batch.column(self.columns[0]), self.domains[0], self.columns[0])
         for name, domain in zip(self.columns[1:], self.domains[1:], strict=True):
             position = positions(batch.column(name), domain, name)
             code = np.where((code < 0) | (position < 0), np.int32(-1), code * np.int32(len(domain)) + position)
         return code
 
-    def check(self, schema: pa.Schema) -> None:
+    def check(self, type_of: Callable[[str], pa.DataType]) -> None:
         """Refuse domains and times that do not fit their columns, before any row is read."""
         if self.part is None:
             for name, domain in zip(self.columns, self.domains, strict=True):
-                cast_domain(domain, schema.field(name).type, name)
+                cast_domain(domain, type_of(name), name)
             return
-        kind = schema.field(self.columns[0]).type
+        kind = type_of(self.columns[0])
         self.time.check(kind, self.columns[0])
         if self.part == "hour" and pa.types.is_date(value_type(kind)):
             raise DataError(
@@ -93,10 +91,12 @@ def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
         return _places(domain, kind, name)(column)
     values = cast_domain(domain, kind, name)
     if pa.types.is_dictionary(kind):
-        found = pc.fill_null(pc.index_in(column.dictionary.cast(values.type), values), -1).to_numpy()
+        found = pc.fill_null(pc.index_in(column.dictionary, values.cast(column.dictionary.type)), -1).to_numpy()
         of_value = np.append(found, np.int32(-1))  # a missing value is the last entry
         codes = column.indices.cast(pa.int64()).fill_null(len(found)).to_numpy()
         return np.asarray(of_value[codes], dtype=np.int32)
+    if is_text(kind):  # compared in the column's own layout, which holds whatever is in it
+        values = values.cast(kind)
     found = pc.index_in(column.cast(values.type), values)
     return np.asarray(pc.fill_null(found, -1), dtype=np.int32)
 

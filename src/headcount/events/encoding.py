@@ -1,12 +1,12 @@
 """A log as compact codes: one pass after the other, batch by batch, never whole in memory.
 
 Each row becomes a user code and a cell (its item and context in the public catalogue), or -1 where it does not
-count. User codes are the same in every pass.
+count. User codes are the same in every pass. What a row becomes is a function of that row and of public settings:
+each value is read by itself, and one that cannot be read is not counted.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.errors import DataError
 from headcount.events import kernels
 from headcount.events.ahead import read_ahead
-from headcount.events.formats import value_type
 from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
+from headcount.events.texts import sound_batch
+from headcount.events.values import repetitions
 
 __all__ = ["CodedBatch", "EncodedLog", "Tally"]
 
@@ -50,11 +50,10 @@ class EncodedLog:
         if isinstance(log.source, PackedSource):
             self.users: Ids = log.source.users
             return
-        schema = log.source.schema
-        kind = schema.field(log.roles.user).type
+        kind = log.type_of(log.roles.user)
         known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
-        self._items = catalogue_codes(log.catalogue.as_type(schema.field(log.roles.item).type, log.roles.item))
+        self._items = catalogue_codes(log.catalogue.as_type(log.type_of(log.roles.item), log.roles.item))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +61,7 @@ class EncodedLog:
         return self.log.columns
 
     def batches(self) -> Iterator[CodedBatch]:
-        """Read the log once; nulls in user or item are refused at the end unless the log drops them."""
+        """Read the log once; rows without user or item, or whose value cannot be read, are left out."""
         log = self.log
         if isinstance(log.source, PackedSource):
             yield from self._packed(log.source)
@@ -71,18 +70,9 @@ class EncodedLog:
         self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
         for raw in read_ahead(iter(log.source.batches(self.columns))):
             self.tally.rows += raw.num_rows
-            try:
-                batch = self._without_nulls(self._fulfilling(_without_views(raw)))
-                coded = self._coded(batch) if batch.num_rows else None
-            except (pa.ArrowException, UnicodeError) as error:
-                raise DataError(
-                    f"{log.source.name} cannot be read ({' '.join(str(error).split())[:200]})",
-                    remedy="check that it is complete and not damaged",
-                ) from error
-            if coded is not None:
-                yield coded
-        if not log.drop_nulls:
-            self._refuse_nulls()
+            batch = self._without_nulls(self._fulfilling(sound_batch(raw)))
+            if batch.num_rows:
+                yield self._coded(batch)
 
     def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
         """Read a store; what was met when it was packed is known in the end."""
@@ -102,11 +92,8 @@ class EncodedLog:
     def _without_nulls(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name in self.tally.nulls:
             column = batch.column(name)
-            missing = column.null_count
-            if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
-                missing = pc.sum(pc.is_null(column)).as_py()
-            if missing:
-                self.tally.nulls[name] += missing
+            if column.null_count:
+                self.tally.nulls[name] += column.null_count
                 batch = batch.filter(pc.is_valid(column))
         return batch
 
@@ -121,61 +108,13 @@ class EncodedLog:
         else:
             outside = int(np.count_nonzero(cells < 0))
         self.tally.outside_catalogue += outside
-        if roles.times is None:
-            return CodedBatch(users, cells, None)
-        times = repetitions(batch.column(roles.times), roles.times)
-        return CodedBatch(users, np.where(times == 0, np.int32(-1), cells), times)
+        return CodedBatch(users, *self._repeated(batch, cells))
 
-    def _refuse_nulls(self) -> None:
-        empty = {name: count for name, count in self.tally.nulls.items() if count}
-        if empty:
-            lacks = {name: "holds no number" if name == self.log.roles.value else "is empty" for name in empty}
-            found = " and ".join(
-                f"column {name!r} {lacks[name]} in {count:,} {'row' if count == 1 else 'rows'}"
-                for name, count in empty.items()
-            )
-            raise DataError(
-                f"in {self.log.source.name}, {found}",
-                remedy="correct the file, or leave those rows out with --drop-nulls",
-            )
-
-
-def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Lay text views, as Polars hands them over, out as plain text: Arrow can filter nothing else."""
-    viewed = [at for at, kind in enumerate(batch.schema.types) if pa.types.is_string_view(value_type(kind))]
-    for at in viewed:
-        column = batch.column(at)
-        if pa.types.is_dictionary(column.type):
-            texts = column.dictionary.cast(pa.string())
-            column = pa.DictionaryArray.from_arrays(column.indices, texts)
-        else:
-            column = column.cast(pa.string())
-        batch = batch.set_column(at, batch.schema.names[at], column)
-    return batch
-
-
-def repetitions(column: pa.Array, name: str) -> NDArray[np.int64]:
-    """Return how many records each row stands for."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    remedy = f"correct the file, or leave such rows out with --where '{name} >= 0'"
-    if column.null_count:
-        raise DataError(
-            f"column {name!r} does not say for {column.null_count:,} of its rows how many records they stand for",
-            remedy=remedy,
-        )
-    try:
-        values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        odd: object = next((int(each) for each in (values.min(), values.max()) if not 0 <= each < 2**31), None)
-    except pa.ArrowException:
-        values, odd = np.empty(0, dtype=np.int64), _first_odd(column)
-    if odd is not None:
-        raise DataError(
-            f"column {name!r} holds {odd!r}, but a row stands for 0 to {2**31 - 1:,} records", remedy=remedy
-        )
-    return values
-
-
-def _first_odd(column: pa.Array) -> object:
-    texts = (str(each) for each in column.to_pylist())
-    return next((text for text in texts if not re.fullmatch(r"\d{1,18}", text)), "a number that is too large")
+    def _repeated(self, batch: pa.RecordBatch, cells: Codes) -> tuple[Codes, NDArray[np.int64] | None]:
+        """Return the cells, and how many records each row stands for; one that stands for none has no cell."""
+        name = self.log.roles.times
+        if name is None:
+            return cells, None
+        times, there = repetitions(batch.column(name))
+        self.tally.nulls[name] = self.tally.nulls.get(name, 0) + int(np.count_nonzero(~there))
+        return np.where(times == 0, np.int32(-1), cells), times

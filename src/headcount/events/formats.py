@@ -1,7 +1,7 @@
 """File formats: Parquet, delimited text, JSON lines and Arrow, each opened as columns and streamed batches.
 
-Nothing is guessed: columns of delimited text are text, empty cells are missing, JSON keeps its own types, and
-JSON text that looks like a date stays text.
+Nothing is guessed: a column has the type that the file declares (Parquet, Arrow), or is text (delimited text, JSON
+lines). No row has a say in that.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 
 BATCH_ROWS = 1 << 19
-_BLOCK_BYTES = 1 << 24
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
 _REFUSALS = (pa.ArrowException, ValueError, LookupError, EOFError, ArithmeticError, MemoryError)
@@ -36,7 +37,9 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class TextOptions:
-    r"""How delimited text is written; a delimiter of ``\t``, as shells pass it, is a tab.
+    r"""How files are written: their format, where their names do not say it, and what delimited text is like.
+
+    A delimiter of ``\t``, as shells pass it, is a tab.
 
     >>> TextOptions(delimiter="::")
     Traceback (most recent call last):
@@ -46,8 +49,11 @@ class TextOptions:
     delimiter: str | None = None
     encoding: str = "utf-8"
     header: bool = True
+    format: str | None = None
 
     def __post_init__(self) -> None:
+        if self.format is not None and self.format not in OPENERS:
+            raise UsageError("unknown --format", given=self.format, remedy=f"one of {', '.join(OPENERS)}")
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and (
@@ -72,11 +78,28 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class Opened:
-    """An opened file: its columns (none at all if an empty file does not name them), and a way to stream some."""
+    """An opened file: the declared type of a column by its name, the names, and a way to stream some columns.
 
-    schema: pa.Schema
+    Where ``is_open``, nothing but rows would say which columns there are, so any name may be one, of text;
+    ``names`` then looks at rows, and is for the curator's eyes only.
+    """
+
+    type_of: Callable[[str], pa.DataType | None]
+    names: Callable[[], list[str]]
     batches: Callable[[list[str]], Iterator[pa.RecordBatch]]
+    is_open: bool = False
     metadata: Any = None
+
+
+def declared(schema: pa.Schema, where: str) -> Callable[[str], pa.DataType | None]:
+    """Return how the type of a column is found in a schema; of two columns of one name neither is."""
+
+    def type_of(name: str) -> pa.DataType | None:
+        if schema.names.count(name) > 1:
+            raise DataError(f"{where} has two columns named {name!r}", remedy="rename one")
+        return schema.field(name).type if name in schema.names else None
+
+    return type_of
 
 
 def known_format(path: str) -> str | None:
@@ -101,7 +124,7 @@ def format_of(path: str) -> str:
     if known is None:
         raise UsageError(
             f"{path} has a file name that says no format",
-            remedy="rename it to .parquet, .csv, .jsonl or .arrow",
+            remedy="rename it to .parquet, .csv, .jsonl or .arrow, or say --format",
         )
     return known
 
@@ -168,7 +191,8 @@ def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_a
     def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
         yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
 
-    return Opened(file.schema_arrow, batches, file.metadata)
+    schema = file.schema_arrow
+    return Opened(declared(schema, path), lambda: schema.names, batches, metadata=file.metadata)
 
 
 def _is_coded(metadata: Any, name: str) -> bool:
@@ -195,116 +219,33 @@ def parquet_chunks(metadata: Any, name: str) -> list[Any]:
 
 
 def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequence[str]) -> Opened:
-    from pyarrow import csv
+    from headcount.events import delimited
 
-    delimiter = text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-
-    def open_reader(columns: list[str]) -> Any:
-        read = csv.ReadOptions(
-            encoding=text.encoding,
-            block_size=_BLOCK_BYTES,
-            column_names=None if text.header else names,
+    how = filesystem, path, text.encoding, text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
+    if not text.header:
+        return Opened(
+            lambda name: pa.string() if delimited.is_number(name) else None,
+            lambda: delimited.numbers_met(*how),
+            partial(delimited.rows_of, *how, None),
+            is_open=True,
         )
-        convert = csv.ConvertOptions(
-            include_columns=columns,
-            column_types=dict.fromkeys(columns, pa.string()),
-            strings_can_be_null=True,
-            null_values=[""],
-        )
-        stream = filesystem.open_input_stream(path, compression="detect")
-        return csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
-
-    first = _first_row(filesystem, path, text.encoding, delimiter)
-    if not first and text.header:
-        raise DataError(f"{path} is empty", remedy="it needs at least a header line")
-    names = first if text.header else [str(number) for number in range(1, len(first) + 1)]
-    if "" in names:
-        raise DataError(
-            f"{path} has no name for column {names.index('') + 1}", remedy="name it in the header line"
-        )
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path} has two columns named {twice!r}", remedy="rename one of them")
-
-    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
-        if not columns:
-            return
-        with _nothing("Empty CSV"):
-            yield from open_reader(columns)
-
-    return Opened(pa.schema([(name, pa.string()) for name in names]), batches)
-
-
-def _first_row(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
-    """Return the cells of the first line that is not blank; none if there is no such line.
-
-    Of what comes after it nothing is told, not even whether it is text: that is for those who read events.
-    """
-    try:
-        return _first_row_as(filesystem, path, encoding, delimiter, "strict")
-    except UnicodeDecodeError:
-        first = _first_row_as(filesystem, path, encoding, delimiter, "replace")
-        if any("\N{REPLACEMENT CHARACTER}" in cell for cell in first):
-            raise
-        return first
-
-
-def _first_row_as(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str, errors: str) -> list[str]:
-    import csv
-    import io
-
-    with filesystem.open_input_stream(path, compression="detect") as stream:
-        lines = io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
-        rows = csv.reader(lines, delimiter=delimiter)
-        try:
-            first = next((row for row in rows if row), [])
-        except csv.Error as error:
-            raise DataError(f"the first line of {path} cannot be read ({error})", remedy=_REMEDY) from error
-    if first:
-        first[0] = first[0].removeprefix("\ufeff")
-    return first
-
-
-@contextmanager
-def _nothing(words: str) -> Iterator[None]:
-    """Let a reader that refuses empty files find nothing."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        if words not in str(error):
-            raise
+    header = delimited.header_of(*how)
+    return Opened(
+        lambda name: pa.string() if name in header else None,
+        lambda: header,
+        partial(delimited.rows_of, *how, header),
+    )
 
 
 def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequence[str]) -> Opened:
-    from pyarrow import json
+    from headcount.events import json_lines
 
-    def open_reader(schema: pa.Schema | None) -> Any:
-        options = json.ParseOptions(
-            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
-        )
-        stream = filesystem.open_input_stream(path, compression="detect")
-        return json.open_json(stream, json.ReadOptions(block_size=_BLOCK_BYTES), options)
-
-    guessed = pa.schema([])
-    with _nothing("Empty JSON"):
-        guessed = open_reader(None).schema
-    schema = pa.schema([pa.field(each.name, _json_type(each.type)) for each in guessed])
-
-    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
-        if not columns:
-            return
-        wanted = pa.schema([schema.field(name) for name in columns])
-        with _nothing("Empty JSON"):
-            for batch in open_reader(wanted):
-                yield batch.select(columns)
-
-    return Opened(schema, batches)
-
-
-def _json_type(kind: pa.DataType) -> pa.DataType:
-    """Keep times written as text, and what is always missing, as text: an id must not become a date."""
-    return pa.string() if pa.types.is_timestamp(kind) or pa.types.is_null(kind) else kind
+    return Opened(
+        lambda _: pa.string(),
+        lambda: json_lines.names_met(filesystem, path),
+        partial(json_lines.rows_of, filesystem, path),
+        is_open=True,
+    )
 
 
 def _open_arrow(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequence[str]) -> Opened:
@@ -321,10 +262,35 @@ def _open_arrow(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequ
     def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
         for batch in open_reader()[1]:
             chosen = batch.select(columns)
-            chosen.validate(full=True)  # Arrow files are taken as they are; a damaged one must not be
+            for column in chosen.columns:
+                _refuse_damaged(column)
             yield chosen
 
-    return Opened(open_reader()[0], batches)
+    schema = open_reader()[0]
+    return Opened(declared(schema, path), lambda: schema.names, batches)
+
+
+def _refuse_damaged(column: pa.Array) -> None:
+    """Refuse an array that points nowhere, as a damaged Arrow file may hold; whether text is text shows later."""
+    if pa.types.is_dictionary(column.type):
+        _refuse_damaged(column.indices)
+        _refuse_damaged(column.dictionary)
+        codes = pc.min_max(column.indices)
+        if codes["min"].is_valid and not 0 <= codes["min"].as_py() <= codes["max"].as_py() < len(
+            column.dictionary
+        ):
+            raise pa.ArrowInvalid("a code stands for no value")
+    elif is_text(column.type):
+        as_bytes(column).validate(full=True)
+    else:
+        column.validate(full=True)
+
+
+def as_bytes(column: pa.Array) -> pa.Array:
+    """Return a text column as the bytes it is made of."""
+    if pa.types.is_string_view(column.type):
+        return column.view(pa.binary_view())
+    return column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
 
 
 OPENERS = {"parquet": _open_parquet, "csv": _open_csv, "jsonl": _open_jsonl, "arrow": _open_arrow}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError
 from headcount.events import kernels
-from headcount.events.formats import is_text
+from headcount.events.texts import bytes_of, is_textual
 
 Codes = NDArray[np.int32]
 
@@ -116,9 +116,8 @@ class TextTable:
     [1, -1]
     """
 
-    def __init__(self, slots: int = 1 << 12, room: int = 1 << 16, name: str = "ids") -> None:
+    def __init__(self, slots: int = 1 << 12, room: int = 1 << 16) -> None:
         self.size = 0
-        self._name = name
         self._latest: tuple[int, pa.Array, Codes] | None = None
         self._repeats = True  # whether texts come up often enough in a batch to be told apart by Arrow first
         self._arena = np.empty(room, dtype=np.uint8)
@@ -127,7 +126,6 @@ class TextTable:
 
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each text, adding new ones."""
-        before = self.size
         if self._repeats and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
             self._repeats = 4 * len(column.dictionary) <= len(column)
@@ -135,7 +133,6 @@ class TextTable:
             codes = through(column.indices, 0, self._of_dictionary(column.dictionary, may_add=may_add))
         else:
             codes = self._intern(column, may_add=may_add)
-        self._refuse_damaged(before)
         return codes
 
     @property
@@ -151,7 +148,7 @@ class TextTable:
         return self._latest[2]
 
     def _intern(self, texts: pa.Array, *, may_add: bool) -> Codes:
-        data, offsets = _bytes_of(texts)
+        data, offsets = bytes_of(texts)
         out = np.empty(len(texts), dtype=np.int32)
         row = 0
         while True:
@@ -167,20 +164,6 @@ class TextTable:
             else:
                 self._resize(4 * self._slots.size)
 
-    def _refuse_damaged(self, before: int) -> None:
-        """Refuse new texts that are not UTF-8, which Parquet readers let through."""
-        if self.size == before:
-            return
-        places = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])[before:]
-        buffers = [None, pa.py_buffer(places), pa.py_buffer(self._arena)]
-        try:
-            pa.Array.from_buffers(pa.large_string(), self.size - before, buffers).validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise DataError(
-                f"column {self._name!r} holds bytes that are not UTF-8 text: the file is damaged",
-                remedy="write it again",
-            ) from error
-
     def _resize(self, slots: int) -> None:
         known = np.concatenate([np.zeros(1, dtype=np.int64), self._ends[: self.size]])
         self._slots = np.zeros(slots, dtype=np.uint64)
@@ -191,8 +174,8 @@ class TextTable:
 
 def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
     """Choose the table that fits a column: by its type, its range and the number of rows."""
-    if is_text(kind):
-        return TextTable(name=name)
+    if is_textual(kind):
+        return TextTable()
     if known_range is not None and known_range[1] < 2**63:
         low, high = known_range
         span = high - low + 1
@@ -203,7 +186,7 @@ def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | 
 
 def catalogue_codes(catalogue: pa.Array) -> Any:
     """Return a function from an item column to positions in the catalogue, -1 for what it does not list."""
-    if is_text(catalogue.type):
+    if is_textual(catalogue.type):
         table = TextTable()
         table.codes(catalogue)
         return lambda column: table.codes(column, may_add=False)
@@ -237,13 +220,3 @@ def numbers_of(column: pa.Array, as_they_are: pa.DataType | None = None) -> NDAr
         column = pc.cast(column, pa.int64())
     values: NDArray[Any] = column.to_numpy()
     return values
-
-
-def _bytes_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    plain = texts.cast(pa.large_string())
-    _, offsets, data = plain.buffers()
-    if not len(plain):
-        return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    places = np.frombuffer(offsets, dtype=np.int64)[plain.offset : plain.offset + len(plain) + 1]
-    content = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    return content, places

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from headcount.events.encoding import CodedBatch, EncodedLog, repetitions
-from headcount.events.formats import is_text
+from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.ids import Codes, Ids, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import Tally
+from headcount.events.texts import is_textual
 
 
 class ItemisedLog(EncodedLog):
@@ -30,12 +30,11 @@ class ItemisedLog(EncodedLog):
             log = replace(log, context=None)
         self.log = log
         self.tally = Tally()
-        schema = log.source.schema
-        self._kind = schema.field(log.roles.item).type
-        self.users: Ids = ids_for(schema.field(log.roles.user).type, None, None, log.roles.user)
+        self._kind = log.type_of(log.roles.item)
+        self.users: Ids = ids_for(log.type_of(log.roles.user), None, None, log.roles.user)
         self.items: Ids = ids_for(self._kind, None, None, log.roles.item)
         self._nameless: Codes = (
-            self.items.codes(pa.array([""])) if is_text(self._kind) else np.array([-1], np.int32)
+            self.items.codes(pa.array([""])) if is_textual(self._kind) else np.array([-1], np.int32)
         )
 
     @property
@@ -53,12 +52,7 @@ class ItemisedLog(EncodedLog):
         roles, context = self.log.roles, self.log.context
         users = self.users.codes(batch.column(roles.user))
         items = self.items.codes(batch.column(roles.item))
-        counts = items != self._nameless[0]
-        times = None
-        if roles.times is not None:
-            times = repetitions(batch.column(roles.times), roles.times)
-            counts &= times > 0
-        items = np.where(counts, items, np.int32(-1))
+        items, times = self._repeated(batch, np.where(items != self._nameless[0], items, np.int32(-1)))
         contexts = None
         if context is not None:
             contexts = context.codes(batch)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type
 from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
@@ -57,38 +57,40 @@ class EventLog:
     conditions: tuple[Condition, ...] = ()
     counting: Literal["records", "users"] = "records"
     context_of: Literal["record", "user"] = "record"
-    drop_nulls: bool = False
     value_range: Range | None = None
     most_cells: ClassVar[int] = MOST_CELLS
 
     def __post_init__(self) -> None:
-        schema = self.source.schema
         for column in self.columns:
-            if column not in schema.names:
-                raise UnknownNameError.among("column", column, schema.names, where=self.source.name)
-            if schema.names.count(column) > 1:
-                raise DataError(f"{self.source.name} has two columns named {column!r}", remedy="rename one")
+            self.type_of(column)
         for role, column in (("user", self.roles.user), ("item", self.roles.item)):
-            check_id_type(schema.field(column).type, role, column)
+            check_id_type(self.type_of(column), role, column)
         if self.roles.times is not None:
-            check_times_type(schema.field(self.roles.times).type, self.roles.times)
+            check_times_type(self.type_of(self.roles.times), self.roles.times)
         if self.roles.value is not None:
-            check_value_type(schema.field(self.roles.value).type, self.roles.value)
+            check_value_type(self.type_of(self.roles.value), self.roles.value)
         for condition in self.conditions:
-            condition.check(schema.field(condition.column).type)
+            condition.check(self.type_of(condition.column))
         if self.context is not None:
-            self.context.check(schema)
+            self.context.check(self.type_of)
         elif self.context_of == "user":
             raise UsageError("--context-of user is given without --context", remedy="name it with --context")
         if not self.has_catalogue:
             return
-        self.catalogue.as_type(schema.field(self.roles.item).type, self.roles.item)
+        self.catalogue.as_type(self.type_of(self.roles.item), self.roles.item)
         if self.cells > self.most_cells:
             raise UsageError(
                 f"{len(self.catalogue.ids):,} items × {self.width:,} contexts (with the unknown one) are "
                 f"{self.cells:,} cells, more than {self.most_cells:,}",
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
+
+    def type_of(self, column: str) -> pa.DataType:
+        """Return the declared type of a column; refuse one that is not there."""
+        kind = self.source.type_of(column)
+        if kind is None:
+            raise UnknownNameError.among("column", column, self.source.names, where=self.source.name)
+        return kind
 
     @property
     def selects(self) -> bool:
@@ -201,13 +203,18 @@ def read_events(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     header: bool = True,
-    drop_nulls: bool = False,
+    format: str | None = None,  # noqa: A002  (the name of the flag)
+    drop_nulls: bool = True,  # noqa: ARG001  (it always happens)
 ) -> EventLog:
     """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
     how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
     ``select_items`` lets a release find the items that enough people have, which takes a delta.
+
+    What a row means hangs on that row and on these words alone. A row without user or item is left out, and so is
+    one whose value or number of records cannot be read; a time or context that cannot be read is unknown.
+    ``drop_nulls`` is from a time when that was a choice.
 
     >>> table = pa.table({"who": ["ann", "bob"], "what": ["tea", "rye"], "when": ["2026-03-06", None]})
     >>> log = read_events(table, user="who", item="what", context="weekday:when", items="rye,tea")
@@ -216,7 +223,7 @@ def read_events(
     """
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
-    text = TextOptions(delimiter, encoding, header)
+    text = TextOptions(delimiter, encoding, header, format)
     words = {
         "user": user, "item": item, "context": context, "contexts": contexts, "where": where, "since": since,
         "until": until, "time": time, "times": times, "value": value, "time_format": time_format,
@@ -227,26 +234,21 @@ def read_events(
         refuse_selecting(store, select_items=select_items)
         asked = words | {"items": items, "value_range": value_range}
         given = [f"--{name.replace('_', '-')}" for name, each in asked.items() if has(each)]
-        refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
+        refuse_packed(store, [*given, *([text.given] if text.given else [])])
         return packed_log(open_store(store), count=count, context_of=context_of)
     for name, column in (("--user", user), ("--item", item)):
         if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = understood(**words)
-    source = open_source(events, text)
-    if not len(source.schema):  # an empty file that does not name its columns: an empty log, not an error
-        unknown = pa.schema([(name, pa.null()) for name in _columns(roles, read, conditions)])
-        source = TableSource(unknown.empty_table(), source.name)
     return EventLog(
-        source=source,
+        source=open_source(events, text),
         roles=roles,
         catalogue=catalogue,
         context=read,
         conditions=conditions,
         counting=count,
         context_of=context_of,
-        drop_nulls=drop_nulls,
         value_range=limits,
     )
 

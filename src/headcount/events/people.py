@@ -22,7 +22,8 @@ def read_people(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     header: bool = True,
-    drop_nulls: bool = False,
+    format: str | None = None,  # noqa: A002  (the name of the flag)
+    drop_nulls: bool = True,
 ) -> EventLog:
     """Describe a table of people: a path, several paths, or any Arrow-compatible object.
 
@@ -39,5 +40,6 @@ def read_people(
         raise UsageError("--user is missing", remedy="give the column that says who")
     return read_events(
         people, user=user, item=user, where=where, since=since, until=until, time=time, time_format=time_format,
-        timezone=timezone, delimiter=delimiter, encoding=encoding, header=header, drop_nulls=drop_nulls,
+        timezone=timezone, delimiter=delimiter, encoding=encoding, header=header, format=format,
+        drop_nulls=drop_nulls,
     )  # fmt: skip

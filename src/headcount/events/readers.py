@@ -21,11 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.events import frames
 from headcount.events.formats import (
     BATCH_ROWS,
     OPENERS,
     Opened,
     TextOptions,
+    declared,
     format_of,
     is_text,
     known_format,
@@ -46,9 +48,12 @@ class Source(Protocol):
     def name(self) -> str:
         """What to call it in messages."""
 
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Return the declared type of a column, known without reading rows; None if there is no such column."""
+
     @property
-    def schema(self) -> pa.Schema:
-        """Column names and types, known without reading rows."""
+    def names(self) -> list[str]:
+        """The names of the columns; where rows alone say them, those that are met: for the curator's eyes only."""
 
     @property
     def rows(self) -> int | None:
@@ -65,13 +70,17 @@ class Source(Protocol):
 class TableSource:
     """An Arrow table in memory."""
 
-    table: pa.Table
+    table: pa.Table = field(repr=False)
     name: str = "the table"
 
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Look into the table's schema."""
+        return declared(self.table.schema, self.name)(column)
+
     @property
-    def schema(self) -> pa.Schema:
-        """The table's own schema."""
-        return self.table.schema
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.schema.names)
 
     @property
     def rows(self) -> int | None:
@@ -110,23 +119,23 @@ class FileSource:
         first = self._shown(self.files[0])
         return first if len(self.files) == 1 else f"{first} (and {len(self.files) - 1} more)"
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of the first file that names its columns, with the columns of its folders."""
-        return self._described[0]
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Look into the first file, and at the names of its folders."""
+        found = self._first[0].type_of(column)
+        return pa.string() if found is None and column in _folder_columns(self.files[0]) else found
 
     @cached_property
-    def _described(self) -> tuple[pa.Schema, list[tuple[int | None, int | None]]]:
-        """Return the schema, and how large and old the files were when it was read."""
+    def names(self) -> list[str]:
+        """The columns of the first file, and those of its folders."""
+        with reading(self.name, remote=self._remote):
+            own = self._first[0].names()
+        return [*own, *(key for key in _folder_columns(self.files[0]) if key not in own)]
+
+    @cached_property
+    def _first(self) -> tuple[Opened, list[tuple[int | None, int | None]]]:
+        """Return the first file, and how large and old all of them were when it was opened."""
         stamps = self._stamps()
-        for path in self.files:
-            schema = self._open(path).schema
-            if len(schema):
-                break
-        for key in _folder_columns(path):
-            if key not in schema.names and len(schema):
-                schema = schema.append(pa.field(key, pa.string()))
-        return schema, stamps
+        return self._open(self.files[0]), stamps
 
     @cached_property
     def rows(self) -> int | None:
@@ -138,7 +147,7 @@ class FileSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns of every file in turn."""
         self._refuse_if_changed()
-        wanted = {name: self.schema.field(name).type for name in columns}
+        wanted = {name: kind for name in columns if (kind := self.type_of(name)) is not None}
         for path in self.files:
             yield from self._batches_of(path, wanted)
         self._refuse_if_changed()
@@ -168,17 +177,18 @@ class FileSource:
     def _batches_of(self, path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         shown, folder = self._shown(path), _folder_columns(path)
         opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
-        if not len(opened.schema):
-            return  # an empty file that does not name its columns
-        stored = [name for name in wanted if name in opened.schema.names]
+        of_folder = [
+            name for name in wanted if name in folder and (opened.is_open or opened.type_of(name) is None)
+        ]
+        stored = [name for name in wanted if name not in of_folder]
         for name, kind in wanted.items():
-            if name not in stored and name not in folder:
-                raise UnknownNameError.among("column", name, opened.schema.names, where=shown)
-            here = plain_type(opened.schema.field(name).type) if name in stored else "text"
-            if here != plain_type(kind):
+            found = pa.string() if name in of_folder else opened.type_of(name)
+            if found is None:
+                raise UnknownNameError.among("column", name, opened.names(), where=shown)
+            if plain_type(found) != plain_type(kind):
                 before = f"{plain_type(kind)} in {self._shown(self.files[0])}"
                 raise DataError(
-                    f"column {name!r} holds {here} in {shown} but {before}",
+                    f"column {name!r} holds {plain_type(found)} in {shown} but {before}",
                     remedy="give the column the same type in all files",
                 )
         with reading(shown, remote=self._remote):
@@ -195,7 +205,8 @@ class FileSource:
     def _open(self, path: str, text_as_codes: Sequence[str] = ()) -> Opened:
         with reading(self._shown(path), remote=self._remote):
             opened = OPENERS[self.format](self.filesystem, path, self.text, text_as_codes)
-            _ = opened.schema.names  # damaged names show here
+            if not opened.is_open:
+                opened.names()  # damaged names show here
             return opened
 
     def _stamps(self) -> list[tuple[int | None, int | None]]:
@@ -207,7 +218,7 @@ class FileSource:
         return [(info.size, info.mtime_ns) for info in infos]
 
     def _refuse_if_changed(self) -> None:
-        if self._stamps() != self._described[1]:
+        if self._stamps() != self._first[1]:
             raise DataError(
                 f"{self.name} changed while it was being read",
                 remedy="wait until it is complete, then run again",
@@ -254,7 +265,8 @@ def _table_of(events: Any) -> TableSource:
             else "pass a Parquet, CSV, JSON lines or Arrow file, or a pyarrow, pandas or Polars table",
         )
     try:
-        return TableSource(pa.table(events))
+        of_pandas = type(events).__module__.split(".")[0] == "pandas" and hasattr(events, "dtypes")
+        return TableSource(frames.table_of(events) if of_pandas else pa.table(events))
     except (pa.ArrowException, ValueError, TypeError) as error:
         reason = " ".join(" ".join(str(part) for part in error.args).split())[:200]
         raise DataError(
@@ -267,8 +279,8 @@ def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
     if "-" in paths:
         if len(paths) > 1:
             raise UsageError("'-' (standard input) cannot be mixed with files", remedy="give one or the other")
-        spool, path = spool_input()
-        return FileSource((path,), pafs.LocalFileSystem(), format_of(path), text, spool)
+        spool, path = spool_input(text)
+        return FileSource((path,), pafs.LocalFileSystem(), text.format or format_of(path), text, spool)
     opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
     filesystem = opened[0][0]
     if any(not each.equals(filesystem) for each, _ in opened):
@@ -278,7 +290,7 @@ def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
     if len(set(files)) < len(files):
         twice = next(path for path in files if files.count(path) > 1)
         raise UsageError(f"{twice} is given twice", remedy="name every file once")
-    formats = {format_of(path) for path in files}
+    formats = {text.format or format_of(path) for path in files}
     if len(formats) > 1:
         raise UsageError(
             f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"

@@ -14,7 +14,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from headcount.errors import SurroundingsError, UsageError
-from headcount.events.formats import reading
+from headcount.events.formats import TextOptions, reading
 
 
 class Spool:
@@ -39,8 +39,13 @@ class Spool:
         )
 
 
-def spool_input() -> tuple[Spool, str]:
-    """Copy standard input to a spool; its first bytes say what it is. Return the spool and the path."""
+def spool_input(text: TextOptions) -> tuple[Spool, str]:
+    """Copy standard input to a spool; return the spool and the path.
+
+    Its first bytes say whether it is compressed, Parquet or Arrow, and else it is delimited text. Where the first
+    line is a row already (JSON lines, text without a header) only the flags say so: no row has a say in how others
+    are read.
+    """
     if sys.stdin is None:
         raise UsageError("'-' stands for standard input, but there is none", remedy="give a file")
     spool = Spool("standard input")
@@ -50,7 +55,7 @@ def spool_input() -> tuple[Spool, str]:
             shutil.copyfileobj(_bytes_in(sys.stdin), out, 1 << 20)
         with raw.open("rb") as file:
             start = file.read(1 << 12)
-        path = raw.rename(raw.with_name("input" + _ending(start)))
+        path = raw.rename(raw.with_name("input" + (_of_rows(text) or _ending(start))))
     except OSError as error:
         raise spool.failed(error) from error
     return spool, str(path)
@@ -81,11 +86,16 @@ def _bytes_in(stdin: Any) -> IO[bytes]:
     return io.BytesIO(stdin.read().encode()) if buffer is None else buffer
 
 
+def _of_rows(text: TextOptions) -> str | None:
+    """Return the file ending where the flags say that the first line is a row."""
+    return ".jsonl" if text.format == "jsonl" else None if text.header else ".csv"
+
+
 def _ending(start: bytes) -> str:
     """Return the file ending that the first bytes call for.
 
-    >>> _ending(b'{"user": 1}'), _ending(b"user,item")
-    ('.jsonl', '.csv')
+    >>> _ending(b"PAR1"), _ending(b"user,item")
+    ('.parquet', '.csv')
     """
     if start.startswith(b"\x1f\x8b"):
         try:
@@ -94,6 +104,4 @@ def _ending(start: bytes) -> str:
             return ".csv.gz"
     if start.startswith(b"PAR1"):
         return ".parquet"
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return ".arrow"
-    return ".jsonl" if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else ".csv"
+    return ".arrow" if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")) else ".csv"

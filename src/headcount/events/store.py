@@ -95,6 +95,15 @@ class PackedSource:
         """The columns that the log was read from, with their types there."""
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.description["schema"])))
 
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Return the type that a column had when it was read."""
+        return self.schema.field(column).type if column in self.schema.names else None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that the log was read from."""
+        return list(self.schema.names)
+
     @property
     def events(self) -> dict[str, Any]:
         """What was asked of the log, under the names of the flags."""

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from headcount.errors import SurroundingsError
-from headcount.events.formats import is_text
 from headcount.events.log import EventLog, stored_words
 from headcount.events.store import (
     CATALOGUE,
@@ -34,6 +33,7 @@ from headcount.events.store import (
     Tally,
     refuse_existing_store,
 )
+from headcount.events.texts import is_textual
 from headcount.releases import move_into_place
 
 _HEADER = 128
@@ -54,8 +54,8 @@ class StoreWriter:
         self._arrays: dict[str, _GrowingArray] = {}
 
     def __enter__(self) -> StoreWriter:
-        kind = self._log.source.schema.field(self._log.roles.user).type
-        ids = {TEXTS[0]: np.uint8, TEXTS[1]: np.int64} if is_text(kind) else {NUMBERS[0]: np.int64}
+        kind = self._log.type_of(self._log.roles.user)
+        ids = {TEXTS[0]: np.uint8, TEXTS[1]: np.int64} if is_textual(kind) else {NUMBERS[0]: np.int64}
         small = np.uint16 if self._log.cells <= 1 << 16 else np.int32
         try:
             with self._writing():
@@ -112,8 +112,8 @@ class StoreWriter:
         return self._arrays[name]
 
     def _description(self, tally: Tally, arrays: dict[str, Any]) -> dict[str, Any]:
-        log, schema = self._log, self._log.source.schema
-        used = pa.schema([pa.field(name, schema.field(name).type) for name in log.columns])
+        log = self._log
+        used = pa.schema([pa.field(name, log.type_of(name)) for name in log.columns])
         return {
             "format": FORMAT,
             "version": VERSION,

@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue, read_catalogue
 from headcount.events.contexts import Context
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, has, packed_log, refuse_packed, the_store, understood
-from headcount.events.readers import TableSource, open_source
+from headcount.events.readers import open_source
 from headcount.events.store import open_store
 
 
@@ -87,19 +85,21 @@ def read_tags(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     header: bool = True,
-    drop_nulls: bool = False,
+    format: str | None = None,  # noqa: A002  (the name of the flag)
+    drop_nulls: bool = True,  # noqa: ARG001  (it always happens)
 ) -> TagLog:
     """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
 
     ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``.
 
+    >>> import pyarrow as pa
     >>> table = pa.table({"who": ["ann", "bob"], "film": [7, 9], "word": ["sad", "dull"]})
     >>> read_tags(table, user="who", resource="film", tag="word", resources=[7, 9], vocabulary="dull,sad").cells
     6
     """
     named = {"--user": user, "--resource": resource, "--tag": tag, "--resources": resources}
     named |= {"--vocabulary": vocabulary}
-    text = TextOptions(delimiter, encoding, header)
+    text = TextOptions(delimiter, encoding, header, format)
     words: dict[str, Any] = {
         "where": where, "since": since, "until": until, "time": time, "time_format": time_format,
         "timezone": timezone,
@@ -108,7 +108,7 @@ def read_tags(
     if store is not None:
         given = [name for name, each in named.items() if has(each) and name != "--vocabulary"]
         given += [f"--{name.replace('_', '-')}" for name, each in words.items() if has(each)]
-        refuse_packed(store, [*given, *([text.given] if text.given else []), *(["--drop-nulls"] * drop_nulls)])
+        refuse_packed(store, [*given, *([text.given] if text.given else [])])
         return TagLog.of_log(packed_log(open_store(store)))
     for name, each in named.items():
         if each is None:
@@ -116,17 +116,12 @@ def read_tags(
     listed = read_catalogue(vocabulary)
     domain = tuple(str(each) for each in listed.ids)
     roles, _, conditions = understood(user=str(user), item=str(resource), **words)
-    source = open_source(events, text)
-    if not len(source.schema):  # an empty file that does not name its columns
-        columns = (str(user), str(resource), str(tag))
-        source = TableSource(pa.schema([(name, pa.null()) for name in columns]).empty_table(), source.name)
     return TagLog(
-        source=source,
+        source=open_source(events, text),
         roles=roles,
         catalogue=read_catalogue(resources),
         context=Context((str(tag),), (domain,)),
         conditions=conditions,
-        drop_nulls=drop_nulls,
         vocabulary=listed,
     )
 

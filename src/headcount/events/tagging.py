@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.events.encoding import CodedBatch, EncodedLog, repetitions
+from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.store import PackedSource
 from headcount.events.tagged import TagLog
 
@@ -71,6 +71,5 @@ class TaggedLog(EncodedLog):
         resources, tags = self._items(batch.column(roles.item)), context.codes(batch)
         counts = (resources >= 0) & (tags >= 0)
         self.tally.outside_catalogue += int(np.count_nonzero(~counts))
-        if roles.times is not None:
-            counts &= repetitions(batch.column(roles.times), roles.times) > 0
-        return CodedBatch(users, np.where(counts, resources, np.int32(-1)), None, tags)
+        resources, _ = self._repeated(batch, np.where(counts, resources, np.int32(-1)))
+        return CodedBatch(users, resources, None, tags)

@@ -3,24 +3,33 @@
 Timestamps and ISO 8601 text are understood. A bare number could be anything, so it needs a format. Times that
 carry no zone are wall-clock times of the zone in use; epoch numbers and times with an offset are instants and
 are shown in that zone. The zone in use is the one asked for, else the column's own, else UTC.
+
+Each value is read by itself. What is no time, or lies outside the years 1 to 9999, is missing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
-from headcount.events.formats import is_text, plain_type, value_type
+from headcount.events import parsing_kernels
+from headcount.events.formats import plain_type, value_type
+from headcount.events.ids import Codes
+from headcount.events.parsing import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
+from headcount.events.texts import is_textual
+from headcount.events.zones import zone_named
 
 Part = Literal["weekday", "hour", "month"]
+Integers = NDArray[np.int64]
 
 LABELS: dict[str, tuple[str, ...]] = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -30,18 +39,19 @@ LABELS: dict[str, tuple[str, ...]] = {
         "November", "December",
     ),
 }  # fmt: skip
+_PLACES = {part: place for place, part in enumerate(LABELS)}
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
+_MICROSECOND = timedelta(microseconds=1)
 _HELP = "give --time-format s, ms, us, min@ORIGIN or a strptime pattern such as '%d.%m.%Y %H:%M'"
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
 @dataclass(frozen=True)
 class TimeFormat:
     """How times are written (``None``: timestamps or ISO 8601) and in which zone they are read.
 
-    >>> array = TimeFormat("s").read(pa.array([0, 86_400]), "time")
-    >>> part_of(array, "weekday").to_pylist()     # 1 January 1970 was a Thursday
-    [3, 4]
+    >>> TimeFormat("s").part(pa.array([0, 86_400, None]), "weekday").tolist()     # 1 January 1970 was a Thursday
+    [3, 4, -1]
     """
 
     pattern: str | None = None
@@ -49,13 +59,7 @@ class TimeFormat:
 
     def __post_init__(self) -> None:
         if self.zone is not None:
-            try:
-                ZoneInfo(self.zone)
-                pc.hour(pa.scalar(0, pa.timestamp("s", self.zone)))
-            except (KeyError, ValueError, OSError) as error:
-                raise UsageError(
-                    "unknown time zone", given=self.zone, remedy="for example Europe/Zurich"
-                ) from error
+            zone_named(self.zone)
         if self.pattern is not None and not self._is_number:
             self._check_pattern(self.pattern)
         elif self.pattern is not None and self.pattern.startswith("min@"):
@@ -74,27 +78,46 @@ class TimeFormat:
                     f"--time-format {self.pattern} does not fit column {name!r}, which holds {plain_type(kind)}",
                     remedy="leave it out",
                 )
+            if pa.types.is_timestamp(kind) and kind.tz is not None:
+                zone_named(kind.tz)
             return
-        if is_text(kind) or pa.types.is_null(kind):
+        if is_textual(kind):
             return
         bare = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not (bare and self._is_number):
             held = "bare numbers" if bare else plain_type(kind)
             raise DataError(f"column {name!r} holds {held} where times are needed", remedy=_HELP)
 
-    def read(self, column: pa.Array, name: str) -> pa.Array:
-        """Return the column as timestamps, with a zone if they are instants."""
-        self.check(column.type, name)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        kind = column.type
-        if pa.types.is_timestamp(kind):
-            return self._in_zone(column)
-        if pa.types.is_date(kind) or pa.types.is_null(kind):
-            return column.cast(pa.timestamp("s"))
-        if self._is_number:
-            return self._in_zone(self._from_number(column, name))
-        return self._in_zone(self._from_text(column.cast(pa.string()), name))
+    def part(self, column: pa.Array, part: Part) -> Codes:
+        """Return the position of each time in ``LABELS[part]``, or -1 where there is none."""
+        moments = self._read(column)
+        clocks = zone_named(self._zone_of(column.type))
+        shown = moments.micros
+        if clocks is not None and moments.instant.any():
+            shown = shown.copy()
+            shown[moments.instant] = clocks.shown(moments.micros[moments.instant])
+        codes = np.empty(shown.size, dtype=np.int32)
+        parsing_kernels.part(shown, moments.there, _PLACES[part], codes)
+        return codes
+
+    def instants(self, column: pa.Array) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return the moments of a column in microseconds since 1970, and where there is one."""
+        moments = self._read(column)
+        clocks = zone_named(self._zone_of(column.type))
+        micros = moments.micros
+        if clocks is not None and not moments.instant.all():
+            micros = micros.copy()
+            micros[~moments.instant] = clocks.meant(moments.micros[~moments.instant])
+        return micros, moments.there
+
+    def instant(self, moment: datetime, kind: pa.DataType) -> int:
+        """Return one public moment likewise; without an offset it is a wall-clock time of the zone in use."""
+        micros = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+        offset = moment.utcoffset()
+        if offset is not None:
+            return micros - offset // _MICROSECOND
+        clocks = zone_named(self._zone_of(kind))
+        return micros if clocks is None else int(clocks.meant(np.array([micros]))[0])
 
     def read_one(self, text: str, option: str) -> datetime:
         """Read one public moment, given as ISO 8601 text; without an offset it is a wall-clock time."""
@@ -105,84 +128,46 @@ class TimeFormat:
                 f"{option} must be an ISO 8601 time", given=text, remedy="for example 2026-03-01"
             ) from error
 
-    def instants(self, column: pa.Array, name: str) -> pa.Array:
-        """Return the column as instants, to be compared, in the zone in use."""
-        times = self.read(column, name)
-        try:
-            times = times.cast(pa.timestamp("us", times.type.tz), safe=times.type.unit != "ns")
-        except pa.ArrowInvalid as error:
-            raise DataError(f"column {name!r} holds a time beyond all calendars", remedy="correct it") from error
-        if times.type.tz is not None:
-            return times
-        return pc.assume_timezone(times, self.zone or "UTC", ambiguous="earliest", nonexistent="earliest")
+    def _zone_of(self, kind: pa.DataType) -> str:
+        own = kind.tz if pa.types.is_timestamp(kind) else None
+        return self.zone or own or "UTC"
 
-    def instant(self, moment: datetime, zone: str | None) -> pa.Scalar:
-        """Return one moment as an instant; without an offset it is a wall-clock time of the zone in use."""
-        if moment.tzinfo is not None:
-            return pa.scalar(moment, pa.timestamp("us", "UTC"))
-        local = pa.scalar(moment, pa.timestamp("us"))
-        return pc.assume_timezone(local, self.zone or zone or "UTC", ambiguous="earliest", nonexistent="earliest")
+    def _read(self, column: pa.Array) -> Moments:
+        """Read each value of a column whose type was checked."""
+        kind = column.type
+        if pa.types.is_null(kind):
+            column = column.cast(pa.string())
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            return stamped(column)
+        if self._is_number:
+            return self._from_number(column)
+        if self.pattern is None:
+            return iso_times(column)
+        return times_by(column, _by_pattern(self.pattern))
 
-    def _in_zone(self, times: pa.Array) -> pa.Array:
-        if self.zone is not None and times.type.tz is not None:
-            return times.cast(pa.timestamp(times.type.unit, self.zone))
-        return times
-
-    def _from_number(self, column: pa.Array, name: str) -> pa.Array:
-        try:
-            numbers = _numbers(column)
-        except pa.ArrowException as error:
-            bad = _first_bad(column, lambda text: bool(_NUMBER.fullmatch(text)))
-            raise DataError(
-                f"column {name!r} holds {bad!r}, which is not a number", remedy="correct --time-format"
-            ) from error
-        origin = self._origin().timestamp() if self.pattern not in _UNITS else 0
-        try:
-            micros = pc.multiply_checked(numbers, _UNITS.get(str(self.pattern), 60_000_000))
-            micros = pc.add_checked(pc.cast(pc.round(micros), pa.int64()), round(origin * 1_000_000))
-        except pa.ArrowException as error:
-            far = pc.max(pc.abs(numbers)).as_py()
-            raise DataError(
-                f"column {name!r} holds {far}, which --time-format {self.pattern} places beyond all calendars",
-                remedy="correct --time-format",
-            ) from error
-        return micros.cast(pa.timestamp("us", "UTC"))
-
-    def _from_text(self, column: pa.Array, name: str) -> pa.Array:
-        if self.pattern is not None:
-            pattern = self.pattern
-            return self._one_by_one(
-                column, name, lambda text: _by_pattern(text, pattern), f"does not match {pattern!r}"
-            )
-        for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-            try:
-                return column.cast(kind)
-            except pa.ArrowInvalid:
-                continue
-        return self._one_by_one(column, name, _from_iso, "is not an ISO 8601 time")
-
-    def _one_by_one(
-        self, column: pa.Array, name: str, read: Callable[[str], datetime], otherwise: str
-    ) -> pa.Array:
-        coded = column.dictionary_encode()
-        values: list[datetime] = []
-        for text in coded.dictionary.to_pylist():
-            try:
-                values.append(read(text))
-            except ValueError as error:
-                raise DataError(f"column {name!r} holds {text!r}, which {otherwise}", remedy=_HELP) from error
-        aware = any(value.tzinfo for value in values)
-        zone = ZoneInfo(self.zone or "UTC")
-        if aware:
-            values = [value if value.tzinfo else value.replace(tzinfo=zone) for value in values]
-        try:
-            return pa.array(values, pa.timestamp("us", "UTC" if aware else None)).take(coded.indices)
-        except OverflowError as error:
-            raise DataError(f"column {name!r} holds a time beyond all calendars", remedy="correct it") from error
+    def _from_number(self, column: pa.Array) -> Moments:
+        """Count from the origin: whole numbers exactly, others to the nearest microsecond."""
+        unit = _UNITS.get(str(self.pattern), 60_000_000)
+        origin = 0 if self.pattern in _UNITS else self._origin()
+        if is_textual(column.type):
+            whole, is_whole = whole_numbers(column)
+            value, there = numbers(column)
+        else:
+            whole, is_whole = _whole(column)
+            value, there = _fractional(column)
+        most = LAST - FIRST
+        steps = np.where(there & (np.abs(value) <= most / unit), value, 0.0) * unit
+        micros = np.rint(steps).astype(np.int64)
+        exact = is_whole & (whole <= most // unit) & (whole >= -(most // unit))
+        micros[exact] = whole[exact] * unit
+        there = exact | (there & ~is_whole & (np.abs(value) <= most / unit))
+        micros += origin
+        there &= (micros >= FIRST) & (micros <= LAST)
+        return Moments(np.where(there, micros, 0), there, np.ones(micros.size, dtype=bool))
 
     def _check_pattern(self, pattern: str) -> None:
         try:
-            _by_pattern("", pattern)
+            datetime.strptime("", pattern)  # noqa: DTZ007
         except ValueError as error:
             if "%" in pattern and "does not match format" in str(error):
                 return
@@ -192,7 +177,7 @@ class TimeFormat:
             remedy="for example '%d.%m.%Y %H:%M'",
         )
 
-    def _origin(self) -> datetime:
+    def _origin(self) -> int:
         text = str(self.pattern).removeprefix("min@")
         try:
             moment = datetime.fromisoformat(text)
@@ -202,39 +187,47 @@ class TimeFormat:
                 given=text,
                 remedy="for example min@2012-01-01",
             ) from error
-        return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(self.zone or "UTC"))
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(self.zone or "UTC"))
+        return self.instant(moment, pa.null())
 
 
-def part_of(times: pa.Array, part: Part) -> pa.Array:
-    """Return the position of each time in ``LABELS[part]``."""
-    if part == "weekday":
-        return pc.day_of_week(times)
-    return pc.hour(times) if part == "hour" else pc.subtract(pc.month(times), 1)
+def stamped(column: pa.Array) -> Moments:
+    """Read a column of timestamps or dates; those with a zone are instants."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        per, ticks = 86_400_000_000, column.view(pa.int32())
+    elif pa.types.is_date(kind):
+        per, ticks = 1_000, column.view(pa.int64())
+    else:
+        per, ticks = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}[kind.unit], column.view(pa.int64())
+    there = np.asarray(pc.is_valid(column), dtype=bool)
+    count = pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if per == 0:
+        micros = count // 1_000
+    else:
+        inside = (count >= -(-FIRST // per)) & (count <= LAST // per)
+        there = there & inside
+        micros = np.where(inside, count, 0) * per
+    instant = pa.types.is_timestamp(kind) and kind.tz is not None
+    return Moments(micros, there, np.full(micros.size, instant))
 
 
-def _numbers(column: pa.Array) -> pa.Array:
-    """Return numbers, or text that holds some; what is not a number in floating point is missing."""
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
-    if is_text(column.type):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            pass
-    numbers = column.cast(pa.float64())
-    return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
+def _whole(column: pa.Array) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return numbers of an integer column that 64 bits with a sign hold; none of any other column."""
+    if not pa.types.is_integer(column.type):
+        return np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=bool)
+    there = np.asarray(pc.is_valid(column), dtype=bool)
+    values: NDArray[Any] = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    if pa.types.is_uint64(column.type):
+        there = there & (values < 2**63)
+    return values.astype(np.int64), there
 
 
-def _by_pattern(text: str, pattern: str) -> datetime:
-    return datetime.strptime(text, pattern)  # noqa: DTZ007  (a wall-clock time of the zone in use)
+def _fractional(column: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    values = column.cast(pa.float64(), safe=False)
+    there = np.asarray(pc.fill_null(pc.is_finite(values), fill_value=False), dtype=bool)
+    return np.where(there, pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False), 0.0), there
 
 
-def _from_iso(text: str) -> datetime:
-    if text.isdigit():
-        raise ValueError(text)  # a bare number could be anything
-    return datetime.fromisoformat(text)
-
-
-def _first_bad(column: pa.Array, good: Callable[[str], bool]) -> str | None:
-    texts = (None if value is None else str(value) for value in column.to_pylist())
-    return next((text for text in texts if text is not None and not good(text)), None)
+def _by_pattern(pattern: str) -> Callable[[str], datetime]:
+    return lambda text: datetime.strptime(text.strip(), pattern)  # noqa: DTZ007  (a wall-clock time of the zone in use)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from headcount.events.encoding import CodedBatch, EncodedLog, repetitions
+from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.ids import Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
@@ -23,11 +23,9 @@ class ValuedLog(EncodedLog):
         if isinstance(log.source, PackedSource):
             self.users: Ids = log.source.users
             return
-        schema = log.source.schema
-        self.users = ids_for(schema.field(log.roles.user).type, None, None, log.roles.user)
+        self.users = ids_for(log.type_of(log.roles.user), None, None, log.roles.user)
         if log.has_catalogue:
-            kind = schema.field(log.roles.item).type
-            self._items = catalogue_codes(log.catalogue.as_type(kind, log.roles.item))
+            self._items = catalogue_codes(log.catalogue.as_type(log.type_of(log.roles.item), log.roles.item))
         else:
             self._items = lambda column: np.zeros(len(column), dtype=np.int32)
 
@@ -36,7 +34,7 @@ class ValuedLog(EncodedLog):
         value = self.log.roles.value
         if value is not None:
             place = batch.schema.get_field_index(value)
-            batch = batch.set_column(place, value, finite_numbers(batch.column(place), value))
+            batch = batch.set_column(place, value, finite_numbers(batch.column(place)))
         return super()._without_nulls(batch)
 
     def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
@@ -44,6 +42,5 @@ class ValuedLog(EncodedLog):
         users = self.users.codes(batch.column(roles.user))
         cells = self._items(batch.column(roles.item))
         self.tally.outside_catalogue += int(np.count_nonzero(cells < 0))
-        times = None if roles.times is None else repetitions(batch.column(roles.times), roles.times)
         values = None if roles.value is None else batch.column(roles.value).to_numpy(zero_copy_only=False)
-        return CodedBatch(users, cells, times, values=values)
+        return CodedBatch(users, *self._repeated(batch, cells), values=values)

@@ -1,17 +1,22 @@
-"""The value column: a number of each record, such as a rating or a price, with a declared range."""
+"""Numbers that a record carries: a value, such as a rating or a price, and how many records a row stands for."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from headcount.errors import DataError, UsageError
-from headcount.events.formats import is_text
+from headcount.errors import UsageError
+from headcount.events.parsing import numbers, whole_numbers
+from headcount.events.texts import is_textual
 
 Range = tuple[Decimal, Decimal]
+MOST_TIMES = 2**31 - 1
+"""How many records a row may stand for."""
 
 _EXAMPLE = "for example --value-range 1,5"
 
@@ -40,19 +45,31 @@ def read_range(value: str | None, given: Any) -> Range | None:
     return low, high
 
 
-def finite_numbers(column: pa.Array, name: str) -> pa.Array:
-    """Return the values of a column as floating-point numbers, null where there is no finite one."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if is_text(column.type):
-        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    try:
-        numbers = column.cast(pa.float64(), safe=False)
-    except pa.ArrowException as error:
-        raise DataError(
-            f"column {name!r} is to hold values, but one of them is not a number "
-            f"({' '.join(str(error).split())[:120]})",
-            remedy="correct the file, or choose another column",
-        ) from error
-    return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
+def finite_numbers(column: pa.Array) -> pa.Array:
+    """Return the values of a column as floating-point numbers, null where there is no finite one.
+
+    >>> finite_numbers(pa.array(["4.5", "five", None])).to_pylist()
+    [4.5, None, None]
+    """
+    if is_textual(column.type):
+        values, there = numbers(column.cast(pa.string()) if pa.types.is_null(column.type) else column)
+        return pa.array(values, mask=~there)
+    values = column.cast(pa.float64(), safe=False)
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
+
+
+def repetitions(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many records each row stands for, and whether it says so; one that does not stands for none.
+
+    >>> repetitions(pa.array(["2", "many", "-1", None]))[0].tolist()
+    [2, 0, 0, 0]
+    """
+    if is_textual(column.type):
+        values, there = whole_numbers(column.cast(pa.string()) if pa.types.is_null(column.type) else column)
+    else:
+        there = np.asarray(pc.is_valid(column), dtype=bool)
+        raw = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        there = there & (raw <= MOST_TIMES)
+        values = np.where(there, raw, 0).astype(np.int64)
+    there = there & (values >= 0) & (values <= MOST_TIMES)
+    return np.where(there, values, 0), there

@@ -193,16 +193,12 @@ def _check(log: EventLog) -> None:
         raise UsageError("pncf-published cannot use --context", remedy="leave it out")
 
 
-def _ids(log: EventLog) -> pa.Array:
-    return log.catalogue.as_type(log.source.schema.field(log.roles.item).type, log.roles.item)
-
-
 def _items(log: EventLog) -> pa.Table:
-    return pa.table({"item": _ids(log), "label": pa.array(log.catalogue.labels, pa.string())})
+    return pa.table({"item": log.catalogue.column, "label": pa.array(log.catalogue.labels, pa.string())})
 
 
 def _table(log: EventLog, item: Codes, neighbour: Codes, similarity: Floats) -> pa.Table:
-    ids = _ids(log)
+    ids = log.catalogue.column
     return pa.table(
         {
             "item": ids.take(pa.array(item)),

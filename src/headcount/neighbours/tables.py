@@ -39,7 +39,6 @@ def rating_engine(engine: Engine) -> RatingEngine:
 
 
 def item_column(log: EventLog) -> tuple[pa.Array, pa.Array]:
-    """Return the items of the catalogue in the log's own type, and their labels."""
-    kind = log.source.schema.field(log.roles.item).type
+    """Return the items of the catalogue, and their labels."""
     labels = log.catalogue.labels or [None] * len(log.catalogue.ids)
-    return log.catalogue.as_type(kind, log.roles.item), pa.array(labels, pa.string())
+    return log.catalogue.column, pa.array(labels, pa.string())

@@ -23,13 +23,11 @@ class Ranked:
 
 def ranking_table(log: EventLog, made: Sequence[Ranked], contexts: Sequence[str] | None) -> pa.Table:
     """Put the rankings one under the other."""
-    kind = log.source.schema.field(log.roles.item).type
-    ids = log.catalogue.as_type(kind, log.roles.item)
     labels = pa.array(log.catalogue.labels, pa.string())
     winners = pa.array([index for each in made for index in each.winners], pa.int64())
     columns: dict[str, Any] = {
         "rank": pa.array([rank for each in made for rank in range(1, len(each.winners) + 1)], pa.int64()),
-        "item": ids.take(winners),
+        "item": log.catalogue.column.take(winners),
         "label": labels.take(winners),
     }
     if contexts is not None:

@@ -1,0 +1,106 @@
+"""Delimited text: CSV and its kin. Every column is text, an empty cell is missing, and a line is a row.
+
+A cell in quotes may hold the delimiter, and a quote written twice. It does not go on after the end of its line: a
+quote that is not closed there makes that one row say nothing, and so does a row with more or fewer cells than the
+header has names. That is a rule about one line alone, so nobody's stray quote can swallow anybody else's rows. The
+price is that line breaks inside quotes are not understood: such a log is better written as Parquet or JSON lines.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+from numpy.typing import NDArray
+
+from headcount.errors import DataError
+from headcount.events import delimited_kernels
+from headcount.events.lines import as_array, blocks_of, first_line, parsed, text_columns
+
+
+def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
+    """Return the names in the first line that is not blank; refuse those that are missing or stand there twice."""
+    line = first_line(filesystem, path, encoding).decode("utf-8")
+    if not line:
+        raise DataError(f"{path} is empty", remedy="it needs at least a header line")
+    if line.startswith("{"):
+        raise DataError(f"{path} begins like JSON lines, not with a header", remedy="say --format jsonl")
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise DataError(
+            f"the header of {path} cannot be read ({error})", remedy="correct its first line"
+        ) from error
+    if "" in names:
+        raise DataError(
+            f"{path} has no name for column {names.index('') + 1}", remedy="name it in the header line"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path} has two columns named {twice!r}", remedy="rename one of them")
+    return names
+
+
+def numbers_met(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
+    """Return the numbers of the columns that the first row has: for the curator's eyes only."""
+    line = first_line(filesystem, path, encoding).decode("utf-8", "replace")
+    return (
+        [str(number + 1) for number in range(len(next(csv.reader([line], delimiter=delimiter))))] if line else []
+    )
+
+
+def is_number(name: str) -> bool:
+    """Whether a name is the number of a column, as columns without a header are called."""
+    return name.isascii() and name.isdigit() and name.lstrip("0") == name
+
+
+def rows_of(
+    filesystem: pafs.FileSystem,
+    path: str,
+    encoding: str,
+    delimiter: str,
+    header: list[str] | None,
+    columns: list[str],
+) -> Iterator[pa.RecordBatch]:
+    """Read columns of a file, by their names, or by their numbers where there is no header.
+
+    Without a header nobody has said how many cells a row has: any that has all those that are read is one.
+    """
+    if not columns:
+        return
+    if header is None:
+        places = [int(name) - 1 for name in columns]
+        slots = np.full(max(places) + 1, -1, dtype=np.int32)
+    else:
+        places = [header.index(name) for name in columns]
+        slots = np.full(len(header), -1, dtype=np.int32)
+    slots[places] = np.arange(len(places))
+
+    def parse(block: bytes) -> pa.RecordBatch:
+        return _split(as_array(block), delimiter, slots, header is not None, columns)
+
+    blocks = blocks_of(filesystem, path, encoding)
+    yield from parsed(blocks if header is None else _without_header(blocks), parse)
+
+
+def _without_header(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Leave out the first line that is not blank."""
+    for block in blocks:
+        begin = len(block) - len(block.lstrip(b"\r\n"))
+        if begin < len(block):
+            ends = [end for end in (block.find(b"\n", begin), block.find(b"\r", begin)) if end >= 0]
+            yield block[min(ends) :] if ends else b""
+            yield from blocks
+
+
+def _split(
+    data: NDArray[np.uint8], delimiter: str, slots: NDArray[np.int32], exact: bool, names: list[str]
+) -> pa.RecordBatch:
+    rows = int(np.count_nonzero(data == ord("\n")) + np.count_nonzero(data == ord("\r"))) + 1
+    texts = np.empty((len(names), data.size), dtype=np.uint8)
+    ends = np.zeros((len(names), rows + 1), dtype=np.int32)
+    rows = int(delimited_kernels.split(data, ord(delimiter), slots, exact, texts, ends))
+    return text_columns(texts, ends, ends[:, 1 : rows + 1] > ends[:, :rows], names)

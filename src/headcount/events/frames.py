@@ -1,0 +1,75 @@
+"""pandas frames as Arrow tables whose types come from the frame's dtypes, never from what its rows hold.
+
+A column of Python objects is read as text, value by value: texts as they are, numbers, truth values and times as
+they are written, and everything else as missing.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import pyarrow as pa
+
+
+def table_of(frame: Any) -> pa.Table:
+    """Return a pandas frame as a table."""
+    of_objects = [place for place, kind in enumerate(frame.dtypes) if _is_object(kind)]
+    typed = [place for place in range(len(frame.dtypes)) if place not in of_objects]
+    rest = pa.table(frame.iloc[:, typed])  # with whatever names the index has
+    columns: list[Any] = [None] * len(frame.dtypes)
+    for place, column in zip(typed, rest.columns, strict=False):
+        columns[place] = column
+    for place in of_objects:
+        columns[place] = _texts(frame.iloc[:, place])
+    names = [str(name) for name in frame.columns]
+    return pa.table([*columns, *rest.columns[len(typed) :]], names=[*names, *rest.column_names[len(typed) :]])
+
+
+def _is_object(kind: Any) -> bool:
+    categories = getattr(kind, "categories", None)
+    return str(kind if categories is None else categories.dtype) == "object"
+
+
+def _texts(values: Any) -> pa.Array:
+    known: dict[tuple[type, Any], str | None] = {}
+    texts = []
+    for value in values:
+        if not isinstance(value, str | Real):
+            texts.append(as_text(value))
+            continue
+        key = type(value), value
+        if key not in known:
+            known[key] = as_text(value)
+        texts.append(known[key])
+    return pa.array(texts, pa.string())
+
+
+def as_text(value: object) -> str | None:
+    """Return one Python value as text, or None if it is missing or none that could be written.
+
+    >>> [as_text(each) for each in ("tea", 7, True, 0.5, float("nan"), None, ["tea"])]
+    ['tea', '7', 'true', '0.5', None, None, None]
+    """
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item() if getattr(value, "ndim", 1) == 0 else None  # a number of NumPy's
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if _is_unicode(value) else None
+    if isinstance(value, float):
+        return None if value != value else repr(value)  # noqa: PLR0124  (not a number)
+    if isinstance(value, int | Decimal | datetime | date | time):
+        text = str(value)
+        return None if text in ("NaT", "NaN", "sNaN") else text
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

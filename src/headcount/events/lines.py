@@ -1,0 +1,147 @@
+"""Text files as blocks of whole lines in UTF-8, whatever their encoding and compression.
+
+Every line is decoded by itself, so no byte of one can change how another is read. Bytes that the encoding does not
+know become bytes that are no UTF-8, so that the value they stand in is missing and nothing else. A line longer
+than 16 MiB is left out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+from numpy.typing import NDArray
+
+BLOCK_BYTES = 1 << 23
+LONGEST_LINE = 1 << 24
+_BOM = "\ufeff".encode()
+_UNKNOWN = "headcount-unknown"
+NEWLINE, ANY_END = (b"\n",), (b"\n", b"\r")
+_THREADS = max(1, min(4, os.cpu_count() or 1))
+
+T = TypeVar("T")
+
+
+def _no_text(error: UnicodeError) -> tuple[str, int]:
+    """Stand in for bytes that are no text: half a surrogate pair, which no UTF-8 holds."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\udcff", error.end
+
+
+codecs.register_error(_UNKNOWN, _no_text)
+
+
+def blocks_of(
+    filesystem: pafs.FileSystem, path: str, encoding: str = "utf-8", ends: Sequence[bytes] = ANY_END
+) -> Iterator[bytes]:
+    """Read a file as blocks of whole lines; a mark of the byte order at its start is left out."""
+    first = True
+    for block in _whole_lines(_decoded(_pieces(filesystem, path), encoding, ends), ends):
+        yield block.removeprefix(_BOM) if first else block
+        first = False
+
+
+def first_line(filesystem: pafs.FileSystem, path: str, encoding: str) -> bytes:
+    """Return the first line that is not blank, without its end; nothing if there is none."""
+    for block in blocks_of(filesystem, path, encoding):
+        for line in block.replace(b"\r", b"\n").split(b"\n"):
+            if line:
+                return line
+    return b""
+
+
+def parsed(blocks: Iterator[bytes], parse: Callable[[bytes], T]) -> Iterator[T]:
+    """Parse blocks on several threads, in their order."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        coming: deque[Future[T]] = deque()
+        try:
+            for block in blocks:
+                coming.append(pool.submit(parse, block))
+                if len(coming) > _THREADS:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
+            for each in coming:
+                each.cancel()
+
+
+def text_columns(
+    texts: NDArray[np.uint8], ends: NDArray[np.int32], there: NDArray[np.bool_], names: list[str]
+) -> pa.RecordBatch:
+    """Make text columns of what a kernel wrote: bytes, where each row's end, and which rows have one."""
+    rows = there.shape[1]
+    arrays = []
+    for column in range(len(names)):
+        valid = there[column]
+        bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+        content = texts[column, : ends[column, rows]].copy()  # let go of the room that was not needed
+        buffers = [bitmap, pa.py_buffer(ends[column, : rows + 1].copy()), pa.py_buffer(content)]
+        arrays.append(pa.Array.from_buffers(pa.string(), rows, buffers))
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _pieces(filesystem: pafs.FileSystem, path: str) -> Iterator[bytes]:
+    with filesystem.open_input_stream(path, compression="detect") as stream:
+        while piece := stream.read(BLOCK_BYTES):
+            yield piece
+
+
+def _decoded(pieces: Iterator[bytes], encoding: str, ends: Sequence[bytes]) -> Iterator[bytes]:
+    name = codecs.lookup(encoding).name
+    if name in ("utf-8", "utf-8-sig"):
+        yield from pieces
+    elif name.startswith(("utf-16", "utf-32")):  # units of a fixed width: none of them reaches over a line's end
+        decoder = codecs.getincrementaldecoder(name)(errors=_UNKNOWN)
+        for piece in pieces:
+            yield _utf8(decoder.decode(piece))
+        yield _utf8(decoder.decode(b"", final=True))
+    else:
+        decode = _one_by_one(name)
+        for block in _whole_lines(pieces, ends):
+            yield _utf8(decode(block))
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=8)
+def _one_by_one(name: str) -> Callable[[bytes], str]:
+    """Return how whole lines are decoded: byte for byte where each stands for a letter, else line by line."""
+    if len(bytes(range(256)).decode(name, _UNKNOWN)) == 256:
+        return lambda block: block.decode(name, _UNKNOWN)
+    return lambda block: "".join(line.decode(name, _UNKNOWN) + "\n" for line in block.splitlines())
+
+
+def _whole_lines(pieces: Iterator[bytes], ends: Sequence[bytes]) -> Iterator[bytes]:
+    """Cut pieces where lines end; how long a line is decides whether it is left out, not where it is cut."""
+    begun: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        last = max(piece.rfind(end) for end in ends) + 1
+        if not last:
+            size += len(piece)
+            if size <= LONGEST_LINE:
+                begun.append(piece)
+            continue
+        first = min(place for place in (piece.find(end) for end in ends) if place >= 0)
+        whole = size + first <= LONGEST_LINE
+        yield b"".join([*begun, piece[:last]]) if whole else piece[first:last]
+        begun, size = [piece[last:]], len(piece) - last
+    if size <= LONGEST_LINE and any(begun):
+        yield b"".join(begun)
+
+
+def as_array(block: bytes) -> NDArray[Any]:
+    """Return bytes as numbers."""
+    return np.frombuffer(block, dtype=np.uint8)

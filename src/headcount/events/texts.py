@@ -1,0 +1,90 @@
+"""Text columns as everything else here takes them: plain or as codes, and nothing in them that is not text.
+
+Readers hand over text in several layouts. A value whose bytes are not UTF-8 is missing, whatever is around it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headcount.events.formats import as_bytes, is_text, value_type
+
+Offsets = NDArray[np.int64]
+
+
+def sound_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with sound columns."""
+    columns = [sound(column) for column in batch.columns]
+    if all(new is old for new, old in zip(columns, batch.columns, strict=True)):
+        return batch
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def sound(column: pa.Array) -> pa.Array:
+    r"""Return a column that is not a view, whose codes stand for values, and whose texts are UTF-8.
+
+    >>> sound(pa.array([b"tea", b"\xff"]).view(pa.string())).to_pylist()
+    ['tea', None]
+    """
+    if pa.types.is_dictionary(column.type):
+        values = column.dictionary
+        if not is_text(values.type):
+            return column.dictionary_decode()
+        kept = sound(values)
+        if kept.null_count:  # a missing value among the entries: let the codes say so
+            codes = pc.if_else(pc.is_valid(kept).take(column.indices), column.indices, None)
+            return pa.DictionaryArray.from_arrays(codes, pc.fill_null(kept, ""))
+        return column if kept is values else pa.DictionaryArray.from_arrays(column.indices, kept)
+    if not is_text(column.type):
+        return column
+    if pa.types.is_string_view(column.type):
+        column = as_bytes(column).cast(pa.large_binary()).view(pa.large_string())
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return _without_damage(column)
+    return column
+
+
+def _without_damage(column: pa.Array) -> pa.Array:
+    texts = (None if value is None else _text(value) for value in as_bytes(column).to_pylist())
+    return pa.array(texts, column.type)
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a text column with each text written out."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def bytes_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Offsets]:
+    """Return the bytes of plain texts, and where each of them begins and ends."""
+    texts = texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    if not len(texts):
+        return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    places = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    content = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    return content, places
+
+
+def by_text(column: pa.Array) -> tuple[pa.Array, NDArray[np.int64] | None]:
+    """Return texts to be read one by one, and where each row finds its own; no places if each row has its own."""
+    if not pa.types.is_dictionary(column.type):
+        return column, None
+    codes = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
+    return pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)]), codes.to_numpy()
+
+
+def is_textual(kind: pa.DataType) -> bool:
+    """Whether values of a declared type are read from text; a column that is always missing counts as text."""
+    return is_text(kind) or pa.types.is_null(value_type(kind))
