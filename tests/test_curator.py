@@ -17,6 +17,7 @@ from headcount import registry
 from headcount.api import request_of
 from headcount.curator import Curator
 from headcount.errors import GrantError, HeadcountError, RefusedError, UnknownNameError, UsageError
+from headcount.events.readers import Source
 from headcount.method import section, shares_of, tables_of
 from headcount.noise import SeededNoise
 from headcount.registry import METHODS
@@ -29,9 +30,16 @@ from tests.contracts.twins import LeavesAPart
 class Unreadable:
     """A source that knows its columns and must not be read."""
 
-    schema: pa.Schema
+    inner: Source
     name: str = "the source"
     rows: int | None = 100
+
+    def type_of(self, column: str) -> pa.DataType | None:
+        return self.inner.type_of(column)
+
+    @property
+    def names(self) -> list[str]:
+        return self.inner.names
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         raise AssertionError("an event was read")
@@ -42,7 +50,7 @@ class Unreadable:
 
 def unreadable(*, contexts: bool = True) -> hc.EventLog:
     log = town(contexts=contexts)
-    return replace(log, source=Unreadable(log.source.schema))
+    return replace(log, source=Unreadable(log.source))
 
 
 BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [

@@ -161,14 +161,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "said"), BAD, ids=repr)
 def test_what_is_wrong_is_said_before_an_event_is_read(change: dict[str, Any], said: str) -> None:
     log = town()
-    log = replace(log, source=Unreadable(log.source.schema))
+    log = replace(log, source=Unreadable(log.source))
     with pytest.raises(hc.HeadcountError, match=said):
         hc.release(log, **{**SPEND, "method": "sra", "limit": 3, **change})
 
 
 def test_what_is_wrong_with_a_ranking_is_said_before_an_event_is_read() -> None:
     log = town()
-    log = replace(log, source=Unreadable(log.source.schema))
+    log = replace(log, source=Unreadable(log.source))
     for change, said in (
         ({"per_context": True}, "needs a context"),
         ({"delta": None}, "needs --delta"),
@@ -233,7 +233,7 @@ def test_a_method_alone_selects_nothing() -> None:
 
 def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
     log = town(contexts=True)
-    unread = replace(log, source=Unreadable(log.source.schema))
+    unread = replace(log, source=Unreadable(log.source))
     request = request_of(ReleaseRequest, **SPEND, method="sra", limit=3, select_limit=2)
     plan, release = Curator().plan(request, unread), Curator().run(request, log)
     assert plan.guarantee == release.guarantee
@@ -251,7 +251,7 @@ def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_a_plan(name: str) -> None:
     log = town(contexts=True)
-    unread = replace(log, source=Unreadable(log.source.schema))
+    unread = replace(log, source=Unreadable(log.source))
     plan = Curator().plan(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
     assert plan.selection is not None
     assert plan.selection["limit"] == 10
@@ -306,7 +306,7 @@ def test_a_seeded_selection_is_the_same_on_every_engine() -> None:
 
 
 def test_an_empty_release_of_seeded_noise_says_so() -> None:
-    log = replace(town(), catalogue=hc.Catalogue.selected([]))
+    log = replace(town(), catalogue=hc.Catalogue.selected([], pa.string()))
     grant = Grant("1")
     method = build("sra", {"limit": 2})
     release = empty_release(method, log, grant, SeededNoise(1), {"items": ("item", "count")})

@@ -226,7 +226,7 @@ def related(runs: int) -> None:
     events, items = folder / "movielens-1m.parquet", folder / "movielens-1m-items.parquet"
     log = read_events(events, user="user", item="item", items=str(items))
 
-    ids = log.catalogue.as_type(log.source.schema.field("item").type, "item").to_pylist()
+    ids = log.catalogue.column.to_pylist()
     people = LocalEngine().count(replace(log, counting="users"), Sample(10**6), bytes(16)).items.sensitive_values
     common = np.sort(np.argsort(-people, kind="stable")[:300])
     exact = exact_lists(

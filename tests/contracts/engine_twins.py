@@ -451,7 +451,8 @@ class RemembersAFailedRead(ReferenceEngine):
 
     def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
         if id(log) in self._refused:
-            log = replace(log, drop_nulls=True)
+            part = getattr(log.source, "table").slice(0, 16)  # noqa: B009
+            log = replace(log, source=TableSource(part))
         try:
             return super().count(log, bound, secret)
         except Exception:

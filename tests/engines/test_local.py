@@ -100,7 +100,10 @@ class Fading:
 
     def __init__(self, table: pa.Table, good_passes: int) -> None:
         self.table, self.left = table, good_passes
-        self.schema, self.name, self.rows = table.schema, "a fading source", table.num_rows
+        self.names, self.name, self.rows = table.schema.names, "a fading source", table.num_rows
+
+    def type_of(self, column: str) -> pa.DataType | None:
+        return self.table.schema.field(column).type
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         self.left -= 1

@@ -81,7 +81,7 @@ def test_a_windows_path_with_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         ("", "the list of items is empty; list at least one item"),
         ([], "the catalogue is empty; list at least one item"),
-        ("a,,b", "the list of items has an entry without an id; remove it or give it an id"),
+        ("a,,b", "the list of items has an entry without an id, or a line"),
         (["a", None], "has an entry without an id"),
         ("a,b,a", "the list of items lists 'a' twice; remove one of them"),
         ([1, 2, 1], "lists 1 twice"),

@@ -79,13 +79,13 @@ def test_values_that_do_not_fit_are_refused_before_reading(where: str, items: Co
     assert f"with {value!r}; correct the value" in str(caught.value)
 
 
-def test_text_that_is_not_a_number_says_which(items: Count) -> None:
-    with pytest.raises(DataError) as caught:
-        items(EVENTS, where="text > 2")
-    assert str(caught.value) == (
-        "the condition 'text > 2' compares numbers, but column 'text' holds 'b'; "
-        "put the value in quotes to compare text"
-    )
+def test_text_that_is_not_a_number_fulfils_no_comparison_of_numbers(items: Count) -> None:
+    table = pa.table({"user": ["a"] * 6, "item": ["rye", "tea", "oat", "fig", "nut", "pea"]})
+    table = table.append_column("n", pa.array(["3", "b", None, "", "1e400", " +2.5e0 "]))
+    wanted = ["rye", "tea", "oat", "fig", "nut", "pea"]
+    assert items(table, wanted, where="n > 2") == {"rye": 1, "pea": 1}
+    assert items(table, wanted, where="n <= 2.5") == {"pea": 1}
+    assert items(table, wanted, where="n >= '3'") == {"rye": 1, "tea": 1}
 
 
 @pytest.mark.parametrize(
@@ -136,20 +136,25 @@ def test_rows_that_stand_for_several_records(kind: pa.DataType, items: Count) ->
 
 
 @pytest.mark.parametrize(
-    ("times", "words"),
+    "times",
     [
-        (pa.array([1, -2]), "column 'n' holds -2, but a row stands for 0 to 2,147,483,647 records; correct"),
-        (pa.array([1, 2**31]), "column 'n' holds 2147483648, but"),
-        (pa.array([1, 2**64 - 1], pa.uint64()), "column 'n' holds '18446744073709551615', but"),
-        (pa.array(["1", "two"]), "column 'n' holds 'two', but"),
-        (pa.array(["1", "1.5"]), "column 'n' holds '1.5', but"),
-        (pa.array([1, None]), "column 'n' does not say for 1 of its rows how many records they stand for"),
-        (pa.nulls(2), "column 'n' does not say for 2 of its rows"),
-        (pa.array([1.0, 2.0]), "column 'n' is to say how many records a row stands for but holds double"),
+        pa.array([1, -2]),
+        pa.array([1, 2**31]),
+        pa.array([1, 2**64 - 1], pa.uint64()),
+        pa.array(["1", "two"]),
+        pa.array(["1", "1.5"]),
+        pa.array(["1", str(2**64 + 1)]),
+        pa.array(["1", "2"]).dictionary_encode().take(pa.array([0, None], pa.int64())),
+        pa.array([1, None]),
     ],
 )
-def test_rows_that_stand_for_nothing_sensible(times: pa.Array, words: str, items: Count) -> None:
-    with pytest.raises(DataError) as caught:
-        items(pa.table({"user": ["a", "b"], "item": ["rye", "tea"], "n": times}), times="n")
-    assert words in str(caught.value)
-    assert "--where 'n >= 0'" in str(caught.value) or "cast it to whole numbers" in str(caught.value)
+def test_rows_that_stand_for_nothing_sensible_stand_for_nothing(times: pa.Array, items: Count) -> None:
+    table = pa.table({"user": ["a", "b"], "item": ["rye", "tea"], "n": times})
+    assert items(table, times="n") == {"rye": 1}
+    assert items(table.set_column(2, "n", pa.nulls(2)), times="n") == {}
+
+
+def test_a_number_of_records_is_declared_to_be_whole(items: Count) -> None:
+    table = pa.table({"user": ["a"], "item": ["rye"], "n": pa.array([1.0])})
+    with pytest.raises(DataError, match="column 'n' is to say how many records a row stands for but holds double"):
+        items(table, times="n")

@@ -71,9 +71,9 @@ def test_a_store_opens_as_the_log_it_was_packed_from(name: str, tmp_path: Path) 
     assert (opened.roles, opened.context, opened.conditions) == (log.roles, log.context, log.conditions)
     assert opened.catalogue == log.catalogue
     assert opened.catalogue.digest == log.catalogue.digest
-    assert opened.source.schema.names == list(log.columns)
+    assert opened.source.names == list(log.columns)
     for column in log.columns:
-        assert opened.source.schema.field(column).type == log.source.schema.field(column).type
+        assert opened.source.type_of(column) == log.source.type_of(column)
     expected = ReferenceEngine().count(log, Sample(2), bytes(16))
     found = ReferenceEngine().count(opened, Sample(2), bytes(16))
     assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
@@ -136,7 +136,7 @@ def test_a_store_has_no_columns_to_read(store: Path) -> None:
 BAKED: dict[str, Any] = {
     "user": "who", "item": "what", "items": "rye,tea", "context": "day", "contexts": "Mon", "where": "stars > 1",
     "since": "2026-01-01", "until": "2026-01-01", "time": "when", "times": "n", "time_format": "s",
-    "timezone": "UTC", "delimiter": ";", "encoding": "latin-1", "header": False, "drop_nulls": True,
+    "timezone": "UTC", "delimiter": ";", "encoding": "latin-1", "header": False,
 }  # fmt: skip
 
 
@@ -328,4 +328,4 @@ def test_a_store_that_changes_during_a_pass_is_refused(name: str, store: Path) -
 
 def test_raw_sources_stay_as_they_were(tmp_path: Path) -> None:
     pacsv.write_csv(pa.table({"who": ["ann"], "what": ["tea"]}), tmp_path / "log.csv")
-    assert open_source(tmp_path).schema.names == ["who", "what"]
+    assert open_source(tmp_path).names == ["who", "what"]

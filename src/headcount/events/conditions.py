@@ -73,6 +73,8 @@ class Comparison:
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
         column = batch.column(self.column)
+        if pa.types.is_null(column.type):
+            return np.zeros(len(column), dtype=bool)
         value = self._value(column.type)
         if is_textual(column.type) and pa.types.is_floating(value.type):
             column = finite_numbers(column)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.errors import DataError
 from headcount.events import kernels
 from headcount.events.ahead import read_ahead
 from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
@@ -70,7 +71,7 @@ class EncodedLog:
         self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
         for raw in read_ahead(iter(log.source.batches(self.columns))):
             self.tally.rows += raw.num_rows
-            batch = self._without_nulls(self._fulfilling(sound_batch(raw)))
+            batch = self._without_nulls(self._fulfilling(self._sound(raw)))
             if batch.num_rows:
                 yield self._coded(batch)
 
@@ -81,6 +82,15 @@ class EncodedLog:
             self.tally.rows += users.size
             yield CodedBatch(users, cells, times)
         self.tally = source.tally
+
+    def _sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            return sound_batch(raw)
+        except pa.ArrowException as error:  # codes that stand for nothing: no row can write that
+            raise DataError(
+                f"{self.log.source.name} cannot be read ({' '.join(str(error).split())[:200]})",
+                remedy="check that it is complete and not damaged",
+            ) from error
 
     def _fulfilling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         for condition in self.log.conditions:

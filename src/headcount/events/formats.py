@@ -275,15 +275,19 @@ def _refuse_damaged(column: pa.Array) -> None:
     if pa.types.is_dictionary(column.type):
         _refuse_damaged(column.indices)
         _refuse_damaged(column.dictionary)
-        codes = pc.min_max(column.indices)
-        if codes["min"].is_valid and not 0 <= codes["min"].as_py() <= codes["max"].as_py() < len(
-            column.dictionary
-        ):
-            raise pa.ArrowInvalid("a code stands for no value")
+        check_codes(column)
     elif is_text(column.type):
         as_bytes(column).validate(full=True)
     else:
         column.validate(full=True)
+
+
+def check_codes(column: pa.Array) -> None:
+    """Refuse codes that stand for no value, which only a damaged file has."""
+    codes = pc.min_max(column.indices)
+    low, high = codes["min"].as_py(), codes["max"].as_py()
+    if low is not None and not 0 <= low <= high < len(column.dictionary):
+        raise pa.ArrowInvalid("a code stands for no value")
 
 
 def as_bytes(column: pa.Array) -> pa.Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -118,7 +119,8 @@ def _utf8(text: str) -> bytes:
 @lru_cache(maxsize=8)
 def _one_by_one(name: str) -> Callable[[bytes], str]:
     """Return how whole lines are decoded: byte for byte where each stands for a letter, else line by line."""
-    if len(bytes(range(256)).decode(name, _UNKNOWN)) == 256:
+    codec = sys.modules[codecs.lookup(name).incrementaldecoder.__module__]
+    if name in ("ascii", "iso8859-1") or hasattr(codec, "decoding_table") or hasattr(codec, "decoding_map"):
         return lambda block: block.decode(name, _UNKNOWN)
     return lambda block: "".join(line.decode(name, _UNKNOWN) + "\n" for line in block.splitlines())
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.events.formats import as_bytes, is_text, value_type
+from headcount.events.formats import as_bytes, check_codes, is_text, value_type
 
 Offsets = NDArray[np.int64]
 
@@ -30,6 +30,7 @@ def sound(column: pa.Array) -> pa.Array:
     ['tea', None]
     """
     if pa.types.is_dictionary(column.type):
+        check_codes(column)
         values = column.dictionary
         if not is_text(values.type):
             return column.dictionary_decode()
