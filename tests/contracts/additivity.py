@@ -1,4 +1,4 @@
-"""The one law of measuring: of two groups of people together, it gives what it gives of each, added up, exactly."""
+"""The one law of measuring: of two groups of people it gives what it gives of each, added up, exactly."""
 
 from __future__ import annotations
 

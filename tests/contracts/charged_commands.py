@@ -79,11 +79,12 @@ def _methods(
 _NEIGHBOURS = {name: method for name, method in FAMILIES["neighbours"].items() if name != "co-counts"}
 _SRA = ("--method", "sra", "--limit", "3")
 _SELECT = ("--select-items", "--delta", "1e-6")
+_GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
     command.name: command
     for command in (
         *_methods(("release",), "counts", METHODS),
-        Command("release with Gaussian noise", ("release",), "counts", (*_SRA, "--noise", "gaussian", "--delta", "1e-6")),
+        Command("release with Gaussian noise", ("release",), "counts", (*_SRA, *_GAUSSIAN)),
         Command("release of people", ("release",), "counts", (*_SRA, "--count", "users")),
         Command("release of selected items", ("release",), "select", (*_SRA, *_SELECT)),
         Command("release of totals", ("release",), "totals", ("--what", "totals", "--limit", "5")),
@@ -131,7 +132,9 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
     said = re.sub(r"entry \d+", "entry N", err.getvalue().replace(str(folder), "."))
     if code != 0:
         return Seen(code, said=said)
-    files = {str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()}
+    files = {
+        str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()
+    }
     return Seen(0, files, frozenset(keys(json.loads(out.getvalue()))), said if ledger else "")
 
 
@@ -174,7 +177,9 @@ def keys(data: object, above: str = "") -> set[str]:
     ['.a', '.a[].b']
     """
     if isinstance(data, Mapping):
-        return {f"{above}.{key}" for key in data}.union(*(keys(each, f"{above}.{key}") for key, each in data.items()))
+        return {f"{above}.{key}" for key in data}.union(
+            *(keys(each, f"{above}.{key}") for key, each in data.items())
+        )
     if isinstance(data, list):
         return set[str]().union(*(keys(each, f"{above}[]") for each in data))
     return set()

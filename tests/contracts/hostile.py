@@ -41,10 +41,10 @@ def _of(shape: Shape, values: Mapping[str, object]) -> tuple[Field, ...]:
 
 TEXTS = _named({
     "missing": None, "empty": "", "null": "null", "None": "None", "true": "true", "NA": "NA", "10 kB": LONG,
-    "emoji": "🍵👩‍👩‍👧", "combining": "te\u0301a", "NUL": "te\0a", "BOM": "\ufefftea", "blanks": " tea ", "tab": "te\ta",
-    "quote first": '"tea', "quote inside": 'te"a', "quote last": 'tea"', "quoted twice": '""tea""',
-    "delimiters": "tea,rye;oat", "newline": "tea\nrye", "carriage return": "tea\rrye", "both": "tea\r\nrye",
-    "line separator": "tea\u2028rye", "backslash": "tea\\", "comment": "#tea", "last letter": "\U0010ffff",
+    "emoji": "🍵👩‍👩‍👧", "combining": "te\u0301a", "NUL": "te\0a", "BOM": "\ufefftea", "blanks": " tea ",
+    "tab": "te\ta", "quote first": '"tea', "quote inside": 'te"a', "quote last": 'tea"',
+    "quoted twice": '""tea""', "delimiters": "tea,rye;oat", "newline": "tea\nrye", "carriage return": "tea\rrye",
+    "both": "tea\r\nrye", "line separator": "tea\u2028rye", "backslash": "tea\\", "comment": "#tea", "last letter": "\U0010ffff",
 })  # fmt: skip
 
 NUMBERS = _named({
@@ -90,8 +90,9 @@ ARROW_BYTES = _of("arrow", {
 })  # fmt: skip
 
 OBJECTS = _of("python", {
-    "an int": 7, "a float": 0.5, "a whole float": 7.0, "a bool": True, "a big int": 2**70, "not a number": float("nan"),
-    "some bytes": b"tea", "a decimal": Decimal("4.5"), "a time": dt.datetime(2026, 3, 6, 10, tzinfo=dt.UTC),
+    "an int": 7, "a float": 0.5, "a whole float": 7.0, "a bool": True, "a big int": 2**70,
+    "not a number": float("nan"), "some bytes": b"tea", "a decimal": Decimal("4.5"),
+    "a time": dt.datetime(2026, 3, 6, 10, tzinfo=dt.UTC),
     "a date": dt.date(2026, 3, 6), "a list": [1, 2], "a dict": {"a": 1}, "a lone surrogate": "\ud800",
 })  # fmt: skip
 
@@ -113,6 +114,7 @@ TYPED: Mapping[str, tuple[Field, ...]] = {
 
 Line = Callable[[bytes, str], bytes]
 """Makes a hostile line of a sound one (without its end) and of the column that the role looks at."""
+
 
 def _delimiter(line: bytes) -> bytes:
     return b";" if b";" in line else b","

@@ -114,10 +114,7 @@ def line_of(kind: Format, row: Row) -> bytes:
         line = kind.delimiter.encode().join(_csv_cell(kind, cells[name]) for name in COLUMNS)
     else:
         plain = {name: not isinstance(row.cells[name], Field) for name in COLUMNS}
-        pairs = (
-            b'"%s": %s' % (name.encode(), _json_cell(cells[name], ordinary=plain[name]))
-            for name in COLUMNS
-        )
+        pairs = (b'"%s": %s' % (name.encode(), _json_cell(cells[name], ordinary=plain[name])) for name in COLUMNS)
         line = b"{" + b", ".join(pairs) + b"}"
     return (line if row.line is None else row.line(line, row.looked_at)) + kind.newline
 
@@ -145,7 +142,11 @@ def text_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     data = [None if each is None else each if isinstance(each, bytes) else str(each).encode() for each in values]
     ends = np.cumsum([0, *(0 if each is None else len(each) for each in data)]).astype(np.int32)
     there = np.packbits(np.array([each is not None for each in data], dtype=bool), bitorder="little")
-    buffers = [pa.py_buffer(there.tobytes()), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(filter(None, data)))]
+    buffers = [
+        pa.py_buffer(there.tobytes()),
+        pa.py_buffer(ends.tobytes()),
+        pa.py_buffer(b"".join(filter(None, data))),
+    ]
     plain = pa.Array.from_buffers(pa.string(), len(data), buffers)
     if pa.types.is_dictionary(kind):
         return plain.dictionary_encode()
@@ -198,44 +199,42 @@ def _in_memory(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool
 
 
 def _as_polars(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
-    import polars
+    import polars as pl
 
-    frame = polars.from_arrow(table_of(kind, rows))
-    assert isinstance(frame, polars.DataFrame)
+    frame = pl.from_arrow(table_of(kind, rows))
+    assert isinstance(frame, pl.DataFrame)
     return frame
 
 
 def _as_pandas(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
-    import pandas
+    import pandas as pd
 
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     for row in rows:
         for name, said in row.cells.items():
             plain = int(str(said)) if name in NUMBERS and not isinstance(said, Field) else said
             columns[name].append(said.said["python"] if isinstance(said, Field) else plain)
-    return pandas.DataFrame({name: pandas.Series(each, dtype=object) for name, each in columns.items()})
+    return pd.DataFrame({name: pd.Series(each, dtype=object) for name, each in columns.items()})
 
 
-_TEXT = {"shape": "csv", "write": _write_lines, "ending": ".csv"}
-_JSON = {"shape": "json", "write": _write_lines, "ending": ".jsonl"}
 _CODES = pa.dictionary(pa.int32(), pa.string())
 FORMATS: Mapping[str, Format] = {
     kind.name: kind
     for kind in (
-        Format("csv", **_TEXT),
-        Format("csv quoted", **_TEXT, quoted=True),
-        Format("csv semicolon", **_TEXT, delimiter=";"),
-        Format("csv crlf", **_TEXT, newline=b"\r\n"),
-        Format("csv headerless", **_TEXT, header=False),
-        Format("csv latin-1", **_TEXT, encoding="latin-1"),
-        Format("csv open end", **_TEXT, last_newline=False),
-        Format("csv gzip", **(_TEXT | {"ending": ".csv.gz"})),
-        Format("csv files", **_TEXT, parts=3),
-        Format("csv store", **_TEXT, packs=True),
-        Format("jsonl", **_JSON),
-        Format("jsonl gzip", **(_JSON | {"ending": ".jsonl.gz"})),
-        Format("jsonl files", **_JSON, parts=3),
-        Format("jsonl store", **_JSON, packs=True),
+        Format("csv", "csv", _write_lines, ".csv"),
+        Format("csv quoted", "csv", _write_lines, ".csv", quoted=True),
+        Format("csv semicolon", "csv", _write_lines, ".csv", delimiter=";"),
+        Format("csv crlf", "csv", _write_lines, ".csv", newline=b"\r\n"),
+        Format("csv headerless", "csv", _write_lines, ".csv", header=False),
+        Format("csv latin-1", "csv", _write_lines, ".csv", encoding="latin-1"),
+        Format("csv open end", "csv", _write_lines, ".csv", last_newline=False),
+        Format("csv gzip", "csv", _write_lines, ".csv.gz"),
+        Format("csv files", "csv", _write_lines, ".csv", parts=3),
+        Format("csv store", "csv", _write_lines, ".csv", packs=True),
+        Format("jsonl", "json", _write_lines, ".jsonl"),
+        Format("jsonl gzip", "json", _write_lines, ".jsonl.gz"),
+        Format("jsonl files", "json", _write_lines, ".jsonl", parts=3),
+        Format("jsonl store", "json", _write_lines, ".jsonl", packs=True),
         Format("parquet text", "arrow", _write_parquet),
         Format("parquet codes", "arrow", _write_parquet, text_type=_CODES),
         Format("parquet row groups", "arrow", _write_parquet),

@@ -64,10 +64,18 @@ class Rule:
     beside: Mapping[str, str] = field(default_factory=lambda: SOUND)
 
 
-NAIVE = ("2040-07-01T12:30:00", "2026-03-29T02:30:00", "2026-03-06", "2026-03-06T10:00:00Z", "2026-03-06T10:00+05:30")
+NAIVE = (
+    "2040-07-01T12:30:00",
+    "2026-03-29T02:30:00",
+    "2026-03-06",
+    "2026-03-06T10:00:00Z",
+    "2026-03-06T10:00+05:30",
+)
 NO_COUNT = ("x", "-1", "0.5", "0", None, "9" * 40, str(2**31), "five", "", "NaN")
 RULES: Mapping[str, Rule] = {
-    "a user is any text": Rule("user", {}, ("b1", "007", "true", "null", " b ", "🍵", "2026-03-06", "10"), "counted"),
+    "a user is any text": Rule(
+        "user", {}, ("b1", "007", "true", "null", " b ", "🍵", "2026-03-06", "10"), "counted"
+    ),
     "no user": Rule("user", {}, (None,), "dropped"),
     "no item": Rule("item", {}, (None,), "dropped"),
     "an item not listed": Rule("item", {}, ("TEA", " tea", "tea ", "te\0a", "null", "\ufefftea"), "dropped"),
@@ -122,7 +130,7 @@ JSON_RULES: Mapping[str, tuple[str, Mapping[str, Any], bytes, Fate]] = {
     "a text like a number": ("item", {"items": "7,x"}, b'"7"', "counted"),
     "another literal": ("item", {"items": "7,x"}, b"7.0", "dropped"),
     "a literal as written": ("item", {"items": "1e3,x"}, b"1e3", "counted"),
-    "a big number": ("item", {"items": "123456789012345678901234567890,x"}, b"123456789012345678901234567890", "counted"),
+    "a big number": ("item", {"items": f"{10**29},x"}, str(10**29).encode(), "counted"),
     "true": ("item", {"items": "true,x"}, b"true", "counted"),
     "null": ("item", {"items": "null,x"}, b"null", "dropped"),
     "an object": ("item", {}, b'{"tea": 1}', "dropped"),
@@ -156,7 +164,9 @@ DROPPED_LINES: Sequence[tuple[str, str, Line]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "name", "line"), DROPPED_LINES, ids=lambda each: str(each) if isinstance(each, str) else "")
+@pytest.mark.parametrize(
+    ("kind", "name", "line"), DROPPED_LINES, ids=lambda each: str(each) if isinstance(each, str) else ""
+)
 def test_a_line_that_is_no_row_is_dropped(kind: str, name: str, line: Line, tmp_path: Path) -> None:
     assert fate_of(FORMATS[kind], Row(SOUND | {"user": "b1"}, line), {}, tmp_path, Row(SOUND)) == "dropped"
 
@@ -171,7 +181,11 @@ def test_text_that_is_no_utf8_is_missing(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet text"])
 def test_dropping_nulls_is_what_happens_anyway(kind: str, tmp_path: Path) -> None:
-    rows = [Row(SOUND), Row({**SOUND, "user": hostile.text("", None)}), Row({**SOUND, "item": hostile.text("", None)})]
+    rows = [
+        Row(SOUND),
+        Row({**SOUND, "user": hostile.text("", None)}),
+        Row({**SOUND, "item": hostile.text("", None)}),
+    ]
     with_flag = Bench(tmp_path / "with", FORMATS[kind], EVERYTHING, {"drop_nulls": True}).measure(rows)
     assert with_flag == Bench(tmp_path / "without", FORMATS[kind], EVERYTHING).measure(rows) == {"counted": 1}
 
