@@ -44,7 +44,8 @@ TEXTS = _named({
     "emoji": "🍵👩‍👩‍👧", "combining": "te\u0301a", "NUL": "te\0a", "BOM": "\ufefftea", "blanks": " tea ",
     "tab": "te\ta", "quote first": '"tea', "quote inside": 'te"a', "quote last": 'tea"',
     "quoted twice": '""tea""', "delimiters": "tea,rye;oat", "newline": "tea\nrye", "carriage return": "tea\rrye",
-    "both": "tea\r\nrye", "line separator": "tea\u2028rye", "backslash": "tea\\", "comment": "#tea", "last letter": "\U0010ffff",
+    "both": "tea\r\nrye", "line separator": "tea\u2028rye", "backslash": "tea\\", "comment": "#tea",
+    "last letter": "\U0010ffff",
 })  # fmt: skip
 
 NUMBERS = _named({
