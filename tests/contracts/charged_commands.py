@@ -1,0 +1,185 @@
+"""Every charged command with every method, as a curator or an analyst would run it on raw rows.
+
+Which commands are charged is asked of the program itself: they take an ε and a ledger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import pyarrow.parquet as pq
+
+from headcount.cli.main import main, program
+from headcount.guarantee import Standing
+from headcount.method import Method
+from headcount.registry import FAMILIES, METHODS, QUERY_METHODS, TAG_METHODS
+from tests.contracts.measurements import ITEMS, PLACES, Kind
+from tests.contracts.raw_files import Format, Row, written
+
+BINS = f'[age]\nedges = [0, 18, 65, 120]\n[place]\nvalues = ["{PLACES[0]}", "{PLACES[1]}"]\nother = true\n'
+QUERIES = "SELECT COUNT(*) FROM people WHERE age >= 18; SELECT place, COUNT(*) FROM people GROUP BY place;"
+EPSILON = "20"
+DATASET = "everyone"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A charged command with some of its flags, and what it reads its log for."""
+
+    name: str
+    path: tuple[str, ...]
+    kind: Kind
+    flags: tuple[str, ...] = ()
+    proven: bool = True
+    keeps: bool = True  # whether it writes a folder unless told otherwise
+
+
+def charged_paths() -> set[tuple[str, ...]]:
+    """Return the commands of the program that take an ε and a ledger."""
+
+    def below(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            found = group.get_command(context, name)
+            if isinstance(found, click.Group):
+                yield from below(found, (*path, name))
+            elif found is not None and {"epsilon", "ledger", "dry_run"} <= {each.name for each in found.params}:
+                yield (*path, name)
+
+    return set(below(program, ()))
+
+
+def _asked(name: str, method: type[Method]) -> tuple[str, ...]:
+    """Return how a method is asked for."""
+    fields = {each.name: each for each in dataclasses.fields(cast("Any", method))}
+    limit = ("--limit", "3") if "limit" in fields and fields["limit"].default is dataclasses.MISSING else ()
+    research = ("--research",) if method.standing is Standing.CLAIMED else ()
+    return ("--method", name, *limit, *research)
+
+
+def _methods(
+    path: tuple[str, ...], kind: Kind, methods: Mapping[str, type[Method]], more: Sequence[str] = ()
+) -> list[Command]:
+    return [
+        Command(f"{' '.join(path)} {name}", path, kind, (*_asked(name, method), *more),
+                method.standing is Standing.PROVEN)
+        for name, method in methods.items()
+    ]  # fmt: skip
+
+
+_NEIGHBOURS = {name: method for name, method in FAMILIES["neighbours"].items() if name != "co-counts"}
+_SRA = ("--method", "sra", "--limit", "3")
+_SELECT = ("--select-items", "--delta", "1e-6")
+_GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
+COMMANDS: Mapping[str, Command] = {
+    command.name: command
+    for command in (
+        *_methods(("release",), "counts", METHODS),
+        Command("release with Gaussian noise", ("release",), "counts", (*_SRA, *_GAUSSIAN)),
+        Command("release of people", ("release",), "counts", (*_SRA, "--count", "users")),
+        Command("release of selected items", ("release",), "select", (*_SRA, *_SELECT)),
+        Command("release of totals", ("release",), "totals", ("--what", "totals", "--limit", "5")),
+        Command("rank", ("rank",), "counts", ("-k", "2")),
+        Command("rank with counts", ("rank",), "counts", ("-k", "2", "--with-counts")),
+        Command("rank per context", ("rank",), "counts", ("-k", "2", "--per-context")),
+        Command("rank of selected items", ("rank",), "select", ("-k", "2", *_SELECT)),
+        *_methods(("neighbours", "fit"), "ratings", _NEIGHBOURS),
+        Command("neighbours fit co-counts", ("neighbours", "fit"), "counts", ("--method", "co-counts")),
+        *_methods(("tags", "release"), "tags", TAG_METHODS),
+        Command("tags release with delta", ("tags", "release"), "tags", ("--delta", "1e-6")),
+        *_methods(("query",), "people", QUERY_METHODS, ("--groups", "home", "--max-group", "3")),
+    )
+}  # fmt: skip
+
+QUICKEST: Mapping[Kind, str] = {
+    "counts": "release sra", "select": "release of selected items", "totals": "release of totals",
+    "ratings": "neighbours fit private", "tags": "tags release tag-model", "people": "query histogram",
+}  # fmt: skip
+"""The command with which most rows are tried, by what it reads a log for."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What can be seen of a run without looking at a number."""
+
+    code: int
+    files: Mapping[str, object] = field(default_factory=dict)
+    printed: frozenset[str] = frozenset()
+    said: str = ""
+
+
+def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[str, Any], folder: Path,
+        ledger: str | None) -> Seen:  # fmt: skip
+    """Run a command on raw rows; what is said on standard error is seen where there is a ledger."""
+    events = written(kind, folder / "events", rows)
+    out, err = io.StringIO(), io.StringIO()
+    charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
+    arguments = [
+        *command.path, *events, *_reading(command.kind, folder, {**kind.options, **options}), *command.flags,
+        "--epsilon", EPSILON, "--out", str(folder / "out"), "--json", *charged,
+    ]  # fmt: skip
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    said = re.sub(r"entry \d+", "entry N", err.getvalue().replace(str(folder), "."))
+    if code != 0:
+        return Seen(code, said=said)
+    files = {
+        str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()
+    }
+    return Seen(0, files, frozenset(keys(json.loads(out.getvalue()))), said if ledger else "")
+
+
+def _reading(kind: Kind, folder: Path, options: Mapping[str, Any]) -> list[str]:
+    """Return the flags that say how to read."""
+    said = dict(options)
+    flags = ["--user", "user"]
+    if kind == "people":
+        (folder / "bins.toml").write_text(BINS, encoding="utf-8")
+        (folder / "queries.sql").write_text(QUERIES, encoding="utf-8")
+        flags += ["--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql")]
+    elif kind == "tags":
+        items = ",".join(map(str, said.pop("items", ITEMS)))
+        flags += ["--resource", "item", "--tag", "place", "--resources", items, "--vocabulary", ",".join(PLACES)]
+    else:
+        flags += ["--item", "item"]
+        said = ({} if kind == "select" else {"items": ITEMS}) | said
+    if kind in ("totals", "ratings"):
+        said = {"value": "stars", "value_range": "1,5"} | said
+    for name, value in said.items():
+        if value is not None:
+            listed = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            flags += [f"--{name.replace('_', '-')}", listed]
+    return flags
+
+
+def _public(path: Path) -> object:
+    """Return what a file must look like whatever the rows say."""
+    if path.suffix == ".parquet":
+        return [(each.name, str(each.type)) for each in pq.read_schema(path)]
+    if path.suffix == ".json":
+        return keys(json.loads(path.read_text(encoding="utf-8")))
+    return None
+
+
+def keys(data: object, above: str = "") -> set[str]:
+    """Return the places of all keys of a JSON document.
+
+    >>> sorted(keys({"a": [{"b": 1}]}))
+    ['.a', '.a[].b']
+    """
+    if isinstance(data, Mapping):
+        return {f"{above}.{key}" for key in data}.union(
+            *(keys(each, f"{above}.{key}") for key, each in data.items())
+        )
+    if isinstance(data, list):
+        return set[str]().union(*(keys(each, f"{above}[]") for each in data))
+    return set()

@@ -1,0 +1,217 @@
+"""All that an engine can measure of a log, in one table: each gives the cells of a sum over people.
+
+``rows`` of an engine (the histories that DPSense looks at) are no sum, and are not here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from headcount.bounding import (
+    EVERYONE,
+    Bound,
+    Bounded,
+    FixedRange,
+    GroupSample,
+    Noisy,
+    OffsetBound,
+    PairBound,
+    Pick,
+    Sample,
+    SampleUsers,
+    Scale,
+    marginal_weights,
+    pair_weights,
+    people_tagging,
+    tag_weights,
+)
+from headcount.bounding.bounds import Norm
+from headcount.engines.engine import Engine, RatingEngine, Table
+from headcount.events.grid import Grid
+from headcount.events.log import EventLog, read_events
+from headcount.events.people import read_people
+from headcount.events.tagged import TagLog, read_tags
+from tests.cases import LAW, leaning
+from tests.contracts.raw_files import COLUMNS, Format
+
+Cells = dict[Any, int]
+Kind = Literal["counts", "select", "totals", "ratings", "people", "tags"]
+"""What a log is read for."""
+
+ITEMS = ("tea", "rye", "oat")
+PLACES = ("F", "M")
+SECRET = b"additive, always"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured, of which kind of log, read with which options."""
+
+    name: str
+    kind: Kind
+    of: Callable[[Engine, EventLog, bytes], Cells]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def on(self, engine: Engine, log: EventLog, secret: bytes = SECRET) -> Cells:
+        """Measure a log; cells of zero are left out, so that sparse and dense ones compare alike."""
+        return {cell: value for cell, value in self.of(engine, log, secret).items() if value}
+
+
+def plus(one: Cells, other: Cells) -> Cells:
+    """Add two measurements."""
+    both = {cell: one.get(cell, 0) + other.get(cell, 0) for cell in one | other}
+    return {cell: value for cell, value in both.items() if value}
+
+
+def opened(kind: Kind, events: Any, raw: Format, options: Mapping[str, Any]) -> EventLog:
+    """Describe a log of raw rows, read for a kind of measurement."""
+    said = {**raw.options, **_called(options, raw)}
+    user, item, place = (raw.column(name) for name in ("user", "item", "place"))
+    if kind == "people":
+        return read_people(events, user=user, **said)
+    if kind == "tags":
+        resources = said.pop("items", ITEMS)
+        return read_tags(
+            events, user=user, resource=item, tag=place, resources=resources, vocabulary=PLACES, **said
+        )
+    if kind == "select":
+        return read_events(events, user=user, item=item, select_items=True, **said)
+    if kind in ("totals", "ratings"):
+        said = {"value": raw.column("stars"), "value_range": "1,5", **said}
+    return read_events(events, user=user, item=item, **{"items": ITEMS, **said})
+
+
+def _called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
+    """Name columns as the file does, which numbers them if it has no header."""
+    if raw.header:
+        return dict(options)
+    naming = ("context", "time", "times", "value", "where")
+    words = re.compile(rf"\b({'|'.join(COLUMNS)})\b")
+    return {
+        name: words.sub(lambda found: raw.column(found[1]), value) if name in naming else value
+        for name, value in options.items()
+    }
+
+
+def _dense(name: str, bounded: Bounded) -> Cells:
+    return {(name, cell): value for cell, value in enumerate(bounded.sensitive_values.ravel().tolist())}
+
+
+def _count(bound: Bound, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    counts = engine.count(log, bound, secret)
+    return _dense("item", counts.items) | _dense("edge", counts.edges)
+
+
+def _activity(table: Table, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    return _dense("people", engine.activity(log, table, 4, secret))
+
+
+def _sparse(table: Table, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    found = engine.sparse(log, table, secret)
+    return dict(zip(found.sensitive_columns.tolist(), found.sensitive_people.tolist(), strict=True))
+
+
+def _support(engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    found = engine.support(log, 2, secret)
+    ids = found.sensitive_ids.to_pylist()
+    assert len(set(ids)) == len(ids), "an item comes up twice"
+    return dict(zip(ids, found.sensitive_people.tolist(), strict=True))
+
+
+def _totals(engine: Engine, log: EventLog, _: bytes) -> Cells:
+    found = engine.totals(log, 3, FixedRange(64, 320, 64) if log.roles.value else None)
+    sums = {} if found.distances is None else _dense("sum", found.distances)
+    return _dense("people", found.users) | _dense("records", found.records) | sums
+
+
+def _rating(engine: Engine) -> RatingEngine:
+    assert isinstance(engine, RatingEngine)
+    return engine
+
+
+def _offsets(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Cells:
+    return _dense("offset", _rating(engine).offsets(log, OffsetBound(3, norm)))
+
+
+def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Cells:
+    places = np.arange(3)
+    bound = PairBound(2, norm, places, 100 * (places + 20) if offsets else None)
+    return _dense("pair", _rating(engine).pairs(log, bound))
+
+
+def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    def called(name: str) -> str:  # a file without a header numbers its columns
+        return name if log.roles.user == "user" else str(COLUMNS.index(name) + 1)
+
+    places = {"values": list(PLACES), **({"other": True} if other else {})}
+    grid = Grid.of({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
+    bound = GroupSample(2, 2) if groups else GroupSample(2)
+    return _dense("cell", engine.cells(log, grid, called("home") if groups else None, bound, secret))
+
+
+def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Cells:
+    assert isinstance(log, TagLog)
+    found = engine.tagging(log)
+    resources, tags = np.arange(3), np.arange(2)
+    return (
+        _dense("people", people_tagging(found))
+        | _dense("tag", tag_weights(found, norm))
+        | _dense("marginal", marginal_weights(found, norm))
+        | _dense("pair", pair_weights(found, resources, tags, norm))
+    )
+
+
+_CONTEXT = {"context": "place", "contexts": "F,M"}
+_USERS = {**_CONTEXT, "count": "users"}
+_KEPT = {**_CONTEXT, "context_of": "user"}
+_REPEATED = {**_CONTEXT, "times": "many"}
+_SCORES = Noisy(np.array([3, 9, 3]), LAW)
+
+
+def _counted(name: str, bound: Bound, options: Mapping[str, Any]) -> Measurement:
+    return Measurement(name, "counts", partial(_count, bound), options)
+
+
+MEASUREMENTS: Mapping[str, Measurement] = {
+    each.name: each
+    for each in (
+        _counted("sample", Sample(2), _CONTEXT),
+        _counted("sample, users", Sample(2), _USERS),
+        _counted("sample, context of user", Sample(2), _KEPT),
+        _counted("sample, times", Sample(3), _REPEATED),
+        _counted("sample, no context", Sample(2), {}),
+        _counted("users by lot", SampleUsers(2, EVERYONE // 2), _CONTEXT),
+        _counted("users by lot, users", SampleUsers(2, EVERYONE // 2), _USERS),
+        _counted("scale", Scale(2), _CONTEXT),
+        _counted("scale, apart", Scale(2, apart=True), _REPEATED),
+        _counted("scale, roots", Scale(2, norm="l2"), _USERS),
+        _counted("scale, leaning", Scale(2, leaning=leaning((1, 7, 300))), _CONTEXT),
+        _counted("pick", Pick(2, _SCORES), _CONTEXT),
+        _counted("pick, users", Pick(2, _SCORES), _USERS),
+        *(
+            Measurement(f"{name} of {table}{words}", "counts", partial(verb, table), options)
+            for name, verb in (("activity", _activity), ("sparse", _sparse))
+            for table in ("items", "edges")
+            for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
+        ),
+        Measurement("support", "select", _support),
+        Measurement("support, context of user", "select", _support, _KEPT),
+        Measurement("totals", "totals", _totals),
+        Measurement("totals, times", "totals", _totals, {"times": "many"}),
+        Measurement("totals, no catalogue", "totals", _totals, {"items": None}),
+        Measurement("totals, no values", "counts", _totals, {}),
+        *(Measurement(f"offsets, {norm}", "ratings", partial(_offsets, norm)) for norm in ("l1", "l2")),
+        *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),
+        Measurement("pairs without ratings", "counts", partial(_pairs, "l2", False)),
+        Measurement("cells", "people", partial(_cells, False, False)),
+        Measurement("cells, groups", "people", partial(_cells, False, True)),
+        Measurement("cells, groups, other", "people", partial(_cells, True, True)),
+        *(Measurement(f"tags, {norm}", "tags", partial(_tagged, norm)) for norm in ("l1", "l2")),
+    )
+}

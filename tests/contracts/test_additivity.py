@@ -1,0 +1,228 @@
+"""What is measured of two groups of people is what is measured of each, added up: from the raw bytes on."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from headcount.bounding import Bound, BoundedCounts, bounds
+from headcount.engines.engine import Engine, RatingEngine
+from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.events.formats import OPENERS, known_format
+from headcount.events.log import EventLog
+from tests.contracts import hostile
+from tests.contracts.additivity import Bench, check_sum
+from tests.contracts.measurements import MEASUREMENTS, Cells, Measurement, opened
+from tests.contracts.raw_files import FORMATS, Format, Row, small_batches, written
+from tests.contracts.roles import ROLES, Case, every_case, fields_of
+
+MAIN = ("csv", "jsonl", "parquet text")
+SLOW = 6
+"""One of so many cases is tried by the slow sweep, each in all orders and batches."""
+
+
+def _chosen() -> Iterator[tuple[Case, bool]]:
+    """Yield some cases: each field in each role in one of the main formats, and some in all others.
+
+    Every other one is read row by row.
+    """
+    roles, formats, met = list(ROLES), list(FORMATS), Counter[tuple[str, str]]()
+    for number, case in enumerate(every_case()):
+        own = case.format.name, case.role.name
+        place = met[own] + roles.index(case.role.name)
+        met[own] += 1
+        if case.format.name in MAIN:
+            if (place + MAIN.index(case.format.name)) % 3 == 0:
+                yield case, place // 3 % 2 == 0
+        elif (number + 3 * formats.index(case.format.name)) % 61 == 0 or case.format.shape == "typed":
+            yield case, place % 2 == 0
+
+
+def _name(case: Case, one_by_one: bool) -> str:
+    return f"{case.name}-{'rows of 1' if one_by_one else 'whole'}"
+
+
+CHOSEN = {_name(*each): each for each in _chosen()}
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case, bool], Cells]:
+    """Return what is measured of the ordinary people alone, which no hostile field changes."""
+
+    @cache
+    def measured(format_name: str, role_name: str, one_by_one: bool) -> Cells:
+        case = Case(FORMATS[format_name], ROLES[role_name], None)
+        found = _bench(case, one_by_one, tmp_path_factory.mktemp("ordinary")).measure(case.ordinary())
+        assert found, "nothing is measured of the ordinary people"
+        return found
+
+    return lambda case, one_by_one: measured(case.format.name, case.role.name, one_by_one)
+
+
+def _bench(case: Case, one_by_one: bool, folder: Path) -> Bench:
+    measurement = MEASUREMENTS[case.role.measurement]
+    return Bench(folder, case.format, measurement, dict(case.role.options), one_by_one)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_hostile_field_is_one_persons_own(
+    name: str, tmp_path: Path, ordinary: Callable[[Case, bool], Cells]
+) -> None:
+    case, one_by_one = CHOSEN[name]
+    bench = _bench(case, one_by_one, tmp_path)
+    own, others = ordinary(case, one_by_one), bench.measure(case.others())
+    orders = list(case.orders())
+    for order, rows in (orders[0], orders[1 + case.number % 2]):
+        check_sum(bench.measure(rows), own, others, order)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_hostile_fields_in_all_orders_and_batches(
+    kind: str, role: str, tmp_path: Path, ordinary: Callable[[Case, bool], Cells]
+) -> None:
+    found = []
+    for case in every_case():
+        if (case.format.name, case.role.name) != (kind, role) or case.number % SLOW:
+            continue
+        for one_by_one in (False, True):
+            bench = _bench(case, one_by_one, tmp_path / f"{case.number}{one_by_one}")
+            try:
+                own, others = ordinary(case, one_by_one), bench.measure(case.others())
+                for order, rows in case.orders():
+                    check_sum(bench.measure(rows), own, others, order)
+            except Exception as error:  # all of them are told, not the first alone
+                found.append(f"{_name(case, one_by_one)}: {error}")
+    assert not found, "\n".join(found)
+
+
+# Every measurement and every engine, with people who write anything anywhere
+
+
+ENGINES: dict[str, Callable[[], Engine]] = {
+    "reference": ReferenceEngine,
+    "local": lambda: LocalEngine(threads=2),
+    "local, 64 bytes": lambda: LocalEngine(threads=2, memory=64),
+}
+
+
+def wild_people(seed: int, kind: Format, *, people: int = 8) -> tuple[list[Row], list[Row]]:
+    """Return the rows of two groups who write anything anywhere: no two people of both have an id in common.
+
+    Users of one group are told from the others by the id, which is ordinary; what they write as a user otherwise
+    is for the roles to see.
+    """
+    rng = random.Random(seed)
+    plain = {name: ROLES["item"].said(name) for name in ("item", "place", "when", "stars", "many", "age")}
+    groups: tuple[list[Row], list[Row]] = ([], [])
+    for number in range(people):
+        for _ in range(rng.randint(1, 5)):
+            cells: dict[str, str | hostile.Field] = {name: rng.choice(said) for name, said in plain.items()}
+            cells |= {"user": f"{'ab'[number % 2]}{number}", "home": f"h{'ab'[number % 2]}{number // 4}"}
+            for column in plain:
+                odd = fields_of(kind, _ROLE_OF[column])
+                if odd and rng.random() < 0.25:
+                    cells[column] = rng.choice(odd)
+            groups[number % 2].append(Row(cells))
+    return groups
+
+
+_ROLE_OF = {
+    "item": ROLES["item"], "place": ROLES["context"], "when": ROLES["weekday"], "stars": ROLES["value"],
+    "many": ROLES["times"], "age": ROLES["where a number"],
+}  # fmt: skip
+_READ_LESS = {"when": {"context": "hour:when", "timezone": "Europe/Zurich"}, "age": {"where": "age < 1e3"}}
+
+
+def check_any_people(
+    measurement: Measurement, kind: Format, engine: Engine, folder: Path, seed: int, *, one_by_one: bool
+) -> None:
+    """Measure two groups of wild people, and both together."""
+    bench = Bench(folder, kind, measurement, {}, one_by_one, engine)
+    if measurement.kind == "counts" and measurement.options and seed % 2:
+        bench.options = _READ_LESS["age"]
+    one, other = wild_people(seed, kind)
+    mixed = one + other
+    random.Random(seed).shuffle(mixed)
+    first, second = bench.measure(one), bench.measure(other)
+    for order, rows in (("one first", one + other), ("the other first", other + one), ("mixed", mixed)):
+        check_sum(bench.measure(rows), first, second, order)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", MEASUREMENTS)
+@pytest.mark.parametrize("kind", MAIN)
+def test_everything_that_is_measured_adds_up(kind: str, name: str, engine: str, tmp_path: Path) -> None:
+    seed = list(MEASUREMENTS).index(name) + MAIN.index(kind)
+    one_by_one = (seed + list(ENGINES).index(engine)) % 2 == 0
+    check_any_people(MEASUREMENTS[name], FORMATS[kind], ENGINES[engine](), tmp_path, seed, one_by_one=one_by_one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEASUREMENTS)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_everything_in_every_format_adds_up(kind: str, name: str, tmp_path: Path) -> None:
+    if FORMATS[kind].packs and MEASUREMENTS[name].kind not in ("counts", "tags"):
+        return
+    for seed, engine in itertools.product(range(4), ENGINES):
+        place, small = tmp_path / f"{seed}{engine}", seed % 2 == 0
+        check_any_people(MEASUREMENTS[name], FORMATS[kind], ENGINES[engine](), place, seed, one_by_one=small)
+
+
+# The suite sees what it is to see
+
+
+def test_every_verb_and_every_bound_is_measured(tmp_path: Path) -> None:
+    """Rows are what DPSense looks at: histories, and no sum."""
+    asked: set[str] = set()
+
+    class Recording(LocalEngine):
+        def __getattribute__(self, name: str) -> object:
+            asked.add(name)
+            return super().__getattribute__(name)
+
+        def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+            asked.add(type(bound).__name__)
+            return super().count(log, bound, secret)
+
+    for number, measurement in enumerate(MEASUREMENTS.values()):
+        case = Case(FORMATS["csv"], ROLES["item"], None)
+        assert Bench(tmp_path / str(number), case.format, measurement, engine=Recording()).measure(case.ordinary())
+    verbs = {name for each in (Engine, RatingEngine) for name in vars(each) if not name.startswith("_")}
+    kinds = {
+        name for name, each in vars(bounds).items() if isinstance(each, type) and issubclass(each, bounds._Limited)
+    }
+    assert verbs - asked == {"rows"}
+    assert kinds - asked == {"_Limited"}
+
+
+def test_every_format_and_every_shape_is_written() -> None:
+    assert {known_format(f"x{each.ending}") for each in FORMATS.values() if each.ending} == {
+        "csv",
+        "jsonl",
+        "arrow",
+    }
+    assert set(OPENERS) == {"csv", "jsonl", "arrow", "parquet"}
+    tried = {(case.role.name, case.field.name) for case, _ in CHOSEN.values() if case.field}
+    assert tried >= {(role.name, each.name) for role in ROLES.values() for each in role.fields}
+    assert {case.format.name for case, _ in CHOSEN.values()} == set(FORMATS)
+    assert {case.line[0] for case, _ in CHOSEN.values() if case.line} == {*hostile.CSV_LINES, *hostile.JSON_LINES}
+
+
+@pytest.mark.parametrize("kind", [name for name, each in FORMATS.items() if not each.packs])
+def test_small_batches_are_small(kind: str, tmp_path: Path) -> None:
+    case = Case(FORMATS[kind], ROLES["item"], None)
+    with small_batches():
+        events = written(case.format, tmp_path, case.ordinary(), one_by_one=True)
+        log = opened("counts", events, case.format, {})
+        sizes = [batch.num_rows for batch in log.source.batches(log.columns)]
+    assert sum(sizes) == len(case.ordinary())
+    assert len(sizes) >= (3 if case.format.shape in ("csv", "json") else sum(sizes))

@@ -1,0 +1,222 @@
+"""Whether a charged command succeeds, and what its output looks like, does not depend on what anybody wrote.
+
+An error that one row can cause is an answer without noise about that row.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.cli.main import main
+from headcount.query_session import QuerySession
+from tests.contracts.charged_commands import BINS, COMMANDS, DATASET, QUICKEST, Command, Seen, charged_paths, run
+from tests.contracts.hostile import Field
+from tests.contracts.measurements import opened
+from tests.contracts.raw_files import FORMATS, Row, written
+from tests.contracts.roles import ROLES, Case, Role, every_case
+
+MAIN = ("csv", "jsonl", "parquet text")
+SHARE = 13
+"""One of so many fields in a role is tried with a command in the quick run; the slow one tries them all."""
+
+
+def crowd(role: Role, people: int = 40) -> list[Row]:
+    """Return the rows of many people who write nothing odd."""
+    case = Case(FORMATS["csv"], role, None)
+    return [case._row(f"a{number // 3}", number // 3 + number % 3 * 5) for number in range(3 * people)]
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return a ledger with a budget that no test uses up."""
+    folder = tmp_path_factory.mktemp("ledger")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        for name in ("HEADCOUNT_LEDGER", "HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
+            patch.delenv(name, raising=False)
+        url = f"sqlite:///{folder}/ledger.db"
+        budget = ("--epsilon", "1000000", "--delta", "0.5")
+        assert main(["ledger", "create", "--dataset", DATASET, "--ledger", url, *budget, "--json"]) == 0
+        yield url
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[..., Seen]:
+    """Return what is seen of a run without any hostile row."""
+
+    @cache
+    def seen(command: str, kind: str, role: str, charged: bool) -> Seen:
+        rows, folder = crowd(ROLES[role]), tmp_path_factory.mktemp("without")
+        options = _options(COMMANDS[command], ROLES[role])
+        found = run(COMMANDS[command], FORMATS[kind], rows, options, folder, ledger if charged else None)
+        assert found.code == 0, found.said
+        return found
+
+    return seen
+
+
+def _options(command: Command, role: Role) -> dict[str, Any]:
+    """Return how the rows are read: with a context where the command asks for one."""
+    options = dict(role.options)
+    if command.kind == "counts" and "context" not in options and "neighbours" not in command.path:
+        options |= {"context": "place", "contexts": "F,M"}
+    return options
+
+
+def check_succeeds(case: Case, command: Command, folder: Path, ledger: str | None, without: Seen) -> None:
+    """Run a command with one hostile row, the first or another, and see no difference."""
+    rows, odd = crowd(case.role), case.others()[0]
+    rows.insert(case.number % 2 * 50, odd)
+    seen = run(command, case.format, rows, _options(command, case.role), folder, ledger)
+    assert seen.code == 0, seen.said
+    assert seen.files == without.files
+    assert seen.printed == without.printed
+    assert seen.said == without.said
+
+
+# Every command, with some rows
+
+
+def _field(role: str, name: str) -> Field:
+    return next(each for each in ROLES[role].fields if each.name == name)
+
+
+SOME: Mapping[str, list[tuple[str, str]]] = {
+    "counts": [
+        ("user", "missing"), ("item", "missing"), ("hour in Zurich", "offset Z"), ("weekday", "no day"),
+        ("where a number", "five"), ("times", "0.5"), ("context", "NUL"), ("since", "year 10000"),
+    ],
+    "select": [("item, selected", "missing"), ("item, selected numbers", "five"), ("item, selected", "10 kB")],
+    "totals": [("value", "five"), ("value", "missing"), ("value", "1e400")],
+    "ratings": [("rating", "five"), ("rating", "missing"), ("rating", "NaN")],
+    "people": [("bins of numbers", "five"), ("group", "missing"), ("bins and other", "NUL")],
+    "tags": [("tag", "missing"), ("resource", "missing"), ("tag", "NUL")],
+}  # fmt: skip
+
+
+def _each_command() -> Iterator[tuple[str, str, str, str, bool]]:
+    """Yield every command with two hostile rows of its kind, in turn, and a ledger for each other one."""
+    for number, command in enumerate(COMMANDS.values()):
+        rows = SOME[command.kind]
+        for turn in range(2):
+            role, name = rows[(2 * number + turn) % len(rows)]
+            yield command.name, MAIN[(number + turn) % 3], role, name, command.proven and (number + turn) % 2 == 0
+
+
+EACH = {"-".join([*map(str, each[:4]), "ledger" if each[4] else "no ledger"]): each for each in _each_command()}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_every_command_succeeds_whatever_somebody_wrote(
+    name: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+) -> None:
+    command, kind, role, said, charged = EACH[name]
+    case = Case(FORMATS[kind], ROLES[role], _field(role, said))
+    before = without(command, kind, role, charged)
+    check_succeeds(case, COMMANDS[command], tmp_path, ledger if charged else None, before)
+
+
+def test_every_charged_command_is_here() -> None:
+    assert {command.path for command in COMMANDS.values()} == charged_paths()
+
+
+def test_every_charged_function_is_a_command_or_a_session() -> None:
+    """What Python alone can charge must be tried here by itself."""
+    charged = set()
+    for name in hc.__all__:
+        found = getattr(hc, name)
+        if callable(found) and {"ledger", "epsilon"} <= set(inspect.signature(found).parameters):
+            charged.add(name)
+    assert charged == {"release", "rank", "query", "release_tags", "fit_neighbours", "QuerySession"}
+
+
+# Every role, with many rows
+
+
+def _each_field() -> Iterator[tuple[str, Case, bool]]:
+    for number, case in enumerate(case for case in every_case() if case.format.name in MAIN):
+        if number % SHARE == 0:
+            charged = number // SHARE % 2 == 0
+            yield f"{case.name}-{'ledger' if charged else 'no ledger'}", case, charged
+
+
+FIELDS = {name: (case, charged) for name, case, charged in _each_field()}
+
+
+def _check_field(case: Case, charged: bool, folder: Path, ledger: str, without: Callable[..., Seen]) -> None:
+    command = COMMANDS[QUICKEST[case.role.kind]]
+    before = without(command.name, case.format.name, case.role.name, charged)
+    check_succeeds(case, command, folder, ledger if charged else None, before)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_field_makes_a_release_fail(
+    name: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+) -> None:
+    _check_field(*FIELDS[name], tmp_path, ledger, without)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("kind", MAIN)
+def test_no_field_at_all_makes_a_release_fail(
+    kind: str, role: str, tmp_path: Path, ledger: str, without: Callable[..., Seen]
+) -> None:
+    found = []
+    for case in every_case():
+        if (case.format.name, case.role.name) == (kind, role):
+            try:
+                _check_field(case, case.number % 2 == 0, tmp_path / str(case.number), ledger, without)
+            except AssertionError as error:  # all of them are told, not the first alone
+                found.append(f"{case.name}: {error}")
+    assert not found, "\n".join(found)
+
+
+# Sessions
+
+
+@pytest.mark.parametrize("charged", [False, True], ids=["no ledger", "ledger"])
+@pytest.mark.parametrize(("role", "said"), SOME["people"])
+@pytest.mark.parametrize("kind", MAIN)
+def test_a_session_begins_whatever_somebody_wrote(
+    kind: str, role: str, said: str, charged: bool, tmp_path: Path, ledger: str
+) -> None:
+    case = Case(FORMATS[kind], ROLES[role], _field(role, said))
+    (tmp_path / "bins.toml").write_text(BINS, encoding="utf-8")
+    spend: dict[str, Any] = {"ledger": ledger, "dataset": DATASET} if charged else {}
+    for odd in ([], case.others()[:1]):
+        events = written(case.format, tmp_path / str(len(odd)), [*odd, *crowd(case.role)])
+        log = opened("people", events, case.format, {})
+        groups: dict[str, Any] = {"groups": "home", "max_group": 3}
+        with QuerySession(log, epsilon="20", bins=tmp_path / "bins.toml", **groups, **spend) as session:
+            assert session.ask("SELECT COUNT(*) FROM people WHERE age >= 18").answer is not None
+
+
+# The oracle
+
+
+@pytest.mark.parametrize("charged", [False, True], ids=["no ledger", "ledger"])
+@pytest.mark.parametrize("kind", MAIN)
+def test_nobody_learns_from_success_whether_a_row_exists(
+    kind: str, charged: bool, tmp_path: Path, ledger: str
+) -> None:
+    """Sum up a column that is no number, of the rows that fulfil conditions: it fails where there is one."""
+    plain = crowd(ROLES["item"], 5)
+    alice = Row({**plain[0].cells, "user": "alice", "place": "hiv"})
+    options = {"value": "user", "value_range": "0,1"}
+    asked = COMMANDS["release of totals"]
+    where = ("--where", "user == alice", "--where", "place == hiv")
+    command = Command(asked.name, asked.path, asked.kind, (*asked.flags, *where))
+    seen = [
+        run(command, FORMATS[kind], rows, options, tmp_path / str(number), ledger if charged else None)
+        for number, rows in enumerate((plain, [*plain, alice]))
+    ]
+    assert [each.code for each in seen] == [0, 0]
+    assert seen[0] == seen[1]
