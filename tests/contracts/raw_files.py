@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headcount.events import formats, readers
+from headcount.events import formats, lines, readers
 from tests.contracts.hostile import Field, Line, Shape
 
 COLUMNS = ("user", "item", "place", "when", "stars", "many", "age", "home")
@@ -259,5 +259,5 @@ def small_batches() -> Iterator[None]:
     with ExitStack() as stack:
         for module in (formats, readers):
             stack.enter_context(mock.patch.object(module, "BATCH_ROWS", 1))
-        stack.enter_context(mock.patch.object(formats, "_BLOCK_BYTES", 160))
+        stack.enter_context(mock.patch.object(lines, "BLOCK_BYTES", 160))
         yield

@@ -5,11 +5,13 @@ A condition looks at one record alone, so it keeps or drops a person's records w
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from operator import ge, gt, le, lt
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,14 +22,15 @@ from numpy.typing import NDArray
 from headcount.errors import UsageError
 from headcount.events.casts import InexactError, cast_exactly
 from headcount.events.formats import plain_type, value_type
+from headcount.events.parsing import numbers, whole_numbers
 from headcount.events.texts import is_textual, plain
 from headcount.events.times import TimeFormat, stamped
-from headcount.events.values import finite_numbers
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": pc.equal, "==": pc.equal, "!=": pc.not_equal,
     "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _PATTERN = re.compile(r"^\s*(?P<column>[^<>=!]+?)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*(?P<value>[^<>=!\s].*?)\s*$")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _MOST_PLACES = 18
@@ -77,8 +80,8 @@ class Comparison:
             return np.zeros(len(column), dtype=bool)
         value = self._value(column.type)
         if is_textual(column.type) and pa.types.is_floating(value.type):
-            column = finite_numbers(column)
-        elif is_textual(column.type):
+            return _numbers_compare(column, self.operator, Decimal(self.value))
+        if is_textual(column.type):
             column, value = plain(column), value.cast(plain(column).type)
         elif pa.types.is_timestamp(column.type):  # by the microsecond: nanoseconds end in 2262
             moments = stamped(column)
@@ -157,6 +160,17 @@ def read_condition(text: str) -> Comparison:
 
 def _is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
+
+
+def _numbers_compare(column: pa.Array, operator: str, bound: Decimal) -> NDArray[np.bool_]:
+    """Compare the numbers that texts say: whole ones exactly, others as near as floating point comes."""
+    compare = _ORDER[operator]
+    values, there = numbers(column)
+    holds = compare(values, float(bound)) & there
+    whole, is_whole = whole_numbers(column)
+    edge = math.floor(bound) if operator in (">", "<=") else math.ceil(bound)
+    exact: NDArray[np.bool_] = compare(whole, min(max(edge, -(2**62)), 2**62))
+    return np.where(is_whole, exact, holds)
 
 
 def _exact_number(text: str, kind: pa.DataType) -> pa.Scalar:

@@ -89,7 +89,7 @@ def rows_of(
 def _without_header(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Leave out the first line that is not blank."""
     for block in blocks:
-        begin = len(block) - len(block.lstrip(b"\r\n"))
+        begin = len(block) - len(block.lstrip(b"\r\n\xef\xbb\xbf"))
         if begin < len(block):
             ends = [end for end in (block.find(b"\n", begin), block.find(b"\r", begin)) if end >= 0]
             yield block[min(ends) :] if ends else b""

@@ -17,6 +17,12 @@ _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
 
 @compiled
+def is_mark(data: Bytes, at: Word, end: Word) -> Word:
+    """Whether a mark of the byte order stands here: at the start of a line it is no part of it."""
+    return at + 3 <= end and data[at] == 0xEF and data[at + 1] == 0xBB and data[at + 2] == 0xBF
+
+
+@compiled
 def split(
     data: Bytes,
     delimiter: Word,
@@ -37,6 +43,9 @@ def split(
     while at < data.size:
         if data[at] == _NEWLINE or data[at] == _RETURN:
             at += 1
+            continue
+        if is_mark(data, at, data.size):
+            at += 3
             continue
         for column in range(columns):
             ends[column, row + 1] = ends[column, row]

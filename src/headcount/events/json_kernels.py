@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined
+from headcount.events.delimited_kernels import is_mark
 
 Bytes = NDArray[np.uint8]
 
@@ -339,6 +340,8 @@ def split(
         while end < data.size and data[end] != _NEWLINE:
             end += 1
         at = _past_blanks(data, begin, end)
+        if is_mark(data, at, end):
+            at = _past_blanks(data, at + 3, end)
         begin = end + 1
         if at == end:
             continue

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 BLOCK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 24
-_BOM = "\ufeff".encode()
+_MARK = "\ufeff".encode()  # of the byte order, which may stand at the start of a line
 _UNKNOWN = "headcount-unknown"
 NEWLINE, ANY_END = (b"\n",), (b"\n", b"\r")
 _THREADS = max(1, min(4, os.cpu_count() or 1))
@@ -44,19 +44,16 @@ codecs.register_error(_UNKNOWN, _no_text)
 def blocks_of(
     filesystem: pafs.FileSystem, path: str, encoding: str = "utf-8", ends: Sequence[bytes] = ANY_END
 ) -> Iterator[bytes]:
-    """Read a file as blocks of whole lines; a mark of the byte order at its start is left out."""
-    first = True
-    for block in _whole_lines(_decoded(_pieces(filesystem, path), encoding, ends), ends):
-        yield block.removeprefix(_BOM) if first else block
-        first = False
+    """Read a file as blocks of whole lines."""
+    yield from _whole_lines(_decoded(_pieces(filesystem, path), encoding, ends), ends)
 
 
 def first_line(filesystem: pafs.FileSystem, path: str, encoding: str) -> bytes:
     """Return the first line that is not blank, without its end; nothing if there is none."""
     for block in blocks_of(filesystem, path, encoding):
-        for line in block.replace(b"\r", b"\n").split(b"\n"):
-            if line:
-                return line
+        for line in block.splitlines():
+            if line.removeprefix(_MARK):
+                return line.removeprefix(_MARK)
     return b""
 
 
