@@ -349,3 +349,32 @@ def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.P
     assert process.returncode == 130, err
     assert err.decode().splitlines() == ["interrupted: 0 of 1 audits were done"]
     assert out == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="groups of processes are looked at")
+def test_no_process_outlives_a_killed_audit(program: Callable[..., subprocess.Popen[bytes]]) -> None:
+    """The program alone is killed, as an operator or a lack of memory does it; its workers see that and end."""
+    with program("audit", "sra", "--runs", "20000000", start_new_session=True) as process:
+        started = _until(lambda: len(_group(process.pid)) > 2, 30)
+        os.kill(process.pid, signal.SIGKILL)
+    gone = _until(lambda: not _group(process.pid), 15)
+    for left in _group(process.pid):
+        os.kill(left, signal.SIGKILL)
+    assert started, "no worker was started"
+    assert gone, "a worker lives on"
+
+
+def _group(leader: int) -> list[int]:
+    """Return the processes of a group that are still there; those that ended and wait to be noticed are not."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, group, state in rows if int(group) == leader and not state.startswith("Z")]
+
+
+def _until(happened: Callable[[], bool], seconds: float) -> bool:
+    patience = time.monotonic() + seconds
+    while time.monotonic() < patience:
+        if happened():
+            return True
+        time.sleep(0.1)
+    return False

@@ -14,6 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 
 from headcount.errors import SurroundingsError
+from headcount.following import follow_parent
 
 _BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
 _PATIENCE = 20.0
@@ -26,8 +27,7 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
     if not wanted or many < 2:
         yield None
         return
-    how, ignoring = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(many, mp_context=how, initializer=signal.signal, initargs=ignoring)
+    pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
     others = set(multiprocessing.active_children())
     with _without_interrupts():  # processes inherit that from their very beginning
         for _ in range(many):
