@@ -1,8 +1,8 @@
 """Worker processes that end with the process that started them, even if that one is killed.
 
 A worker waits for its next task on a pipe that all workers hold, so it never sees that nobody is left to write to
-it. Another pipe, or a handle on Windows, is the parent's alone: Python gives it to every process that it spawns, to
-be watched.
+it. Another pipe, or a handle on Windows, is the parent's alone: Python gives it to every process that it spawns,
+to be watched.
 """
 
 from __future__ import annotations

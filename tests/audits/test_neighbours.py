@@ -26,8 +26,9 @@ class ForgetsToShorten(LocalEngine):
 
 
 def test_a_limit_that_is_forgotten_is_found() -> None:
-    pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "many items"]
-    sound = target("co-counts", 2, Decimal(1))
+    """Three pairs, each of which moves by 1 where it may by a third."""
+    pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "three items"]
+    sound = target("co-counts", 2, Decimal(3))
     broken = audit(replace(sound, engine=ForgetsToShorten), pairs, 400)
     assert broken.violation, broken.sentence()
     found = audit(sound, pairs, 200)
@@ -39,7 +40,7 @@ def test_a_model_of_ratings_stands() -> None:
 
     That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines``.
     """
-    found = audit(target("neighbours", 2, Decimal(1)), pairs_for("neighbours", 2)[:2], 300)
+    found = audit(target("private", 2, Decimal(1)), pairs_for("private", 2)[:2], 300)
     assert not found.violation, found.sentence()
 
 
