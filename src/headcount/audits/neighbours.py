@@ -15,6 +15,9 @@ from headcount.answers.words import some
 RELATED = FEWEST_ITEMS
 """Among so many items relations of ratings are released, if they must be."""
 
+PAIRED = 29
+"""Of so many items co-counts are released, where more are to choose from."""
+
 COLUMNS_CELLS = 64
 """Pairs with so many items are about tables of several columns, where a method can tell."""
 
@@ -134,13 +137,13 @@ def raters() -> Iterator[Pair]:
 
 
 def collectors() -> Iterator[Pair]:
-    """Pairs for co-counts of three items at limit 1: one pair of items, three, many, and who decides which."""
+    """Pairs for co-counts of 29 items at limit 1: one pair of items, three, many, and who decides which."""
     yield Pair("two items", "a person with one pair of items", 2, (), (0, 1))
     yield Pair("three items", "a person with three pairs, of which each counts by a third", 3, (), (0, 1, 2))
-    yield Pair("many items", "a person with far more pairs than count", 30, (), tuple(range(30)))
+    yield Pair("many items", "a person with far more pairs than count", PAIRED + 1, (), tuple(range(PAIRED + 1)))
     yield Pair("among others", "a person who has what all others have", 4, ((0, 1, 2),) * 5, (0, 1))
     story = "a person with the only items, two of one more than are counted in pairs"
-    yield Pair("one item too many", story, 4, (), (2, 3))
+    yield Pair("one item too many", story, PAIRED + 1, (), (PAIRED - 1, PAIRED))
 
 
 def scattered(limit: int) -> Iterator[Pair]:
