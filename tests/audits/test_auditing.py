@@ -14,7 +14,8 @@ from headcount.audits.auditing import CONFIDENCE, Finding, audit
 from headcount.audits.cases import CASES
 from headcount.audits.events import Event, Observations, Score, chosen_events
 from headcount.audits.neighbours import Pair, crafted, drawn
-from headcount.audits.observing import log_of, seen
+from headcount.audits.observing import log_of
+from headcount.audits.seeing import seen
 from headcount.audits.targets import NAMES, is_proven, pairs_for, target
 from headcount.errors import UsageError
 from headcount.noise import NoiseSource, SeededNoise
