@@ -33,8 +33,8 @@ with examples; [Methods](methods/index.md) explains `--method`, `--limit` and `-
 | 0 | done |
 | 1 | refused (a budget does not allow it), or a check failed (`ledger verify`, a violation that `audit` found) |
 | 2 | something you can mend: a flag, a file, a column, an existing folder |
-| 3 | the surroundings failed (such as a full disk), or a bug |
-| 130 | interrupted; nothing was written, and what a ledger has reserved stays charged |
+| 3 | the surroundings failed (such as a full disk), or a bug; some audit of `audit all` could not be run |
+| 130 | interrupted; nothing half-done was written, and what a ledger has reserved stays charged |
 
 | Variable | Meaning |
 |---|---|

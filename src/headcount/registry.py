@@ -89,6 +89,18 @@ DEFAULT_TAG_METHOD = TagModel.name
 """How tags are."""
 
 
+def family_of(name: str) -> str:
+    """Return the family that a method belongs to.
+
+    >>> family_of("mwem")
+    'queries'
+    """
+    for family, methods in FAMILIES.items():
+        if name in methods:
+            return family
+    raise UnknownNameError.among("method", name, [each for methods in FAMILIES.values() for each in methods])
+
+
 def build(name: str, parameters: Mapping[str, Any], family: str = "counts") -> Method:
     """Make a method from its name and parameters; what it cannot use is an error, never ignored.
 
@@ -150,7 +162,7 @@ def summary(name: str) -> str:
     >>> summary("sra")
     'A few random records of each user, counted with noise.'
     """
-    method = next(methods[name] for methods in FAMILIES.values() if name in methods)
+    method = FAMILIES[family_of(name)][name]
     if method.standing is Standing.CLAIMED:
         return inspect.cleandoc(method.__doc__ or "").split("\n")[0]
     module = inspect.getmodule(method)

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from headcount.audits.auditing import CONFIDENCE, Finding, audit
+from headcount.audits.cases import CASES
 from headcount.audits.events import Event, Observations, Score, chosen_events
 from headcount.audits.neighbours import Pair, crafted, drawn
-from headcount.audits.observing import SEPARATE, Target, log_of, seen
-from headcount.audits.targets import NAMES, OTHERS, is_proven, pairs_for, target
+from headcount.audits.observing import log_of
+from headcount.audits.seeing import seen
+from headcount.audits.targets import NAMES, is_proven, pairs_for, target
 from headcount.errors import UsageError
 from headcount.noise import NoiseSource, SeededNoise
 from tests.laws import LEVEL, fits
@@ -96,12 +98,12 @@ def test_the_same_seed_gives_the_same_finding_whatever_the_processes() -> None:
     assert audit(*asked, seed=2).to_json() != audit(*asked).to_json()
 
 
-@pytest.mark.parametrize("name", sorted(SEPARATE))
+@pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.copies))
 def test_copies_in_one_release_have_the_law_of_single_runs(name: str) -> None:
     """Compared by chi-square over outcomes, tails pooled; false alarms below LEVEL."""
     pair = Pair("two", "", 2, ((0, 1, 1), (1,)), (0, 0, 1))
-    many = replace(Target.of(name, 2, Decimal(1)), copies=True).observe(pair, SeededNoise(1), 60_000, present=True)
-    once = replace(Target.of(name, 2, Decimal(1)), copies=False).observe(pair, SeededNoise(2), 600, present=True)
+    many = replace(target(name, 2, Decimal(1)), copies=True).observe(pair, SeededNoise(1), 60_000, present=True)
+    once = replace(target(name, 2, Decimal(1)), copies=False).observe(pair, SeededNoise(2), 600, present=True)
     assert set(once.kinds) == set(many.kinds)
     law = _pooled(many)
     seen_once = _pooled(once)
@@ -174,7 +176,7 @@ def test_kinds_that_only_one_log_has_are_chosen() -> None:
 
 
 def test_names() -> None:
-    assert set(OTHERS) < set(NAMES)
+    assert {"top-k", "selection", "totals"} < set(NAMES)
     assert is_proven("sra")
     assert is_proven("top-k")
     assert not is_proven("gs-published")

@@ -39,7 +39,7 @@ def test_a_model_of_ratings_stands() -> None:
 
     That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines``.
     """
-    found = audit(target("neighbours", 2, Decimal(1)), pairs_for("neighbours", 2)[:2], 300)
+    found = audit(target("private", 2, Decimal(1)), pairs_for("private", 2)[:2], 300)
     assert not found.violation, found.sentence()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
 
 from headcount.audits.auditing import audit
-from headcount.audits.querying import ROUNDS, QueryTarget, refuting
+from headcount.audits.neighbours import COLUMNS_CELLS, refuting
+from headcount.audits.querying import ROUNDS, QueryTarget
 from headcount.audits.targets import NAMES, is_proven, pairs_for, target
 from headcount.errors import UsageError
 from headcount.noise import SeededNoise
@@ -27,6 +29,18 @@ def test_whether_anything_was_updated_is_seen() -> None:
     kinds = set(seen.kinds.tolist())
     assert any(f"no update in {ROUNDS} rounds" in each for each in kinds)
     assert any("the first update within" in each for each in kinds)
+
+
+def test_the_automatic_choice_is_seen_wherever_it_leads() -> None:
+    """All three ways, and the number of records that decides, which is a number of its own."""
+    scattered = [pair for pair in pairs_for("auto", 2) if pair.items == COLUMNS_CELLS]
+    assert len(scattered) == 2
+    ways = set()
+    for pair in scattered:
+        seen = target("auto", 2, Decimal(1)).observe(pair, SeededNoise(1), 60, present=True)
+        assert "total of choice" in seen.names
+        ways |= {way for kind in seen.kinds.tolist() for way in re.findall(r'"method": "([^"]*)"', kind)}
+    assert ways == {"histogram", "mwem", "consistent histogram"}
 
 
 @pytest.mark.parametrize("name", ["pmw", "histogram"])

@@ -13,7 +13,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,9 @@ import pytest
 from headcount.audits import auditing, targets
 from headcount.audits.observing import Target
 from headcount.budget import Grant
-from headcount.cli import audit as audit_command
-from headcount.cli import own_log
-from headcount.registry import build
+from headcount.cli import audit_runs, own_log
+from headcount.errors import UsageError
+from headcount.registry import build, describe
 from tests.cli.conftest import FLAGS, Run
 
 FEW = ("--runs", "1000")
@@ -189,9 +191,120 @@ def test_a_delta_is_left_to_those_that_can_use_it(run: Run, monkeypatch: pytest.
 
 def test_processes_find_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = run("audit", "sra", "--runs", "200", "--json")
-    monkeypatch.setattr(audit_command, "_ALONE", {True: 0, False: 0})
+    monkeypatch.setattr(audit_runs, "_ALONE", {True: 0, False: 0})
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert run("audit", "sra", "--runs", "200", "--json").data == alone.data
+
+
+def table_of(out: str) -> list[list[str]]:
+    """Return the rows of the table that sums up."""
+    lines = out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("method "))
+    rows = lines[start + 1 : lines.index("", start)]
+    return [re.split(r" {2,}", line) for line in rows]
+
+
+def test_all_ends_with_a_table(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "sra", "lpa-published")
+    done = run("audit", "all", *FEW, "--report", "all.html")
+    rows = table_of(done.out)
+    assert [row[:3] for row in rows] == [["sra", "proven", "1"], ["lpa-published", "claimed", "1"]]
+    assert [row[4] for row in rows] == ["no violation found", "refuted, as expected"]
+    assert [0 < float(row[3]) < 3 for row in rows] == [True, True]
+    assert "Audit of 2 methods" in Path("all.html").read_text(encoding="utf-8")
+
+
+def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not run here, which would take minutes: every name is begun, and that each can be run is in tests/audits."""
+    begun: list[Target] = []
+
+    def refused(target: Target, *_: Any, **__: Any) -> Any:
+        begun.append(target)
+        raise UsageError("not today", remedy="come back tomorrow")
+
+    monkeypatch.setattr(auditing, "audit", refused)
+    done = run("audit", "all", "--json")
+    assert done.code == 3
+    assert [each.shown for each in begun] == [
+        *(each["name"] for each in describe()),
+        "top-k",
+        "selection",
+        "totals",
+    ]
+    assert [each["method"] for each in done.data] == [each.shown for each in begun]
+    assert {each["message"] for each in done.data} == {"not today; come back tomorrow"}
+
+
+@pytest.mark.parametrize("name", ["auto", "private", "pncf-published", "tag-model"])
+def test_every_family_can_be_audited_by_name(run: Run, name: str) -> None:
+    done = run("audit", name, "--runs", "100", "--json")
+    assert (done.code, done.data["method"], done.data["edges"]) == (0, name, False)
+
+
+def test_why_a_claim_of_queries_fails_is_told(run: Run) -> None:
+    """Its reason was forgotten, as those of all query methods were."""
+    done = run("audit", "cim-published", "--runs", "200", "--json")
+    assert (done.data["standing"], "couplings found in the data" in done.data["reason"]) == ("claimed", True)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
+    """Let the audit of one method fail."""
+    real = auditing.audit
+
+    def audit(target: Target, *given: Any, **named: Any) -> Any:
+        if target.shown == name:
+            raise error
+        return real(target, *given, **named)
+
+    monkeypatch.setattr(auditing, "audit", audit)
+
+
+def test_all_go_on_after_a_failure(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is named with its reason, on the terminal, as data and on the page; it is no success."""
+    only(monkeypatch, "sra", "lpa", "lpa-published")
+    failing(monkeypatch, "lpa", ValueError("no luck"))
+    done = run("audit", "all", "--runs", "300", "--report", "part.html")
+    assert done.code == 3
+    assert table_of(done.out)[1] == ["lpa", "proven", "1", "–", "could not be audited"]
+    words = " ".join(done.out.split())
+    assert "lpa, ε = 1: could not be audited: ValueError: no luck" in words
+    assert "The one proven promise held against the attacks." in words
+    assert "Nothing is known about what could not be audited: lpa (ValueError: no luck)." in words
+    page = Path("part.html").read_text(encoding="utf-8")
+    assert "could not be audited" in page
+    assert "no luck" in page
+    data = run("audit", "all", "--runs", "300", "--json").data
+    assert [each["violation"] for each in data] == [False, None, True]
+    assert data[1]["error"] == "ValueError"
+
+
+def test_a_violation_counts_more_than_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "sra", "lpa", broken="sra")
+    failing(monkeypatch, "lpa", ValueError("no luck"))
+    assert run("audit", "all", *FEW).code == 1
+
+
+def test_one_that_fails_alone_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, "lpa", UsageError("no luck", remedy="try again"))
+    done = run("audit", "lpa", *FEW)
+    assert (done.code, done.complaint) == (2, "no luck; try again")
+
+
+def test_processes_that_are_gone_are_started_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "sra", "lpa")
+    failing(monkeypatch, "sra", BrokenProcessPool("gone"))
+    done = run("audit", "all", "--runs", "300", "--json")
+    assert (done.code, [each["violation"] for each in done.data]) == (3, [None, False])
+    assert "a process was ended from outside" in done.data[0]["message"]
+
+
+def test_the_time_left_is_for_all_methods() -> None:
+    """Two of four took a minute: two more will, about; work is compared by runs."""
+    jobs = [audit_runs.Job(targets.target("gs-r", 2, Decimal(1)), tuple, 4_000) for _ in range(4)]
+    assert audit_runs._place(jobs[:2], jobs[2:], 60) == ", 3 of 4, all in about 1 min"
+    assert audit_runs._place([], jobs, 1) == ", 1 of 4"
+    few = replace(jobs[0], target=targets.target("sra", 2, Decimal(1)), runs=200_000)
+    assert few.work < jobs[0].work
 
 
 # A log of one's own
@@ -310,7 +423,8 @@ def test_what_cannot_be_is_one_sentence(run: Run, work: Path, name: str) -> None
 # Ctrl-C
 
 
-def test_an_interrupt_tells_what_was_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of what was done, a page of it, and what is known of the one under way."""
     only(monkeypatch, "sra", "lpa")
     real = auditing.audit
 
@@ -321,17 +435,24 @@ def test_an_interrupt_tells_what_was_found(run: Run, monkeypatch: pytest.MonkeyP
         return real(target, *given, **named)
 
     monkeypatch.setattr(auditing, "audit", interrupted)
-    done = run("audit", "all", "--runs", "100", "--report", "never.html")
+    done = run("audit", "all", "--runs", "100", "--report", "kept.html")
     assert done.code == 130
     assert "sra, ε = 1, limit 2, proven" in done.out
     assert "The one proven promise held" in done.out
     assert "lpa, so far: No violation found" in done.out
     assert "interrupted: 1 of 2 audits were done" in done.err
-    assert not Path("never.html").exists()
+    assert table_of(done.out) == [["sra", "proven", "1", "0.00", "no violation found"]]
+    page = Path("kept.html").read_text(encoding="utf-8")
+    assert "Audit of sra" in page
+    assert "interrupted: 1 of 2 audits were done" in page
     data = run("audit", "all", "--runs", "100", "--json")
     assert (data.code, data.data["error"]) == (130, "Interrupted")
     assert [each["method"] for each in data.data["found"]] == ["sra"]
     assert [each["method"] for each in data.data["so_far"]] == ["lpa"]
+    only(monkeypatch, "lpa", "sra")
+    nothing = run("audit", "all", "--runs", "100", "--report", "none.html")
+    assert (nothing.code, Path("none.html").exists()) == (130, False)
+    assert "none.html was not written: no audit was finished" in nothing.err
 
 
 def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.Popen[bytes]]) -> None:
@@ -349,3 +470,32 @@ def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.P
     assert process.returncode == 130, err
     assert err.decode().splitlines() == ["interrupted: 0 of 1 audits were done"]
     assert out == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="groups of processes are looked at")
+def test_no_process_outlives_a_killed_audit(program: Callable[..., subprocess.Popen[bytes]]) -> None:
+    """The program alone is killed, as an operator or a lack of memory does it; its workers see that and end."""
+    with program("audit", "sra", "--runs", "20000000", start_new_session=True) as process:
+        started = _until(lambda: len(_group(process.pid)) > 2, 30)
+        os.kill(process.pid, signal.SIGKILL)
+    gone = _until(lambda: not _group(process.pid), 15)
+    for left in _group(process.pid):
+        os.kill(left, signal.SIGKILL)
+    assert started, "no worker was started"
+    assert gone, "a worker lives on"
+
+
+def _group(leader: int) -> list[int]:
+    """Return the processes of a group that are still there; those that ended and wait to be noticed are not."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, group, state in rows if int(group) == leader and not state.startswith("Z")]
+
+
+def _until(happened: Callable[[], bool], seconds: float) -> bool:
+    patience = time.monotonic() + seconds
+    while time.monotonic() < patience:
+        if happened():
+            return True
+        time.sleep(0.1)
+    return False

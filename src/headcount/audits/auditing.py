@@ -151,7 +151,7 @@ def audit(
     known after each look; that holds just as the end does.
 
     >>> from headcount.audits.neighbours import crafted
-    >>> finding = audit(Target.of("sra", 2, Decimal(1)), crafted(2)[:1], 20_000)
+    >>> finding = audit(Target("sra", {"limit": 2}, copies=True), crafted(2)[:1], 20_000)
     >>> finding.violation, finding.lower_bound > 0.8
     (False, True)
     """

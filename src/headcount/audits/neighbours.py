@@ -6,10 +6,20 @@ times into one log. The person comes first in the log: if choices hang on row nu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headcount.answers.tastes import FEWEST_ITEMS
 from headcount.answers.words import some
+
+RELATED = FEWEST_ITEMS
+"""Among so many items relations of ratings are released, if they must be."""
+
+PAIRED = 29
+"""Of so many items co-counts are released, where more are to choose from."""
+
+COLUMNS_CELLS = 64
+"""Pairs with so many items are about tables of several columns, where a method can tell."""
 
 History = tuple[int, ...]
 """The items of one person's records, by their number in the catalogue; repeats count."""
@@ -108,6 +118,52 @@ def swaying(limit: int) -> Pair:
         (undecided,) * 400 + (leading,) * 60,
         (2,),
     )
+
+
+def crowded(limit: int) -> Pair:
+    """Return a pair for methods that shrink small counts away."""
+    story = "a person among many with one record: counts so large that hardly anything is shrunk away"
+    return Pair("in a crowd", story, 2, ((0,),) * 300, (0,) * limit)
+
+
+def raters() -> Iterator[Pair]:
+    """Pairs for ratings: a person at their limit, far above it, among others, and who decides what is compared."""
+    yield Pair("rates one", "a person with a single rating", 2, ((1,),), (0,))
+    yield Pair("rates some", "a person whose ratings just count in full", 6, (), tuple(range(6)))
+    yield Pair("rates much", "a person whose ratings must be made smaller to count", 200, (), tuple(range(200)))
+    yield Pair("among others", "a person who rates what all others do", 4, ((0, 1, 2),) * 5, (0, 1, 2, 3))
+    story = "a person with the only ratings, of two of one item more than relations are released among"
+    yield Pair("one item too many", story, RELATED + 1, (), (RELATED - 1, RELATED))
+
+
+def collectors() -> Iterator[Pair]:
+    """Pairs for co-counts of 29 items at limit 1: one pair of items, three, many, and who decides which."""
+    yield Pair("two items", "a person with one pair of items", 2, (), (0, 1))
+    yield Pair("three items", "a person with three pairs, of which each counts by a third", 3, (), (0, 1, 2))
+    yield Pair("many items", "a person with far more pairs than count", PAIRED + 1, (), tuple(range(PAIRED + 1)))
+    yield Pair("among others", "a person who has what all others have", 4, ((0, 1, 2),) * 5, (0, 1))
+    story = "a person with the only items, two of one more than are counted in pairs"
+    yield Pair("one item too many", story, PAIRED + 1, (), (PAIRED - 1, PAIRED))
+
+
+def scattered(limit: int) -> Iterator[Pair]:
+    """Pairs for queries over a table of several columns, where a table is fitted, and perhaps given up."""
+    yield Pair("several columns", "a person with the only records", COLUMNS_CELLS, (), (0,) * limit)
+    crowd = tuple((cell,) for cell in range(COLUMNS_CELLS) if cell.bit_count() % 2)
+    story = "a person where all others are in cells that no two columns tell"
+    yield Pair("what columns do not tell", story, COLUMNS_CELLS, crowd, (0,) * limit)
+
+
+def refuting() -> Pair:
+    """Return the pair that CIM is refuted with: a crowd that its first table is off by nearly the threshold for.
+
+    Of 1,024 cells, the first half holds 22 of 103 records, where the table says a half: that is 0.286 apart, 3.6
+    noise scales below the threshold of 0.3. One more record inside makes it 5.6 scales. So 200 rounds without an
+    update happen in about 6 % of all runs without the person, and in 69 % with them, at ε = 1.
+    """
+    crowd = ((0,),) * 22 + ((1000,),) * 81
+    story = "a person who lets a table stay as it is, for 200 rounds of one query, where it nearly could not"
+    return Pair("200 rounds", story, 1024, crowd, (0,))
 
 
 def drawn(histories: Sequence[History], items: int, chosen: Sequence[int]) -> tuple[Pair, ...]:

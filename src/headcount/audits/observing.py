@@ -10,9 +10,8 @@ one by one. All other methods are run one by one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -22,38 +21,19 @@ import pyarrow as pa
 
 from headcount.audits.events import Observations
 from headcount.audits.neighbours import Pair
+from headcount.audits.seeing import kind_of, seen
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.method import Method
 from headcount.noise import NoiseSource
-from headcount.registry import METHODS, build
+from headcount.registry import build
 from headcount.releases import Release
 from headcount.selection import Selection
-
-SEPARATE = frozenset({"lpa", "sra", "hpa", "lpa-published", "hpa-published"})
-"""Methods that treat every item and every person by themselves, but for what is the same in all copies."""
 
 _RECORDS = 1 << 15  # of all copies in one log, about
 SELECT_LIMIT = 2
 """How many items of one person count where items are selected."""
-
-MISSING = -1e9
-"""Stands for the count of an item that was not selected."""
-
-_NUMBERS = {
-    "items": "count",
-    "edges": "count",
-    "activity": "users",
-    "totals": "value",
-    "ranking": "count",
-    "model/tags": "weight",
-    "model/resources": "weight",
-    "model/pairs": "noisy",
-    "model/together": "noisy",
-    "model/people": "users",
-}
-"""The numbers of each table that noise was added to; what else a table holds follows from such numbers."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +59,6 @@ class Target:
     copies: bool = False
     called: str = ""
     reads: Callable[[Pair, bool], EventLog] | None = None
-
-    @classmethod
-    def of(cls, name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0)) -> Target:
-        """Return a registered method, with the limit where it takes one."""
-        parameters = {} if name not in _limited() else {"limit": limit}
-        return cls(name, parameters, epsilon, delta, copies=name in SEPARATE)
 
     @property
     def shown(self) -> str:
@@ -114,8 +88,8 @@ class Target:
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
         parts = {name: table["count"].to_numpy().reshape(copies, -1) for name, table in release.tables.items()}
-        names = tuple(each for name, part in parts.items() for each in _names(name, part.shape[1]))
-        return Observations(np.full(copies, _kind(release)), np.concatenate(list(parts.values()), axis=1), names)
+        names = tuple(f"count {place} of {name}" for name, part in parts.items() for place in range(part.shape[1]))
+        return Observations(np.full(copies, kind_of(release)), np.concatenate(list(parts.values()), axis=1), names)
 
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
@@ -127,91 +101,6 @@ class Target:
             if not log.catalogue.ids:
                 return _nothing(self.name, self.make(self.name, self.parameters).guarantee(grant))
         return self.make(self.name, self.parameters).release(log, grant, source, engine)
-
-
-def seen(release: Release, pair: Pair) -> Observations:
-    """Return everything of a release that an attacker sees, in the order of the catalogue."""
-    words, names, numbers = [_kind(release)], list[str](), list[np.ndarray[Any, Any]]()
-    tagged = "model/tags" in release.tables  # what else a tag model holds follows from its numbers
-    if tagged:
-        release = replace(release, tables={**release.tables, **_measured_later(release, pair)})
-    for name, table in release.tables.items():
-        if name == "model/assignments":  # rows of people: how many there are is seen at once
-            words.append(f"{len(set(table['user'].to_pylist()))} people")
-            continue
-        if tagged and name not in _NUMBERS:
-            continue
-        if name not in _NUMBERS or (name.startswith("model/") and not tagged):
-            for column in _numeric(table):
-                values = table[column].to_numpy().astype(np.float64)
-                names += [f"{column} {number} of {name}" for number in range(values.size)]
-                numbers.append(values)
-            continue
-        column = _NUMBERS[name]
-        if name == "ranking":
-            words.append("ranked " + ", ".join(map(str, table["item"].to_pylist())))
-        if name == "items" and table.num_rows < pair.items:  # what was not selected is seen, too
-            found = dict(zip(table["item"].to_pylist(), table[column].to_pylist(), strict=True))
-            words.append("selected " + (", ".join(map(str, sorted(found))) or "nothing"))
-            values = np.array([found.get(item, MISSING) for item in range(pair.items)])
-        elif column in table.column_names:
-            values = table[column].to_numpy().astype(np.float64)
-        else:
-            continue
-        names += _names(name, values.size)
-        numbers.append(values)
-    for name, value in _amounts(release):
-        names.append(name)
-        numbers.append(np.array([value]))
-    row = np.concatenate(numbers) if numbers else np.empty(0)
-    return Observations(np.array(["; ".join(filter(None, words))]), row[None, :], tuple(names))
-
-
-def _measured_later(release: Release, pair: Pair) -> dict[str, pa.Table]:
-    """Return what a tag model measures only if much stands out, in the order of the lists, or MISSING."""
-    tags = release.tables["model/tags"]["tag"].to_pylist()
-    rows = {
-        "model/pairs": [(str(item), tag) for item in range(pair.items) for tag in tags],
-        "model/together": [(one, other) for at, one in enumerate(tags) for other in tags[at:]],
-    }
-    made = {}
-    for name, keys in rows.items():
-        columns = {"model/pairs": ("resource", "tag"), "model/together": ("tag", "other")}[name]
-        listed = release.tables[name].to_pylist() if name in release.tables else []
-        found = {frozenset(row[each] for each in columns): row["noisy"] for row in listed}
-        made[name] = pa.table({"noisy": [float(found.get(frozenset(key), MISSING)) for key in keys]})
-    return made
-
-
-def _names(table: str, size: int) -> tuple[str, ...]:
-    return tuple(f"{_NUMBERS[table]} {number} of {table}" for number in range(size))
-
-
-def _numeric(table: pa.Table) -> list[str]:
-    """Return the columns of a table that hold released numbers; what items are called is public."""
-    return [field.name for field in table.schema if pa.types.is_floating(field.type)]
-
-
-def _amounts(release: Release) -> list[tuple[str, float]]:
-    """Return the released amounts that stand beside the tables."""
-    return [
-        (f"{key} of {name}", value)
-        for name, values in release.chosen.items()
-        for key, value in values.items()
-        if isinstance(value, float)
-    ]
-
-
-def _kind(release: Release) -> str:
-    """Return what is published beside the numbers."""
-    laws = [f"{name} with {law.in_words()}" for name, law in release.noise.items()]
-    amounts = {name for name, _ in _amounts(release)}
-    rest = {
-        name: {key: value for key, value in values.items() if f"{key} of {name}" not in amounts}
-        for name, values in release.chosen.items()
-    }
-    chosen = [f"{name}: {json.dumps(each, default=str)}" for name, each in rest.items()]
-    return "; ".join([*laws, *chosen, *([release.bounded] if release.bounded else [])])
 
 
 @lru_cache(maxsize=64)
@@ -240,10 +129,6 @@ def log_of(
 @lru_cache(maxsize=8)
 def _engine(kind: Callable[..., Any], threads: int) -> Any:
     return kind(threads=threads)
-
-
-def _limited() -> frozenset[str]:
-    return frozenset(name for name, method in METHODS.items() if "limit" in method.__dataclass_fields__)  # type: ignore[attr-defined]
 
 
 def _nothing(name: str, guarantee: Any) -> Release:

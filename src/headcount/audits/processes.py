@@ -14,9 +14,11 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 
 from headcount.errors import SurroundingsError
+from headcount.following import follow_parent
 
 _BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
 _PATIENCE = 20.0
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 @contextlib.contextmanager
@@ -26,10 +28,9 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
     if not wanted or many < 2:
         yield None
         return
-    how, ignoring = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(many, mp_context=how, initializer=signal.signal, initargs=ignoring)
+    pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
     others = set(multiprocessing.active_children())
-    with _without_interrupts():  # processes inherit that from their very beginning
+    with _without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
         for _ in range(many):
             pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
     try:
@@ -52,6 +53,21 @@ def _let_finish(others: set[BaseProcess]) -> None:
         time.sleep(0.02)
     for child in set(multiprocessing.active_children()) - others:
         child.terminate()
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let libraries for matrices use one thread a process: there is a process for each processor already."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from headcount.cli import findings, options, terminal
+from headcount.cli.audit_runs import Job, Outcome, run_all
 from headcount.errors import UnknownNameError, UsageError
-from headcount.reports.audit_words import verdicts
 
-_RUNS = {True: 200_000, False: 4_000}  # by default, where many copies are run in one release and where not
-_ALONE = {True: 60_000, False: 400}  # up to so many runs other processes would take longer to start than they help
 _CAVEAT = (
     "Finding nothing proves nothing: an audit tries some neighbours and events, and can only refute a promise."
 )
 _EXPOSED = "NOT PRIVATE: this was read from the log itself, without protection. For the curator's eyes only."
 _LARGEST_LIMIT = 1_000  # neighbours have some times as many records
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One target to audit, and the neighbours it is attacked with."""
-
-    target: Any
-    pairs: tuple[Any, ...]
-    runs: int
 
 
 def _known(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
@@ -62,7 +51,7 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
 @click.option(
     "--runs",
     metavar="N",
-    help="Runs of each log of the best pairs.  [default: 200000; 4000 where each is a release of its own]",
+    help="Runs of each log of the best pairs.  [default: 200000; 4000 or 2000 where each is a release of its own]",
 )
 @click.option(
     "--seed", default="1", show_default=True, metavar="N", help="Seed of all runs, which are thrown away."
@@ -79,40 +68,40 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
 def command(**flags: Any) -> None:
     """Attack the promise of METHOD: run the real code on logs that differ in one person, and tell them apart.
 
-    METHOD is one of `headcount methods`, or top-k, selection or totals; `all` are all of them. Without EVENTS the
-    neighbours are made up, to be as bad as can be. With EVENTS three people are taken out of that log instead:
-    this is not private, and for the curator's eyes only.
+    METHOD is one of `headcount methods`, or top-k, selection or totals; `all` are all of them, with a table at the
+    end. Without EVENTS the neighbours are made up, to be as bad as can be. With EVENTS three people are taken out
+    of that log instead: this is not private, and for the curator's eyes only.
 
-    The exit code is 1 if a promise is violated; with `all`, a proven one.
+    The exit code is 1 if a promise is violated; with `all`, a proven one. If none is, but some audit of several
+    could not be run, it is 3. Ctrl-C keeps what was found about the methods that were done, the page included.
     """
     _refuse_existing(flags)
     asked = _asked(flags)
     own, jobs = _jobs(flags, asked)
-    from headcount.audits.processes import workers
-
-    found: list[dict[str, Any]] = []
-    so_far: list[Any] = []
+    outcome = Outcome(len(jobs))
     try:
-        with workers(wanted=any(job.runs > _ALONE[job.target.copies] for job in jobs)) as pool:
-            for number, job in enumerate(jobs, 1):
-                place = f", {number} of {len(jobs)}" if len(jobs) > 1 else ""
-                found.append(_run(job, pool, place, asked, so_far, own=own, quiet=flags["quiet"]))
-                if not flags["as_json"]:
-                    findings.show(found[-1], briefly=len(jobs) > 1)
+        run_all(
+            jobs,
+            outcome,
+            seed=asked.seed,
+            own=own,
+            quiet=flags["quiet"],
+            told=None if flags["as_json"] else partial(findings.show, briefly=len(jobs) > 1),
+        )
     except KeyboardInterrupt:
-        _stop(found, jobs, so_far, as_json=flags["as_json"])
-    if flags["as_json"]:
-        terminal.print_json(found if len(jobs) > 1 else found[0])
-    elif flags["method"] == "all":
-        _sum_up(found)
-    if not all(each["violation"] for each in found):
+        outcome.interrupted = True
+    _tell(outcome, flags)
+    if outcome.found and not all(each["violation"] for each in outcome.found):
         terminal.note(_CAVEAT, quiet=flags["quiet"])
     if own:
         terminal.note(_EXPOSED)
     if flags["report"]:
-        _write(found, asked, flags)
-    if any(each["violation"] for each in found if each["standing"] == "proven" or flags["method"] != "all"):
-        raise click.exceptions.Exit(1)
+        _write(outcome, asked, flags)
+    if outcome.interrupted:
+        click.echo(outcome.in_words(), err=True)
+    code = outcome.exit_code(only_proven=flags["method"] == "all")
+    if code:
+        raise click.exceptions.Exit(code)
 
 
 @dataclass(frozen=True)
@@ -159,43 +148,39 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     )
 
 
-def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[_Job]]:
+def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
-    from headcount.audits.targets import pairs_for, target
+    from headcount.audits.targets import has_edges, pairs_for, runs_for, target
     from headcount.cli.own_log import affordable, pairs_of
 
     own: tuple[Any, ...] = ()
     _refuse_without_events(flags)
+    alone = len(asked.names) == 1
+    if flags["edges"] and alone and not has_edges(asked.names[0]):
+        raise UsageError(f"{asked.names[0]} has no item-by-context counts", remedy="leave --edges out")
+    if alone:  # what cannot be is said before a log is read
+        target(asked.names[0], asked.limit, asked.epsilons[0], asked.delta)
+    if flags["events"]:
+        with terminal.Bar(quiet=flags["quiet"]) as bar:
+            unused = {"context": None, "contexts": (), "context_of": "record", "count": "records", "value": None}
+            own = pairs_of(options.event_log({**flags, **unused, "value_range": None, "select_items": False}), bar)
     jobs = []
     for name in asked.names:
         for epsilon in asked.epsilons:
             try:
                 made = target(name, asked.limit, epsilon, asked.delta)
             except UsageError:
-                if len(asked.names) == 1:
+                if alone:
                     raise
                 made = target(name, asked.limit, epsilon)  # not all methods can use a δ
-            made = made if asked.seed is not None else replace(made, copies=False)
-            made = replace(made, contexts=_with_edges(name, wanted=flags["edges"], alone=len(asked.names) == 1))
-            jobs.append(_Job(made, pairs_for(name, asked.limit, epsilon, asked.delta), asked.runs or 0))
-    if flags["events"]:
-        with terminal.Bar(quiet=flags["quiet"]) as bar:
-            unused = {"context": None, "contexts": (), "context_of": "record", "count": "records", "value": None}
-            own = pairs_of(options.event_log({**flags, **unused, "value_range": None, "select_items": False}), bar)
-        jobs = [replace(job, pairs=own) for job in jobs]
-    for place, job in enumerate(jobs):
-        default = _RUNS[job.target.copies]
-        jobs[place] = replace(job, runs=asked.runs or (affordable(default, own) if own else default))
+            made = replace(made, copies=made.copies and asked.seed is not None)
+            if flags["edges"] and has_edges(name):
+                made = replace(made, contexts=True)
+            default = runs_for(name, copies=made.copies)
+            runs = asked.runs or (affordable(default, own) if own else default)
+            made_up = partial(pairs_for, name, asked.limit, epsilon, asked.delta)
+            jobs.append(Job(made, (lambda: own) if own else made_up, runs))
     return bool(own), jobs
-
-
-def _with_edges(name: str, *, wanted: bool, alone: bool) -> bool:
-    """Say whether a target releases edges, too; totals and direct rankings have none."""
-    from headcount.audits.targets import OTHERS
-
-    if wanted and alone and name in OTHERS:
-        raise UsageError(f"{name} has no item-by-context counts", remedy="leave --edges out")
-    return wanted and name not in OTHERS
 
 
 def _refuse_without_events(flags: dict[str, Any]) -> None:
@@ -222,75 +207,34 @@ def _refuse_existing(flags: dict[str, Any]) -> None:
         raise UsageError(f"{path} exists already", remedy="choose another --report, or add --force")
 
 
-def _run(
-    job: _Job, pool: Any, place: str, asked: _Asked, so_far: list[Any], *, own: bool, quiet: bool
-) -> dict[str, Any]:
-    """Audit one target, and return what was found as plain data; what is known before the end is in ``so_far``."""
-    from headcount.audits.auditing import audit
-    from headcount.audits.targets import VISIBLE, is_proven
-    from headcount.cli.own_log import without_log
-    from headcount.registry import METHODS, TAG_METHODS
-
-    target = job.target
-    with terminal.Bar(quiet=quiet) as bar:
-        finding = audit(
-            target,
-            job.pairs,
-            job.runs,
-            seed=asked.seed,
-            pool=pool,
-            progress=lambda stage, done, total: bar(stage + place, done, total),
-            found=lambda early: so_far.__setitem__(slice(None), [early]),
-        )
-        so_far.clear()
-    data = finding.to_json()
-    for pair, entry in zip((each.pair for each in finding.attempts), data["pairs"], strict=True):
-        entry |= {"people": len(pair.crowd), "records": len(pair.person)}
-    if own:
-        data["pairs"] = [without_log(each) for each in data["pairs"]]
-    known = {**METHODS, **TAG_METHODS}
-    share, reason = (Decimal(1), "") if own else VISIBLE.get(target.shown, (Decimal(1), ""))
-    return {
-        **data,
-        "standing": "proven" if is_proven(target.shown) else "claimed",
-        "reason": known[target.shown].reason if target.shown in known else None,
-        "edges": target.contexts,
-        "visible": {"share": str(share), "reason": reason},
-        "runs": job.runs,
-        "seed": asked.seed,
-        "sentence": finding.sentence(),
-    }
-
-
-def _sum_up(found: Sequence[dict[str, Any]]) -> None:
-    """Say what became of all methods."""
-    for sentence in verdicts(found):
-        terminal.say(sentence)
-
-
-def _stop(found: Sequence[dict[str, Any]], jobs: Sequence[_Job], so_far: Sequence[Any], *, as_json: bool) -> None:
-    """Say what was found before Ctrl-C, that of an audit under way as well, and end."""
-    words = f"interrupted: {len(found)} of {len(jobs)} audits were done"
-    if as_json:
-        early = [each.to_json() for each in so_far]
-        terminal.print_json({"error": "Interrupted", "message": words, "found": list(found), "so_far": early})
-    else:
-        if found and len(jobs) > 1:
-            _sum_up(found)
-        for each in so_far:
+def _tell(outcome: Outcome, flags: dict[str, Any]) -> None:
+    """Say what became of all methods, or print it as data; of an audit that was interrupted, what is known."""
+    if not flags["as_json"]:
+        if flags["method"] == "all" or (outcome.interrupted and outcome.jobs > 1 and outcome.all):
+            findings.sum_up(outcome.all)
+        for each in outcome.so_far:
             terminal.say(f"{each.target.shown}, so far: {each.sentence()}")
-    click.echo(words, err=True)
-    raise click.exceptions.Exit(130)
+    elif outcome.interrupted:
+        early = [each.to_json() for each in outcome.so_far]
+        said = {"error": "Interrupted", "message": outcome.in_words(), "found": outcome.found}
+        terminal.print_json({**said, "failed": outcome.failed, "so_far": early})
+    else:
+        terminal.print_json(outcome.all if outcome.jobs > 1 else outcome.all[0])
 
 
-def _write(found: Sequence[dict[str, Any]], asked: _Asked, flags: dict[str, Any]) -> None:
+def _write(outcome: Outcome, asked: _Asked, flags: dict[str, Any]) -> None:
+    """Write the page of everything that was finished."""
     from headcount.reports.audit import write_audit_page
 
+    if not outcome.found:
+        terminal.note(f"{flags['report']} was not written: no audit was finished.")
+        return
     about = {
         "own_log": bool(flags["events"]),
         "seed": asked.seed,
         "created": datetime.now(UTC).isoformat("T", "seconds"),
+        "interrupted": outcome.in_words() if outcome.interrupted else None,
     }
-    path = write_audit_page({**about, "findings": list(found)}, flags["report"])
+    path = write_audit_page({**about, "findings": outcome.found, "failed": outcome.failed}, flags["report"])
     if not flags["quiet"]:
         terminal.note(f"{path}: open it in a browser; it needs no network.")

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from headcount.cli import terminal
-from headcount.reports.audit_words import settings_in_words, story_in_words, visible_in_words
+from headcount.reports.audit_words import (
+    COULD_NOT,
+    settings_in_words,
+    story_in_words,
+    verdict,
+    verdicts,
+    visible_in_words,
+)
 
 _BESIDE = 50  # columns of a table that are not the event
 _MOST_SHOWN = 12  # items of one person
@@ -17,7 +24,11 @@ _INDENT = " " * 10
 
 
 def show(found: dict[str, Any], *, briefly: bool) -> None:
-    """Print what was found about one target."""
+    """Print what was found about one target, or why it could not be audited."""
+    if "error" in found:
+        terminal.say(f"{found['method']}, ε = {found['epsilon']}: {COULD_NOT}: {found['message']}", indent="    ")
+        click.echo()
+        return
     settings = [f"ε = {found['epsilon']}", *filter(None, [settings_in_words(found)])]
     standing = "proven" if found["standing"] == "proven" else "claimed, not established"
     click.echo(f"{click.style(found['method'], bold=True)}, {', '.join([*settings, standing])}")
@@ -34,6 +45,21 @@ def show(found: dict[str, Any], *, briefly: bool) -> None:
         _show_evidence(max(found["pairs"], key=lambda each: each["lower_bound"]))
     if briefly:
         click.echo()
+
+
+def sum_up(ended: Sequence[dict[str, Any]]) -> None:
+    """Print a table of what became of all targets, and the same in words; those that failed with their reason."""
+    columns = [("method", "left"), ("standing", "left"), ("ε claimed", "right"), ("ε at least", "right"),
+               ("verdict", "left")]  # fmt: skip
+    terminal.print_table(columns, [_row(each) for each in ended])
+    click.echo()
+    for sentence in verdicts(ended):
+        terminal.say(sentence)
+
+
+def _row(each: dict[str, Any]) -> list[str]:
+    bound = "–" if each["lower_bound"] is None else f"{each['lower_bound']:.2f}"
+    return [each["method"], each["standing"], each["epsilon"], bound, verdict(each)]
 
 
 def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:

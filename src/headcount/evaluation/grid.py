@@ -37,15 +37,12 @@ import json
 import multiprocessing
 import os
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +59,7 @@ from headcount.evaluation.reuse import ReusingEngine
 from headcount.evaluation.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
 from headcount.events.log import EventLog, packed_log
 from headcount.events.store import DESCRIPTION, PackedSource, open_store
+from headcount.following import follow_parent
 
 DEFAULT_SEED = 2015
 SCHEMA = pa.schema(
@@ -224,7 +222,7 @@ def _finished(units: Sequence[Unit], processes: int) -> Iterator[Unit]:
             yield run_unit(unit, here)
         return
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_prepare)
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=follow_parent)
     try:
         running: set[Future[Unit]] = {pool.submit(run_unit, unit) for unit in units}
         while running:
@@ -239,19 +237,6 @@ def _finished(units: Sequence[Unit], processes: int) -> Iterator[Unit]:
             remedy = "what was finished is kept; if memory ran out, use fewer processes and run again"
             raise SurroundingsError("a worker process was killed", remedy=remedy) from error
         raise
-
-
-def _prepare() -> None:
-    """Leave interruptions to the parent, and end when it ends, even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow(sentinel: int) -> None:
-            connection.wait([sentinel])
-            os._exit(1)
-
-        threading.Thread(target=follow, args=(parent.sentinel,), daemon=True).start()
 
 
 class _Open:

@@ -2,6 +2,7 @@
 
 It is made of plain data: what ``headcount audit --json`` prints as ``findings``, and beside it ``seed``,
 ``created`` and ``own_log``, which says whether people were taken out of a real log: then the page is not private.
+There may be ``failed``, those that could not be audited, and ``interrupted``, which says how far it came.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def write_audit_page(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> 
 
 def audit_page(audit: Mapping[str, Any]) -> str:
     """Return the report of an audit as one HTML page that needs no network."""
-    findings = audit["findings"]
+    findings, failed = audit["findings"], audit.get("failed", [])
     methods = list(dict.fromkeys(each["method"] for each in findings))
+    only = len(findings) == 1 and not failed
     data = json.dumps(dict(audit), indent=2, ensure_ascii=False).encode()
     return page.render(
         "audit.html.jinja",
@@ -44,9 +46,10 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         created=date_in_words(audit["created"]),
         broken=[each["sentence"] for each in findings if _violates_a_proof(each)],
         own_log=audit["own_log"],
-        summary=verdicts(findings) if len(findings) > 1 else [findings[0]["sentence"]],
+        summary=[findings[0]["sentence"]] if only else verdicts([*findings, *failed]),
         rows=[_row(each) for each in findings],
-        only=len(findings) == 1,
+        failed=failed,
+        only=only,
         sure=f"{findings[0]['confidence']:.1%}".replace(".0%", "%"),
         risk=f"{1 - findings[0]['confidence']:.1g}",
         facts=_facts(audit),
@@ -117,6 +120,7 @@ def _facts(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Seed", _seed_in_words(audit["seed"])),
         ("Confidence", f"{findings[0]['confidence']:.1%} for all bounds of one configuration together"),
         ("Created", date_in_words(audit["created"])),
+        *([("Ended", audit["interrupted"])] if audit.get("interrupted") else []),
     ]
 
 

@@ -11,6 +11,8 @@ from headcount.guarantee import in_short
 
 Finding = Mapping[str, Any]
 
+COULD_NOT = "could not be audited"
+
 _VERDICTS = {
     ("proven", False): "no violation found",
     ("proven", True): "violated",
@@ -21,20 +23,23 @@ _VERDICTS = {
 
 def verdict(finding: Finding) -> str:
     """Say in a few words what became of one promise or claim."""
-    return _VERDICTS[finding["standing"], finding["violation"]]
+    return COULD_NOT if "error" in finding else _VERDICTS[finding["standing"], finding["violation"]]
 
 
 def verdicts(findings: Sequence[Finding]) -> list[str]:
     """Sum up what was found: about proven promises, and about published claims, whose refutation is expected.
 
+    Last come those that could not be audited, each with its reason.
+
     >>> some = {"method": "sra", "epsilon": "1", "standing": "proven", "violation": False}
     >>> verdicts([some, {**some, "method": "lpa-published", "standing": "claimed", "violation": True}])
     ['The one proven promise held against the attacks.', 'Refuted, as expected of a mere claim: lpa-published.']
     """
-    found: dict[str, list[str]] = {word: [] for word in _VERDICTS.values()}
+    found: dict[str, list[str]] = {word: [] for word in (*_VERDICTS.values(), COULD_NOT)}
     several = len({each["epsilon"] for each in findings}) > 1
     for each in findings:
-        found[verdict(each)].append(f"{each['method']} at ε = {each['epsilon']}" if several else each["method"])
+        name = f"{each['method']} at ε = {each['epsilon']}" if several else each["method"]
+        found[verdict(each)].append(f"{name} ({each['message']})" if "error" in each else name)
     held, broken = found["no violation found"], found["violated"]
     said = []
     if broken:
@@ -47,6 +52,8 @@ def verdicts(findings: Sequence[Finding]) -> list[str]:
         said.append(f"Refuted, as expected of a mere claim: {', '.join(found['refuted, as expected'])}.")
     if found["not refuted here"]:
         said.append(f"Claimed, and not refuted here: {', '.join(found['not refuted here'])}.")
+    if found[COULD_NOT]:
+        said.append(f"Nothing is known about what could not be audited: {'; '.join(found[COULD_NOT])}.")
     return said
 
 
