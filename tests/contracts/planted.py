@@ -1,0 +1,345 @@
+"""Bugs that break a promise, planted into the running code one at a time: the replay contract must find each.
+
+A plant puts other text in place of some of a function, compiles it where it stands, and takes it out again. Text
+that is no longer there is an error, so that a plant cannot wither unseen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tests.contracts.replay_case import Case
+from tests.contracts.replay_cases import GROUPS
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A bug: in which function, what is put in place of what, and the family whose cases must find it."""
+
+    name: str
+    family: str
+    group: str
+    where: str
+    old: str
+    new: str
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        """Plant it, and take it out."""
+        module, _, path = self.where.partition(":")
+        *outer, name = path.split(".")
+        owner: Any = importlib.import_module(f"headcount.{module}")
+        for each in outer:
+            owner = getattr(owner, each)
+        # what other modules imported by name must change as well: the code of the function, not the name
+        function = inspect.unwrap(inspect.getattr_static(owner, name))
+        assert isinstance(function, FunctionType), f"{self.where} is no function"
+        text = textwrap.dedent(inspect.getsource(function))
+        assert text.count(self.old) == 1, f"{self.old!r} is {text.count(self.old)} times in {self.where}"
+        made: dict[str, Any] = {}
+        code = compile(
+            f"from __future__ import annotations\n{text.replace(self.old, self.new)}", self.name, "exec"
+        )
+        exec(code, function.__globals__, made)
+        sound, function.__code__ = function.__code__, made[name].__code__
+        try:
+            yield
+        finally:
+            function.__code__ = sound
+
+    @property
+    def cases(self) -> Iterator[Case]:
+        """The cases that may find it."""
+        return GROUPS[self.group]()
+
+
+def _resealed(values: str, like: str) -> str:
+    """Say other values with the sensitivity of these."""
+    return (
+        f"__import__('headcount.bounding.bounded').bounding.bounded.Bounded({values}, {like}.sensitivity, "
+        f"__import__('headcount.bounding.bounded').bounding.bounded.SEAL, unit={like}.unit)"
+    )
+
+
+ISSUE = (
+    Plant(
+        "the automatic choice tests without noise", "queries", "auto", "queries.choosing:Automatic._fitted",
+        "typical = max(0.0, float(median.counts[0]))",
+        "typical = float(quantile(apart, 0.5).sensitive_values[0])",
+    ),
+    Plant(
+        "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
+        "neighbours.private:PrivateNeighbours.release",
+        "np.argsort(-support, kind=",
+        "np.argsort(-ratings.offsets(log, OffsetBound(OFFSETS_LENGTH[norm], norm)).sensitive_values[1], kind=",
+    ),
+    Plant(
+        "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.of_assignments",
+        "found = Measured.of(both, exact.tags)",
+        "found = Measured.of(both, exact.tags)\n"
+        "    found.kept_tags = np.sort(np.argsort(-marginal_weights(exact, norm).sensitive_values[: exact.tags], "
+        "kind='stable')[: found.kept_tags.size])",
+    ),
+    Plant(
+        "items in pairs are chosen by exact counts", "neighbours", "neighbours",
+        "neighbours.related:CoCountRelease.release",
+        "np.argsort(-common.values, kind=", "np.argsort(-counted.sensitive_values, kind=",
+    ),
+)  # fmt: skip
+"""With these four at once, all other tests passed."""
+
+COUNTS = (
+    Plant(
+        "one record more is kept than is declared", "counts", "sra", "bounding.bounds:certify",
+        "return BoundedCounts(sealed(items), sealed(edges))",
+        "bound = bound if bound.limit == 1 else type(bound)(bound.limit - 1)\n"
+        "    return BoundedCounts(sealed(items), sealed(edges))",
+    ),
+    Plant(
+        "the records of heavy users are not cut", "counts", "lpa", "counts.simple_random:SimpleRandom.release",
+        "noised = noised_tables(",
+        "free = (engine or LocalEngine()).count(log, Sample(2**31 - 1), bytes(16))\n"
+        "    counts = type(counts)("
+        + _resealed("free.items.sensitive_values", "counts.items") + ", "
+        + _resealed("free.edges.sensitive_values", "counts.edges") + ")\n"
+        "    noised = noised_tables(",
+    ),
+    Plant(
+        "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
+        "limit = self.limit or chosen_limit(log, people, own, self.noise)",
+        "limit = self.limit or 1 + int(max("
+        "engine.activity(log, 'items', 99, bytes(16)).sensitive_values.nonzero()[0], default=0))",
+    ),
+    Plant(
+        "popularity is ranked without noise", "counts", "hpa", "counts.hand_picked:HandPicked.release",
+        "Pick(self.limit, scores)", "Pick(self.limit, Noisy(sampled.items.sensitive_values, scores.law))",
+    ),
+    Plant(
+        "columns are sorted by exact counts", "counts", "gs-s", "counts.sampled_groups:SampledGroups.make",
+        "groups = self._groups(sample,",
+        "groups = self._groups(Noisy(getattr(engine.count(log, Sample(self.limit), bytes(16)), table)"
+        ".sensitive_values, sample.law),",
+    ),
+    Plant(
+        "the best limit is taken, not drawn", "counts", "dpsense", "counts.dpsense:SensitivityControl.make",
+        "theta = 1 + choose(scored, parts[\"choice\"], noise)",
+        "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
+    ),
+    Plant(
+        "coefficients that are zero get no noise", "counts", "fpa", "counts.fourier:FourierPerturbation.make",
+        "values = inverse_walsh_hadamard(noisy.counts,",
+        "values = inverse_walsh_hadamard(noisy.counts * (transformed.sensitive_values[:kept] != 0),",
+    ),
+    Plant(
+        "a noise scale of half of what is needed", "counts", "gs-r", "noise.laplace:add",
+        "confirm(scale, bounded.sensitivity.l1, within)", "scale /= 2",
+    ),
+    Plant(
+        "each table gets the whole budget", "counts", "sra", "counts.simple_random:SimpleRandom.stages",
+        "return grant.split(shares, delta_shares(shares, self.noise))",
+        "grant.spend(); return {name: Grant(grant.epsilon, grant.delta or None) for name in shares}",
+    ),
+    Plant(
+        "the story tells how many people there are", "counts", "sra", "counts.simple_random:SimpleRandom.release",
+        "steps = [self",
+        "steps = [str(LocalEngine().totals(log, 1, None).users.sensitive_values), self",
+    ),
+    Plant(
+        "the scale-up sees exact sums", "counts", "dpsense-s", "counts.dpsense:weighted",
+        "counts=noisy.counts * float(factor)",
+        "counts=noisy.counts * float(factor) * (1 if counts.sensitive_values.sum() else 0)",
+    ),
+)  # fmt: skip
+
+RANKINGS = (
+    Plant(
+        "winners are put in their exact order", "rankings", "rankings", "rankings.top_k:DirectTopK._ranked",
+        "return Ranked(peel(_scores(counts), self.k, grant, noise)), None",
+        "winners = peel(_scores(counts), self.k, grant, noise)\n"
+        "        dense = _part(counts, range(counts.size)).sensitive_values\n"
+        "        return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
+    ),
+    Plant(
+        "contexts that nobody is in are left out", "rankings", "rankings", "rankings.top_k:DirectTopK._peeled",
+        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]",
+        "made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)"
+        " if not isinstance(counts, Bounded) or counts.sensitive_values.any() or part.spend() is None]"
+        " or [(Ranked([]), None)]",
+    ),
+    Plant(
+        "every context gets all of ε", "rankings", "rankings", "rankings.top_k:DirectTopK._for_contexts",
+        "if log.context_of == \"user\":", "if True:",
+    ),
+    Plant(
+        "people who leave lower what they did not have", "rankings", "rankings", "bounding.scores:count_scores",
+        "Scored(counts.sensitive_values.ravel().copy(), rise",
+        "Scored(counts.sensitive_values.ravel() * 9 // (1 + counts.sensitive_values.min()), rise",
+    ),
+    Plant(
+        "peeling stops where nobody is left", "rankings", "rankings", "rankings.top_k:DirectTopK._ranked",
+        "winners = peel(_scores(counts), self.k, grants[\"ranking\"], noise)",
+        "winners = peel(_scores(counts), max(1, min(self.k, int((_part(counts, range(counts.size))"
+        ".sensitive_values > 0).sum()))), grants[\"ranking\"], noise)",
+    ),
+    Plant(
+        "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK.release",
+        "if counts.pays(self._rounds(log), peeling):",
+        "if engine.activity(log, table, 99, bytes(16)).sensitive_values[7:].any():",
+    ),
+)  # fmt: skip
+
+SELECTION = (
+    Plant(
+        "two items more of each person count", "selection", "selection", "engines.support:support",
+        "_Histories(users, limit,", "_Histories(users, limit + 2,",
+    ),
+    Plant(
+        "no noise before the threshold", "selection", "selection", "noise.threshold:select",
+        "noisy = people + draw(threshold.law, people.size, source)", "noisy = people",
+    ),
+    Plant(
+        "the threshold allows for no δ", "selection", "selection", "noise.threshold:threshold_for",
+        "Threshold(1 + _steps_above(limit, law.scale, grant.delta), law)", "Threshold(2, law)",
+    ),
+    Plant(
+        "it is told how many items there were", "selection", "selection", "selection:Selection.select",
+        "items = select(engine.support(log, self.limit, noise.key()), grant, noise)",
+        "found = engine.support(log, self.limit, noise.key())\n"
+        "    items = select(found, grant, noise)\n"
+        "    plan['of'] = len(found.sensitive_ids)",
+    ),
+    Plant(
+        "the selected items come in exact order", "selection", "selection", "noise.threshold:select",
+        "chosen.sort()",
+        "chosen.sort(key=dict(zip(support.sensitive_ids.to_pylist(), (-people).tolist())).get)",
+    ),
+)  # fmt: skip
+
+TOTALS = (
+    Plant(
+        "a person counts once per record among the people", "totals", "totals", "bounding.totals:certify_totals",
+        "Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)",
+        "Bounded(_total(np.minimum(records, 2)), _moved(1), SEAL)",
+    ),
+    Plant(
+        "records beyond the limit count", "totals", "totals", "bounding.totals:certify_totals",
+        "counted = np.minimum(records, limit)", "counted = np.minimum(records, limit + 1)",
+    ),
+    Plant(
+        "the sum of heavy people is not shared out", "totals", "totals", "bounding.totals:certify_totals",
+        "np.clip(part, -most, most)", "distances",
+    ),
+    Plant(
+        "there is a mean only where there are records", "totals", "totals", "counts.totals:Totals.release",
+        "if exact.distances is not None and within is not None:",
+        "if exact.distances is not None and within is not None and (exact.records.sensitive_values[0] or "
+        "not grants[\"sum\"].spend()):",
+    ),
+    Plant(
+        "the mean is of exact records", "totals", "totals", "counts.totals:Totals.release",
+        "rows[1][1], laws[\"records\"])", "float(exact.records.sensitive_values[0]), laws[\"records\"])",
+    ),
+)  # fmt: skip
+
+NEIGHBOURS = (
+    Plant(
+        "relations are released where there are people enough", "neighbours", "neighbours",
+        "neighbours.private:PrivateNeighbours.release",
+        "self._relations(float(people.counts[0]), log,",
+        "self._relations(1e9 * float(engine.totals(log, 1, None).users.sensitive_values[0] > 15), log,",
+    ),
+    Plant(
+        "factors are made with the exact number of people", "neighbours", "neighbours",
+        "neighbours.private:PrivateNeighbours.release",
+        "_factors(pairs, support[places], float(people.counts[0]))",
+        "_factors(pairs, support[places], float(engine.totals(log, 1, None).users.sensitive_values[0]))",
+    ),
+    Plant(
+        "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
+        "bounding.ratings:certify_pairs",
+        "_moved(bound.limit * FIXED_POINT,", "_moved(bound.limit * FIXED_POINT // 2,",
+    ),
+    Plant(
+        "half of the sensitivity of offsets is declared", "neighbours", "neighbours",
+        "bounding.ratings:certify_offsets",
+        "_moved(bound.limit * STAR,", "_moved(bound.limit * STAR // 2,",
+    ),
+    Plant(
+        "items that nobody rated have no offset", "neighbours", "neighbours",
+        "neighbours.private:PrivateNeighbours.release",
+        "made = _Made(offsets, support)\n",
+        "offsets = offsets * (ratings.offsets(log, OffsetBound(7, norm)).sensitive_values[1] > 0)\n"
+        "    made = _Made(offsets, support)\n",
+    ),
+)  # fmt: skip
+
+TAGS = (
+    Plant(
+        "pairs are measured where exact weights stand out", "tags", "tags", "tags.model:TagModel.of_assignments",
+        "if found.has_pairs:",
+        "if (marginal_weights(exact, norm).sensitive_values[exact.tags :] > 0).sum() > 9:",
+    ),
+    Plant(
+        "weights of many tags are rounded up", "tags", "tags", "bounding.tagging:_shares",
+        "math.isqrt(whole // n) if norm == \"l2\" else whole // n", "math.isqrt(whole // n) + 1",
+    ),
+    Plant(
+        "resources are declared to move nothing", "tags", "tags", "bounding.tagging:marginal_weights",
+        "_beside(one, other)", "one",
+    ),
+    Plant(
+        "the number of people is exact", "tags", "tags", "tags.model:TagModel.of_assignments",
+        "_people(people)", "_people(Noisy(people_tagging(exact).sensitive_values, people.law))",
+    ),
+    Plant(
+        "topics are of exact tags", "tags", "tags", "tags.measured:Measured.measure_tags",
+        "self.kept_tags = standing_out(self.tags, bar,",
+        "self.kept_tags = standing_out(tag_weights(exact, norm).sensitive_values / 2**16, bar,",
+    ),
+)  # fmt: skip
+
+QUERIES = (
+    Plant(
+        "the worst query is taken, not drawn", "queries", "mwem", "queries.mwem:mended",
+        "worst = choose(scores, grants[f\"choose {place}\"], noise)",
+        "worst = int(scores.sensitive_gaps.argmin()); grants[f\"choose {place}\"].spend()",
+    ),
+    Plant(
+        "distances are compared without noise", "queries", "pmw", "queries.private_weights:Mediator.reply",
+        "elif self._test.is_large(part(apart, [place])):",
+        "elif apart.sensitive_values[place] >= self.threshold and len(self._released) < self.updates:",
+    ),
+    Plant(
+        "updates are never used up", "queries", "sessions", "noise.sparse_vector:SparseVector.is_large",
+        "self._left -= large", "self._left -= large and self._left > 1",
+    ),
+    Plant(
+        "the noisy threshold is told", "queries", "pmw", "queries.private_weights:Mediator.__init__",
+        "names = [str(place) for place in range(self.updates)]",
+        "self.threshold = self._test._threshold; names = [str(place) for place in range(self.updates)]",
+    ),
+    Plant(
+        "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram._answered",
+        "answers, widths = queries.sums(noisy.counts),",
+        "answers, widths = queries.sums(noisy.counts * (cells.sensitive_values > 0)),",
+    ),
+    Plant(
+        "tables are chosen by the exact total", "queries", "mwem", "queries.fitting:fitted",
+        "order = order_for(grid, total,",
+        "order = order_for(grid, 100.0 * float(cells.sensitive_values.sum() % 2),",
+    ),
+    Plant(
+        "the error is exact", "queries", "mwem", "queries.accuracy:released_accuracy",
+        "return Accuracy(float(noisy.counts[0]), noisy.law)",
+        "return Accuracy(float(quantile(apart, _WITHIN).sensitive_values[0]), noisy.law)",
+    ),
+)  # fmt: skip
+
+PLANTS = (*ISSUE, *COUNTS, *RANKINGS, *SELECTION, *TOTALS, *NEIGHBOURS, *TAGS, *QUERIES)

@@ -1,0 +1,318 @@
+"""The replay contract: what meets noise on a log, and on a neighbour of it, if every draw comes out the same.
+
+A release is run on one log, and every place where exact numbers meet noise is written down: the numbers, how far
+one person may move them, what pays for it, the law, and what came out. Then it is run on a neighbour, and whatever
+is drawn there comes out as it did before. What follows a draw may know its result alone. So
+
+- the same draws must be asked for, in the same order, with the same laws and grants, and as many keys;
+- the numbers that meet noise may differ by no more than was declared, and by no more than the noise pays for;
+- all that is released must be the same, to the last byte of its folder, but the time of creation.
+
+This is the coupling that proofs are made of, done by machine: no statistics, and nothing that holds by chance.
+
+The mechanisms of ``headcount.noise`` are wrapped here, wherever they are imported; nothing in the product knows of
+it. What draws noise without them is caught by the source: it gives words to them alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
+from headcount.bounding import Bounded, Support
+from headcount.budget import Grant
+from headcount.errors import HeadcountError
+from headcount.events.log import EventLog
+from headcount.noise import (
+    SeededNoise,
+    SparseVector,
+    choice,
+    gaussian,
+    laplace,
+    peeling,
+    sparse_peeling,
+    threshold,
+)
+from headcount.noise.source import Words
+from headcount.releases import Release
+from tests.contracts.moves import Exact, Meeting, Move, Violation, move
+
+BEYOND = 1 << 40
+"""Noise so large that it decides any comparison."""
+
+KEY = "key"
+"""What stands in a transcript where a key was asked for."""
+
+Run = Callable[[EventLog, "Tape"], Release]
+
+
+@dataclass
+class Tape:
+    """A source of noise that writes down what it was used for or, given a ``script``, lets the same come out."""
+
+    seed: int
+    script: Sequence[Meeting | str] | None = None
+    events: list[Meeting | str] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    inside: Meeting | None = None
+    is_private: bool = True  # the curator takes no other
+
+    def __post_init__(self) -> None:
+        self._noise, self._keys = SeededNoise(self.seed), 0
+
+    def words(self, count: int) -> Words:
+        """Return random words, to mechanisms alone."""
+        if self.inside is None:
+            raise Violation("noise was drawn that no mechanism of headcount.noise pays for")
+        return self._noise.words(count)
+
+    def key(self) -> bytes:
+        """Return the next key: the same for all tapes with this seed."""
+        self._next(KEY)
+        self.events.append(KEY)
+        self._keys += 1
+        return hashlib.blake2b(f"{self.seed} {self._keys}".encode(), digest_size=16).digest()
+
+    def _next(self, wanted: str) -> Meeting | None:
+        """Return what the script says next, which must be what is wanted."""
+        if self.script is None:
+            return None
+        at = len(self.events)
+        told = self.script[at] if at < len(self.script) else "the end"
+        name = told if isinstance(told, str) else told.mechanism
+        if name != wanted:
+            raise Violation(f"step {at + 1} is {name} for one of two neighbours and {wanted} for the other")
+        return None if isinstance(told, str) else told
+
+    @contextlib.contextmanager
+    def meeting(self, mechanism: str, exact: Exact | None, grant: Grant, *asked: Any) -> Iterator[Meeting]:
+        """Stand beside while a mechanism does its work, and hold it against the script when it is done."""
+        told = self._next(mechanism)
+        now = Meeting(mechanism, exact, grant, asked)
+        self.events.append(now)
+        self.inside = now
+        if told is not None:
+            self._same("declared", told.declared, now.declared)
+            self._same("asked for", told.asked, now.asked)
+            now.result = told.result
+        try:
+            yield now
+        finally:
+            self.inside = None
+        if told is not None:
+            self._same("drawn", told.drawn, now.drawn)
+            self._same("the result", _plain(told.result), _plain(now.result))
+            self.moves.append(replace(move(told, now), step=len(self.moves) + 1))
+
+    def _same(self, what: str, one: Any, other: Any) -> None:
+        if one != other:
+            name = getattr(self.inside or self.events[-1], "mechanism", KEY)
+            at = len(self.events)
+            raise Violation(f"step {at}, {name}: {what} differs between two neighbours: {one} and {other}")
+
+    def end(self) -> None:
+        """Refuse to have done less than the script says."""
+        if self.script is not None and len(self.events) < len(self.script):
+            raise Violation(
+                f"{len(self.script)} steps for one of two neighbours, {len(self.events)} for the other"
+            )
+
+
+def _plain(result: Any) -> Any:
+    return result.tolist() if isinstance(result, np.ndarray) else result
+
+
+# What a draw must be so that the result is the one of the script.
+
+
+def _forced(now: Meeting) -> Any:
+    exact, result = now.exact, now.result
+    if isinstance(exact, Support):
+        shown = set(result)
+        return np.array(
+            [BEYOND if each in shown else -BEYOND for each in exact.sensitive_ids.to_pylist()], np.int64
+        )
+    if now.mechanism == "compare":
+        return np.array([BEYOND if result else -BEYOND], np.int64)
+    if now.mechanism == "threshold":  # nobody may ever see it: a neighbour's is another one, as in the proof
+        return result + now.asked[1]
+    if isinstance(exact, Bounded):
+        return result.ravel() - exact.sensitive_values.ravel()
+    return result
+
+
+def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap what draws; its last argument is the source, and arrays of exact numbers are not written down."""
+
+    @functools.wraps(original)
+    def drawn(*arguments: Any) -> Any:
+        *public, source = arguments
+        if not isinstance(source, Tape):
+            return original(*arguments)
+        now = source.inside
+        if now is None:
+            raise Violation("noise was drawn that no mechanism of headcount.noise pays for")
+        now.drawn.append(_law(now, public))
+        if source.script is not None:
+            return _forced(now)
+        result = original(*arguments)
+        if isinstance(now.exact, Support):
+            # an item of one person alone may show with probability δ; everything else is about what happens then
+            result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
+        if now.mechanism == "threshold":
+            now.result = result
+        return result
+
+    return drawn
+
+
+def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the law or scale of a draw, and how many there are where that is public."""
+    if now.mechanism == "choose":
+        return (public[1],)
+    if now.mechanism == "peel":
+        return Fraction(public[2], public[3]), public[1]
+    return tuple(public[:1] if now.mechanism == "select" else public)
+
+
+def _add(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(bounded: Any, grant: Grant, source: Any, **more: Any) -> Any:
+        if not isinstance(source, Tape):
+            return original(bounded, grant, source, **more)
+        with source.meeting(name, bounded, grant, more) as now:
+            noisy = original(bounded, grant, source, **more)
+            now.result = noisy.values.copy()
+            now.drawn.append(noisy.law)
+        return noisy
+
+    return wrapped
+
+
+def _pick(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(exact: Any, *arguments: Any) -> Any:
+        *k, grant, source = arguments
+        if not isinstance(source, Tape):
+            return original(exact, *arguments)
+        with source.meeting(name, exact, grant, *(k or [1])) as now:
+            result = original(exact, *arguments)
+            now.result = result
+        return result
+
+    return wrapped
+
+
+def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Wrap the two steps of the sparse vector technique."""
+    begin, compare = SparseVector.__init__, SparseVector.is_large
+    known: WeakKeyDictionary[SparseVector, tuple[Tape, Grant, int, int, Fraction]] = WeakKeyDictionary()
+    large: WeakKeyDictionary[SparseVector, int] = WeakKeyDictionary()
+
+    @functools.wraps(begin)
+    def wrapped_begin(self: Any, limit: int, reach: int, positives: int, grant: Grant, source: Any) -> None:
+        if not isinstance(source, Tape):
+            begin(self, limit, reach, positives, grant, source)
+            return
+        with source.meeting("threshold", None, grant, limit, reach, positives) as now:
+            begin(self, limit, reach, positives, grant, source)
+        known[self] = source, grant, reach, positives, now.drawn[0][0].scale
+
+    @functools.wraps(compare)
+    def wrapped_compare(self: Any, distance: Any) -> bool:
+        if self not in known:
+            return compare(self, distance)
+        source, grant, reach, positives, around = known[self]
+        with source.meeting("compare", distance, grant, reach, positives, around) as now:
+            now.result = compare(self, distance)
+        large[self] = large.get(self, 0) + bool(now.result)
+        if large[self] > positives:
+            raise Violation(f"{large[self]} distances were large, where {positives} are paid for")
+        return bool(now.result)
+
+    return wrapped_begin, wrapped_compare
+
+
+@contextlib.contextmanager
+def wrapped_noise() -> Iterator[None]:
+    """Wrap all mechanisms of ``headcount.noise``, wherever they are imported; other sources see no change."""
+    wrappers: dict[Any, Any] = {
+        laplace.add: _add(laplace.add, "add"),
+        gaussian.add_gaussian: _add(gaussian.add_gaussian, "add_gaussian"),
+        choice.choose: _pick(choice.choose, "choose"),
+        peeling.peel: _pick(peeling.peel, "peel"),
+        threshold.select: _pick(threshold.select, "select"),
+    }
+    for drawing in (laplace.draw, gaussian.draw, choice.draw, peeling.draw, sparse_peeling.draw_sparse):
+        wrappers[drawing] = _drawing(drawing)
+    begin, compare = _vectors()
+    with contextlib.ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if name.split(".")[0] == "headcount":
+                for bound, value in list(vars(module).items()):
+                    if callable(value) and isinstance(value, type(_law)) and value in wrappers:
+                        stack.enter_context(mock.patch.object(module, bound, wrappers[value]))
+        stack.enter_context(mock.patch.object(SparseVector, "__init__", begin))
+        stack.enter_context(mock.patch.object(SparseVector, "is_large", compare))
+        yield
+
+
+def check_replay(run: Run, log: EventLog, neighbours: Iterable[EventLog], seed: int) -> tuple[Release, list[Move]]:
+    """Record a release of a log, and replay it on its neighbours; return it, and how far they moved."""
+    first = Tape(seed)
+    made = run(log, first)
+    content, moves = saved(made), list[Move]()
+    for neighbour in neighbours:
+        second = Tape(seed, first.events)
+        try:
+            again = run(neighbour, second)
+        except HeadcountError as error:
+            raise Violation(f"a release fails for one of two neighbours alone: {error}") from error
+        second.end()
+        _check_same(content, saved(again))
+        _check_total(made, second.moves)
+        moves += second.moves
+    return made, moves
+
+
+def _check_total(release: Release, moves: Sequence[Move]) -> None:
+    """What all draws cost together must not exceed what is promised."""
+    for unit, cost, promised in (
+        ("ε", sum(each.epsilon for each in moves), release.guarantee.epsilon),
+        ("δ", sum(each.delta for each in moves), release.guarantee.delta),
+    ):
+        if cost > float(promised) * (1 + 1e-9):
+            raise Violation(f"one person costs {unit} = {cost:.6g} in all, where {promised} is promised")
+
+
+def _check_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:
+    for name in sorted(one.keys() | other.keys()):
+        first, second = one.get(name), other.get(name)
+        if first == second:
+            continue
+        said = ""
+        if name == "release.json" and first is not None and second is not None:
+            left, right = json.loads(first), json.loads(second)
+            said = next(f": {key}: {left[key]} and {right[key]}" for key in left if left[key] != right[key])
+        raise Violation(f"{name} differs between two neighbours, though all draws came out alike{said}")
+
+
+def saved(release: Release) -> dict[str, bytes]:
+    """Return what a release writes to its folder, but for the time of creation."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = replace(release, created="").save(Path(folder) / "kept")
+        return {path.relative_to(kept).as_posix(): path.read_bytes() for path in kept.rglob("*") if path.is_file()}

@@ -1,0 +1,104 @@
+"""All that the replay contract runs over, by group: models here, what else there is from the files beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from headcount.api import request_of
+from headcount.guarantee import Standing
+from headcount.registry import FAMILIES, METHODS
+from headcount.request import NeighboursRequest, QueryRequest, TagsRequest
+from tests.contracts import crowds
+from tests.contracts.crowds import Crowd, Reading
+from tests.contracts.replay_case import Case
+from tests.contracts.replay_counts import count_cases, rank_cases, selection_cases, totals_cases
+from tests.contracts.replay_queries import STATEMENTS, query_cases, session_cases
+
+# Neighbours
+
+
+def neighbour_cases() -> Iterator[Case]:
+    """Yield models of ratings, of few items and of more than relations are released among, and of who has what."""
+    rated, stretched = {"value": "stars", "value_range": "1,5"}, {"value": "stars", "value_range": "0,6"}
+    wide = Reading(rated, items=tuple(crowds.WIDE))
+    prices = [(epsilon, delta) for epsilon in ("2000", "4", "0.1") for delta in ("1e-5", None)]
+    for place, (epsilon, delta) in enumerate(prices):
+        for people, relations in ((0, True), (6, True), (15, None), (15, True), (40, None)):
+            yield _rated(epsilon, delta, relations, crowds.raters(people, people), wide)
+        for shape in crowds.SHAPES[place % 2 :: 2]:
+            for relations, read in ((True, rated), (None, stretched), (False, rated | {"where": "item != i01"})):
+                yield _rated(epsilon, delta, relations, crowds.events(shape, 3), Reading(read))
+            for items, limit in ((2, 1), (5, None), (500, 3)):
+                words: dict[str, Any] = {"options": {"items": items}, "limit": limit}
+                request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="co-counts", **words)
+                yield Case("neighbours", "co-counts", request, crowds.events(shape, 4), Reading())
+
+
+def _rated(epsilon: str, delta: str | None, relations: bool | None, crowd: Crowd, reading: Reading) -> Case:
+    options = {} if relations is None else {"relations": relations}
+    request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, options=options)
+    return Case("neighbours", "private", request, crowd, reading)
+
+
+# Tags
+
+
+def tag_cases() -> Iterator[Case]:
+    """Yield tag models, of crowds where pairs are measured and where they are not."""
+    shares = {"marginals": "0.2", "pairs": "0.5", "people": "0.3"}
+    for place, (people, epsilon, delta) in enumerate(
+        (people, epsilon, delta)
+        for people in (0, 1, 8, 60)
+        for epsilon in ("0.2", "6", "300")
+        for delta in (None, "1e-5")
+    ):
+        request = request_of(TagsRequest, epsilon=epsilon, delta=delta, shares=shares if place % 3 == 0 else None)
+        yield Case("tags", "tag-model", request, crowds.taggers(people, place), crowds.tag_log)
+
+
+# What is only claimed
+
+
+def claimed_cases(name: str) -> Iterator[Case]:
+    """Yield a method whose claim does not hold, on small crowds."""
+    words: dict[str, Any] = {"epsilon": "1", "method": name, "research": True}
+    if name in METHODS:
+        yield from count_cases(name)
+    elif name in FAMILIES["tags"]:
+        tags = request_of(TagsRequest, **words, options={"topics": 3} if name == "pritop-published" else {})
+        for people in (1, 8, 20):
+            yield Case("tags", name, tags, crowds.taggers(people, people), crowds.tag_log)
+    elif name in FAMILIES["queries"]:
+        queries = request_of(QueryRequest, **words, queries=STATEMENTS, bins=crowds.BINS)
+        for people in (9, 40):
+            yield Case("queries", name, queries, crowds.town(people, people), crowds.town_log)
+    else:
+        ratings, reading = (
+            request_of(NeighboursRequest, **words),
+            Reading({"value": "stars", "value_range": "1,5"}),
+        )
+        for shape in ("random", "busy"):
+            yield Case("neighbours", name, ratings, crowds.events(shape, 1), reading)
+
+
+# All of them
+
+
+def _proven(family: str, cases: Callable[[str], Iterator[Case]]) -> dict[str, Callable[[], Iterator[Case]]]:
+    methods = FAMILIES[family].items()
+    return {name: partial(cases, name) for name, method in methods if method.standing is Standing.PROVEN}
+
+
+GROUPS: Mapping[str, Callable[[], Iterator[Case]]] = {
+    **_proven("counts", count_cases),
+    "rankings": rank_cases,
+    "totals": totals_cases,
+    "selection": selection_cases,
+    "neighbours": neighbour_cases,
+    "tags": tag_cases,
+    **_proven("queries", query_cases),
+    "sessions": session_cases,
+}
+"""What a method is registered under is what its cases are found under: a new one has some without further ado."""

@@ -1,0 +1,185 @@
+"""Cases of the replay contract: every proven method of counts with every option, rankings, totals, selection."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+from headcount.api import request_of
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.guarantee import Standing
+from headcount.method import Method
+from headcount.rankings import top_k
+from headcount.registry import METHODS
+from headcount.request import NeighboursRequest, RankRequest, ReleaseRequest, Spending
+from tests.contracts import crowds
+from tests.contracts.crowds import Reading
+from tests.contracts.replay_case import Case
+
+# Counts
+
+EPSILONS = ("0.02", "1", "0.3", "30", "4")
+
+VALUES: Mapping[str, Sequence[Any]] = {
+    "limit": (1, 4, 8),
+    "what": ("items", "edges"),
+    "noise": ("gaussian",),
+    "shares": ("uneven",),
+    "d": (3,),
+    "lean": (1.5,),
+    "integers": (True,),
+    "sampling": ("row", "none"),
+    "repeats": (3,),
+}
+"""Other values of every parameter that a method of counts has: one that is not here has no replay case."""
+
+NEEDED = {"limit": 2}
+"""What a method cannot do without."""
+
+
+def variants(method: type[Method]) -> Iterator[dict[str, Any]]:
+    """Yield a method's parameters as they are by default, and with each of them changed."""
+    fields = {each.name: each for each in dataclasses.fields(method)}  # type: ignore[arg-type]
+    base = {name: NEEDED[name] for name, each in fields.items() if each.default is dataclasses.MISSING}
+    yield base
+    for name in fields:
+        for value in VALUES[name]:
+            yield {**base, name: value}
+
+
+def count_request(name: str, parameters: Mapping[str, Any], epsilon: str, **more: Any) -> ReleaseRequest:
+    """Ask for a method of counts."""
+    own = {key: value for key, value in parameters.items() if key in ("limit", "what", "noise")}
+    options = {key: value for key, value in parameters.items() if key not in (*own, "shares")}
+    delta = {"delta": "1e-4"} if parameters.get("noise") == "gaussian" else {}
+    claimed = METHODS[name].standing is Standing.CLAIMED
+    words = {"epsilon": epsilon, "method": name, "options": options, "research": claimed}
+    return request_of(ReleaseRequest, **words, **own, **delta, **more)
+
+
+def uneven(stages: Sequence[str]) -> dict[str, str]:
+    """Return shares for so many stages, no two alike."""
+    shares = [str(round(2 * n / (len(stages) * (len(stages) + 1)), 2)) for n in range(1, len(stages))]
+    return dict(zip(stages, [*shares, str(round(1 - sum(map(float, shares)), 2))], strict=True))
+
+
+STAGES = ((), ("activity",), ("scores",), ("activity", "scores"))
+
+
+def fitting(name: str, parameters: Mapping[str, Any], epsilon: str, log: EventLog) -> ReleaseRequest | None:
+    """Return a request that fits a log, None if there is none: not every option goes with every form."""
+    tables = ("items", "edges") if log.context is not None else ("items",)
+    given: list[dict[str, Any]] = [{}]
+    if "shares" in parameters:
+        given = [{"shares": uneven((*first, *tables))} for first in STAGES if first or len(tables) > 1]
+    for shares in given:
+        try:
+            request = count_request(name, parameters, epsilon, **shares)
+            request.build().laws(log, request.grant())
+        except UsageError:
+            continue
+        return request
+    return None
+
+
+def count_cases(name: str) -> Iterator[Case]:
+    """Yield a method of counts with all its options on all forms of logs, shapes and ε taking turns."""
+    at = zlib.crc32(name.encode())
+    for parameters in variants(METHODS[name]):
+        for form, words in crowds.FORMS.items():
+            reading = Reading(words)
+            at += 1
+            shape, epsilon = crowds.SHAPES[at % 6], EPSILONS[at % 5]
+            request = fitting(name, parameters, epsilon, reading({}))
+            if request is not None:
+                engine: dict[str, Any] = {"engine": ReferenceEngine} if at % 7 == 0 else {}
+                yield Case("counts", f"{name}, {form}", request, crowds.events(shape, at), reading, **engine)
+
+
+# Rankings
+
+HELD = top_k.MANY_CELLS
+
+
+def rank_cases() -> Iterator[Case]:
+    """Yield rankings: short and long, dense and sparse, with and without contexts and counts."""
+    epsilon, shape = cycle(("0.05", "3", "40")), cycle(crowds.SHAPES)
+    for form in ("records", "contexts", "one context each", "times", "conditions"):
+        for per_context in (False, True) if "context" in crowds.FORMS[form] else (False,):
+            for with_counts in (False, True):
+                for k, many in ((1, HELD), (3, 1), (2, HELD), (12, HELD), (12, 1)):
+                    shares = {"ranking": "0.3", "counts": "0.7"} if with_counts and k == 2 else None
+                    request = request_of(
+                        RankRequest,
+                        epsilon=next(epsilon),
+                        k=k,
+                        per_context=per_context,
+                        with_counts=with_counts,
+                        shares=shares,
+                    )
+                    crowd, reading = crowds.events(next(shape), k), Reading(crowds.FORMS[form])
+                    yield Case("rankings", f"top-k, {form}", request, crowd, reading, many_cells=many)
+
+
+# Totals
+
+
+def totals_cases() -> Iterator[Case]:
+    """Yield totals, with a value and without."""
+    forms: Sequence[Mapping[str, Any]] = (
+        {},
+        {"value": "stars", "value_range": "1,5"},
+        {"value": "stars", "value_range": "-2,7", "where": "item != i01"},
+        {"times": "times"},
+    )
+    for place, words in enumerate(forms):
+        for limit in (1, 4, 12):
+            for shape in crowds.SHAPES:
+                epsilon = EPSILONS[(place + limit) % 5]
+                stages = ("users", "records", *(["sum"] if "value" in words else []))
+                shares = uneven(stages) if shape == "heavy" else None
+                request = request_of(ReleaseRequest, epsilon=epsilon, what="totals", limit=limit, shares=shares)
+                yield Case("totals", "totals", request, crowds.events(shape, limit), Reading(words))
+
+
+# Selection
+
+ROOMY: Mapping[str, Any] = {"epsilon": "12", "delta": "0.05", "select_limit": 3, "shares": {"selection": "0.6"}}
+NARROW: Mapping[str, Any] = {"epsilon": "0.01", "delta": "1e-9", "select_limit": 1}
+"""With the first a few people are enough for an item; with the second no item is selected."""
+
+
+def selection_cases() -> Iterator[Case]:
+    """Yield releases that begin with a selection of items: of counts by every proven method, rankings, models."""
+    shapes = cycle(("random", "alike", "heavy", "nobody"))
+    for price in (ROOMY, NARROW):
+        for name, method in METHODS.items():
+            if method.standing is Standing.CLAIMED:
+                continue
+            limit = {"limit": 2} if "limit" in {each.name for each in dataclasses.fields(method)} else {}  # type: ignore[arg-type]
+            for form in ("records", "contexts", "users"):
+                request = request_of(ReleaseRequest, method=name, **limit, **price)
+                yield _selecting(f"{name}, {form}", request, next(shapes), form)
+        request = request_of(ReleaseRequest, method="sra", limit=2, noise="gaussian", **price)
+        yield _selecting("sra", request, "random", "users")
+        for form in ("records", "contexts", "one context each"):
+            for k in (1, 12):
+                words = {"k": k, "with_counts": k == 1, "per_context": form != "records", **price}
+                yield _selecting(f"top-k, {form}", request_of(RankRequest, **words), next(shapes), form)
+        model = {key: value for key, value in price.items() if key != "shares"}
+        rated = {"value": "stars", "value_range": "1,5"}
+        yield _selecting("co-counts", request_of(NeighboursRequest, method="co-counts", **model), "random", {})
+        yield _selecting(
+            "private", request_of(NeighboursRequest, options={"relations": True}, **model), "random", rated
+        )
+
+
+def _selecting(label: str, request: Spending, shape: str, form: str | Mapping[str, Any]) -> Case:
+    words = crowds.FORMS[form] if isinstance(form, str) else form
+    crowd = crowds.events(shape, len(label))
+    return Case("selection", f"selection before {label}", request, crowd, Reading(words, selects=True))

@@ -1,0 +1,110 @@
+"""Cases of the replay contract: every proven method of queries with every option, and sessions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.api import request_of
+from headcount.registry import FAMILIES
+from headcount.request import QueryRequest
+from tests.contracts import crowds
+from tests.contracts.replay_case import Case, Reads
+from tests.contracts.replay_counts import uneven
+
+STATEMENTS = (
+    "SELECT COUNT(*) FROM people",
+    "SELECT COUNT(*) FROM people WHERE age >= 60",
+    "SELECT COUNT(*) FROM people WHERE job = 'cook' AND hours < 40",
+    "SELECT COUNT(*) FROM people WHERE age < 48 OR hours >= 70",
+    "SELECT COUNT(*) FROM people GROUP BY job",
+)
+
+QUERY_VALUES: Mapping[str, Sequence[Any]] = {
+    "consistent": (True,),
+    "rounds": (0, 3),
+    "updates": (1, 4),
+    "expected": (2,),
+    "shares": ("uneven",),
+}
+"""Other values of every parameter that a method of queries has."""
+
+QUERY_STAGES: Mapping[str, Sequence[str]] = {
+    "histogram": ("cells",),
+    "mwem": ("total", "start", "rounds", "error"),
+    "pmw": ("total", "start", "tests", "answers"),
+}
+
+
+def query_cases(name: str) -> Iterator[Case]:
+    """Yield a method of queries with all its options."""
+    method = FAMILIES["queries"][name]
+    changes: list[dict[str, Any]] = [{}]
+    for each in dataclasses.fields(method):  # type: ignore[arg-type]
+        if each.name != "asked":
+            changes += [{each.name: value} for value in QUERY_VALUES[each.name]]
+    for place, options in enumerate(changes * 4):
+        people, epsilon = ((0, "1"), (9, "0.1"), (40, "20"), (400, "0.5"), (400, "300"))[place % 5]
+        shares = uneven(QUERY_STAGES[name]) if options == {"shares": "uneven"} else None
+        chosen = {key: value for key, value in options.items() if key != "shares"}
+        crowd = crowds.town(people, place, correlated=place % 2 == 0)
+        words: dict[str, Any] = {"max_records": 1 + place % 3}
+        reading: Reads = crowds.town_log
+        if place % 4 == 3:
+            words |= {"groups": "household", "max_group": 3}
+            crowd, reading = crowds.households(crowd), crowds.household_log
+        words |= {"shares": shares, "options": chosen, "method": name, "queries": STATEMENTS, "bins": crowds.BINS}
+        yield Case("queries", name, request_of(QueryRequest, epsilon=epsilon, **words), crowd, reading)
+    if name == "auto":
+        yield from _every_choice()
+    if name == "pmw":
+        yield from _every_distance()
+
+
+def _along() -> NDArray[np.bool_]:
+    """Return the cells that people of a correlated town are in."""
+    ages, hours = np.arange(8)[:, None, None], np.arange(8)[None, None, :]
+    return np.ascontiguousarray(np.broadcast_to(ages * 3 % 8 == hours, (8, 4, 8))).ravel()
+
+
+def _every_choice() -> Iterator[Case]:
+    """Yield what each choice of ``auto`` is best for; the last is a table that no single column tells of."""
+    rows = np.random.default_rng(5).random((40, 256)) < 0.5
+    for people, epsilon, correlated in ((600, "0.1", False), (600, "60", True), (2000, "0.1", True)):
+        asked = rows | _along() if correlated else rows
+        request = request_of(QueryRequest, epsilon=epsilon, bins=crowds.BINS, rows=asked)
+        crowd = crowds.town(people, 1, correlated=correlated)
+        yield Case("queries", "auto", request, crowd, crowds.town_log)
+
+
+def _every_distance() -> Iterator[Case]:
+    """Yield queries that grow cell by cell: one of them is just as far off as is too far, but for one person."""
+    for place, people in enumerate((90, 95, 100, 105, 110)):
+        order = np.argsort(~_along(), kind="stable")
+        rows = np.zeros((64, 256), dtype=bool)
+        for size in range(64):
+            rows[size, order[: size + 1]] = True
+        words: dict[str, Any] = {"bins": crowds.BINS, "max_records": 9, "options": {"updates": 3}}
+        request = request_of(QueryRequest, epsilon="80", rows=rows, method="pmw", **words)
+        yield Case("queries", "pmw", request, crowds.town(people, place, correlated=True), crowds.town_log)
+
+
+def session_cases() -> Iterator[Case]:
+    """Yield sessions in which every question hangs on the answers before it."""
+    for place, (people, epsilon, updates) in enumerate(
+        (people, epsilon, updates)
+        for people in (0, 30, 400)
+        for epsilon in ("0.5", "8", "300")
+        for updates in (None, 1, 3)
+    ):
+        words: dict[str, Any] = {"epsilon": epsilon, "updates": updates, "bins": crowds.BINS, "expected": 9}
+        crowd = crowds.town(people, place, correlated=True)
+        reading: Reads = crowds.town_log
+        if place % 3 == 2:
+            words |= {"groups": "household", "max_group": 2, "max_records": 2}
+            crowd, reading = crowds.households(crowd), crowds.household_log
+        yield Case("queries", "session", words, crowd, reading)

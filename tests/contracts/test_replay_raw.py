@@ -1,0 +1,95 @@
+"""The replay contract from the raw bytes on: one person's hostile lines change nothing but that person's term."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.api import request_of
+from headcount.curator import Curator
+from headcount.errors import DataError
+from headcount.events.log import EventLog, read_events
+from headcount.releases import Release
+from headcount.request import ReleaseRequest
+from tests.contracts.moves import Violation
+from tests.contracts.replay import Tape, check_replay, wrapped_noise
+
+SUMMER = "2040-07-01T12:30:00"
+PEOPLE = [{"user": f"u{n}", "item": str(n % 3), "time": SUMMER, "stars": "4"} for n in range(12)]
+FIELDS = ("user", "item", "time", "stars")
+
+HOSTILE: Mapping[str, Mapping[str, Any]] = {
+    "nothing strange": {},
+    "an offset": {"time": "2026-03-06T10:00:00Z"},
+    "a fraction of a second": {"time": "2026-03-06T10:00:00.5"},
+    "no time": {"time": "five"},
+    "no number": {"stars": "five"},
+    "a number that is no number": {"stars": "nan"},
+    "a stray quote": {"item": '"tea'},
+    "an item that is a number": {"item": 2},
+    "an item that is a fraction": {"item": 2.5},
+    "a row without an item": {"item": None},
+}
+
+# Reading is not yet a map over rows: issue 17, items 1 to 4. When it is, these pass, and must be taken out here.
+EVERYWHERE = ("an offset", "no time", "no number", "a number that is no number", "a row without an item")
+KNOWN = {
+    "csv": (*EVERYWHERE, "a stray quote"),
+    "jsonl": (*EVERYWHERE, "an item that is a number", "an item that is a fraction"),
+}
+BROKEN = pytest.mark.xfail(
+    strict=True, raises=(Violation, DataError), reason="one row changes how others are read"
+)
+CASES = [
+    pytest.param(strange, kind, marks=BROKEN if strange in KNOWN[kind] else (), id=f"{strange}, {kind}")
+    for strange in HOSTILE
+    for kind in KNOWN
+]
+
+REQUESTS = {
+    "by hour": (
+        ReleaseRequest,
+        {"method": "sra", "limit": 2},
+        {"context": "hour:time", "timezone": "Europe/Zurich"},
+    ),
+    "where": (ReleaseRequest, {"method": "sra", "limit": 2}, {"where": "stars >= 2"}),
+    "totals": (ReleaseRequest, {"what": "totals", "limit": 2}, {"value": "stars", "value_range": "1,5"}),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _wrapped() -> Iterator[None]:
+    with wrapped_noise():
+        yield
+
+
+def written(rows: list[dict[str, Any]], path: Path) -> Path:
+    """Write rows as a careless program would: JSON, or text between commas that nobody quotes."""
+    if path.suffix == ".jsonl":
+        lines = [json.dumps(row) for row in rows]
+    else:
+        texts = [["" if row[name] is None else str(row[name]) for name in FIELDS] for row in rows]
+        lines = [",".join(FIELDS), *(",".join(each) for each in texts)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("strange", "kind"), CASES)
+def test_a_hostile_line_is_one_persons_alone(strange: str, kind: str, tmp_path: Path) -> None:
+    newcomer: dict[str, Any] = {"user": "new", "item": "1", "time": SUMMER, "stars": "5", **HOSTILE[strange]}
+    rows = {"without": PEOPLE, "first": [newcomer, *PEOPLE], "last": [*PEOPLE, newcomer]}
+    paths = {name: written(each, tmp_path / f"{name}.{kind}") for name, each in rows.items()}
+    for request_type, fields, words in REQUESTS.values():
+        request = request_of(request_type, epsilon="1", **fields)
+
+        def run(log: EventLog, tape: Tape, request: ReleaseRequest = request) -> Release:
+            return Curator(noise=tape).run(request, log)
+
+        def log(name: str, words: Mapping[str, Any] = words) -> EventLog:
+            return read_events(paths[name], user="user", item="item", items=["0", "1", "2"], **words)
+
+        check_replay(run, log("without"), [log("first"), log("last")], 1)
