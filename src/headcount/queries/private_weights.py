@@ -11,7 +11,9 @@ Why it is private
     what was released before. Whether it is large is told by the sparse vector technique, at one price for any
     number of queries: see :mod:`headcount.noise.sparse_vector`. At most c answers are released, each with discrete
     Laplace noise of scale cΔ/ε₃, which makes ε₃ in all. The total, and the tables that the fit starts from, are
-    paid for with shares of their own. All of it is spent at the start, whatever is asked.
+    paid for with shares of their own. All of it is spent at the start, whatever is asked. There is one table, one
+    test and one list of answers: threads take turns, a copy and another process are refused, and what breaks off
+    in the middle of an answer ends all of it.
 
 Departures from the paper
     The paper's test compares a noisy answer in each round, and pays with δ; here the sparse vector technique with
@@ -37,7 +39,7 @@ from numpy.typing import NDArray
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.words import some
 from headcount.bounding import Bounded, LinearQueries, distances, exact_answers, part
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Sole
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -87,13 +89,17 @@ class Reply:
         return None if self.width is None else self.answer + self.width
 
 
-class Mediator:
+class Mediator(Sole):
     """Stands between the cells and whoever asks: spends a grant at the start, and then answers anything."""
+
+    noun = "a session"
+    remedy = "begin one in each process, each with an ε of its own, or ask in the one that began it"
 
     def __init__(
         self, cells: Bounded, asked: Asked, how_often: HowOften, grants: Mapping[str, Grant], noise: NoiseSource
     ) -> None:
         """Release the total and the tables to start from, and make the test and the answers ready."""
+        super().__init__()
         self._noise, reach = noise, asked.bound.reach
         total = released_total(cells, grants[TOTAL], noise)
         self.total = total.people
@@ -121,7 +127,18 @@ class Mediator:
         return 0 if self._test is None else self._test.left
 
     def reply(self, queries: LinearQueries) -> list[Reply]:
-        """Answer queries in their order."""
+        """Answer queries in their order; if that breaks off, nothing is measured any more."""
+        with self.alone():
+            whole = False
+            try:
+                replies = self._replies(queries)
+                whole = True
+            finally:
+                if not whole:
+                    self._end()
+            return replies
+
+    def _replies(self, queries: LinearQueries) -> list[Reply]:
         exact = None if self._cells is None else exact_answers(self._cells, queries)
         estimates, replies = queries.sums(self.table), []
         apart = None if exact is None else distances(exact, estimates)
@@ -150,10 +167,14 @@ class Mediator:
 
     def end(self) -> None:
         """Let go of the data, and of what is left of the grant: it was promised, so it is spent."""
-        for grant in self._grants[len(self._released) :]:
-            if not grant.is_spent:
-                grant.spend()
-        self._end()
+        if not self.is_home:  # its lock may never open, and its grants are refused
+            self._end()
+            return
+        with self._lock:
+            self._end()
+            for grant in self._grants:
+                if not grant.is_spent:
+                    grant.spend()
 
     def _end(self) -> None:
         self._cells = self._test = None
