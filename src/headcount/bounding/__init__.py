@@ -76,7 +76,7 @@ from headcount.bounding.sparse import (
 )
 from headcount.bounding.support import Support, certify_support
 from headcount.bounding.tagging import marginal_weights, pair_weights, people_tagging, square, tag_weights
-from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
+from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
     "EVERYONE",
@@ -84,6 +84,7 @@ __all__ = [
     "FURTHEST",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
+    "MOST_EXACT",
     "SHY",
     "STAR",
     "USUAL",

@@ -183,7 +183,7 @@ def _kept(values: NDArray[Kind]) -> NDArray[Kind]:
 
 
 def _increasing(cells: Integers, most: int) -> bool:
-    return cells.size == 0 or bool(0 <= cells[0] and cells[-1] < most and (np.diff(cells) > 0).all())
+    return cells.size == 0 or bool(cells[0] >= 0 and cells[-1] < most and (np.diff(cells) > 0).all())
 
 
 def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
@@ -208,7 +208,7 @@ def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
 def distances(answers: Bounded, estimates: Floats) -> Bounded:
     """Return how far each answer is from its public estimate, which is rounded to a whole number first.
 
-    An estimate moves with nobody, so a distance moves by no more than the answer. One that is no number counts as 0.
+    An estimate moves with nobody, so a distance moves by no more than the answer. What is no number counts as 0.
     """
     if type(answers) is not Bounded:
         raise TypeError(f"distances are of Bounded answers alone, not of {type(answers).__name__}")

@@ -187,7 +187,7 @@ def predicted(asked: Asked, total: float, epsilon: float) -> dict[str, float]:
     ('mwem', 'histogram')
     """
     sizes, reach = asked.queries.sizes, asked.bound.reach
-    draw = DiscreteLaplace(scale_for(reach, Fraction(epsilon).limit_denominator(10**6))).variance
+    draw = DiscreteLaplace(scale_for(reach, Fraction(epsilon))).variance
     cells = float(np.sqrt(draw * sizes).mean()) * _MEAN
     share = sizes / asked.grid.cells
     chance = _MEAN * float(np.sqrt(total * share * (1 - share)).mean())
