@@ -32,6 +32,13 @@ def amount(value: Amount, name: str = "epsilon") -> Decimal:
     Traceback (most recent call last):
     headcount.errors.UsageError: epsilon must be a positive number, not 'plenty'; for example 1 or 0.5
     """
+    number, remedy = _positive(value, name), "for example 1 or 0.5"
+    if name == "epsilon" and not Decimal("1e-9") <= number <= Decimal("1e6"):
+        raise UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy=remedy)
+    return number
+
+
+def _positive(value: Amount, name: str) -> Decimal:
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
         number = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
@@ -39,8 +46,6 @@ def amount(value: Amount, name: str = "epsilon") -> Decimal:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:
         raise UsageError(f"{name} must be a positive number", given=value, remedy=remedy)
-    if name == "epsilon" and not Decimal("1e-9") <= number <= Decimal("1e6"):
-        raise UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy=remedy)
     return number
 
 
@@ -141,7 +146,7 @@ class Grant(Sole):
 
     def __init__(self, epsilon: Amount, delta: Amount | None = None) -> None:
         super().__init__()
-        self.epsilon = amount(epsilon)
+        self.epsilon = _positive(epsilon, "epsilon")  # a part may be smaller than what may be asked for
         self.delta = Decimal(0) if delta is None else probability(delta)
         self._taken = False
         self._parts: tuple[Grant, ...] = ()

@@ -19,7 +19,7 @@ import numpy as np
 from headcount.api import check_log, request_of
 from headcount.bounding import LinearQueries
 from headcount.budget import Amount, Sole
-from headcount.charging import Charging, WithheldError, begin_reading, charged
+from headcount.charging import Charging, begin_reading, charged, withheld
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -89,6 +89,7 @@ class QuerySession(Sole):
         assert isinstance(method, PrivateWeights)  # noqa: S101
         request.selection(log)
         method.asked.check_table(log)
+        method.planned(grant)
         self._guarantee = method.guarantee(grant)
         if self._charging is None:
             return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
@@ -96,10 +97,7 @@ class QuerySession(Sole):
         assert isinstance(made, Reservation)  # noqa: S101
         begin_reading(made, log)
         self._reservation = made
-        try:
-            return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
-        except Exception as error:
-            raise WithheldError from error
+        return withheld(lambda: method.begin(log, grant, OperatingSystemNoise(), LocalEngine()))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -127,7 +125,8 @@ class QuerySession(Sole):
         """Answer all counts that a statement with GROUP BY asks for, or several rows."""
         with self.alone():
             rows, named = self._read(query)
-            replies = self._mediator.reply(rows)
+            mediator = self._mediator
+            replies = mediator.reply(rows) if self._charging is None else withheld(lambda: mediator.reply(rows))
             self._replies += replies
             self._named += named
             return replies

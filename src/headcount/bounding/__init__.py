@@ -46,6 +46,7 @@ from headcount.bounding.maps import (
     inverse_fourier,
     inverse_walsh_hadamard,
     part,
+    transformed,
     walsh_hadamard,
 )
 from headcount.bounding.ratings import (
@@ -60,10 +61,12 @@ from headcount.bounding.ratings import (
 )
 from headcount.bounding.scores import (
     HUNDREDTHS,
+    TAIL_SPREAD,
     capped_total_scores,
     check_candidates,
     count_scores,
     scaled_scores,
+    scaled_spread,
     tail_scores,
 )
 from headcount.bounding.sparse import (
@@ -87,6 +90,7 @@ __all__ = [
     "MOST_EXACT",
     "SHY",
     "STAR",
+    "TAIL_SPREAD",
     "USUAL",
     "Bound",
     "Bounded",
@@ -138,6 +142,7 @@ __all__ = [
     "people_tagging",
     "quantile",
     "scaled_scores",
+    "scaled_spread",
     "sensitivity",
     "sparse_column",
     "sparse_part",
@@ -145,6 +150,7 @@ __all__ = [
     "square",
     "tag_weights",
     "tail_scores",
+    "transformed",
     "unit_for",
     "walsh_hadamard",
 ]

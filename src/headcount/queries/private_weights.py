@@ -50,7 +50,7 @@ from headcount.noise import NoiseSource, SparseVector, add, scale_for, sparse_la
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import LEVEL, TOTAL, released_total
 from headcount.queries.asked import Asked, Named, answers_table
-from headcount.queries.fitting import columns_in_words, fitted, reweighted
+from headcount.queries.fitting import check_start, columns_in_words, fitted, reweighted
 from headcount.releases import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.35", "tests": "0.36", "answers": "0.24"}
@@ -109,9 +109,8 @@ class Mediator(Sole):
         laws = sparse_laws(reach, self.updates, grants["tests"])
         self.threshold = how_often.threshold(laws.distance, total.people)
         self._test: SparseVector | None = SparseVector(self.threshold, reach, self.updates, grants["tests"], noise)
-        names = [str(place) for place in range(self.updates)]
-        self._grants = list(grants["answers"].split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
-        answers = DiscreteLaplace(scale_for(reach, min(each.exact for each in self._grants)))
+        self._grants = _each_answer(grants["answers"], self.updates)
+        answers = _answers_law(reach, self._grants)
         self.laws: dict[str, Law] = {
             TOTAL: total.law, "start": fit.law, "threshold": laws.threshold, "tests": laws.distance,
             "answers": answers,
@@ -242,12 +241,18 @@ class PrivateWeights:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
         self.asked.check(log)
+        return self.planned(grant)
+
+    def planned(self, grant: Grant) -> dict[str, Law]:
+        """Return the noise as far as it is known whatever is asked; refuse what cannot be drawn."""
         parts = Grant(grant.epsilon).split(self._shares())
-        reach = self.asked.bound.reach
+        reach, updates = self.asked.bound.reach, self.updates or 1  # as many as are worth it are few enough
+        check_start(self.asked.grid, reach, parts["start"].exact)
+        tests = sparse_laws(reach, updates, parts["tests"])
         laws: dict[str, Law] = {TOTAL: DiscreteLaplace(scale_for(reach, parts[TOTAL].exact))}
-        if self.updates is not None:
-            laws["answers"] = DiscreteLaplace(scale_for(reach * self.updates, parts["answers"].exact))
-        return laws
+        answers = _answers_law(reach, _each_answer(parts["answers"], updates))
+        known = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
+        return laws | (known if self.updates is not None else {})
 
     def begin(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Mediator:
         """Read the data, spend the grant, and be ready for queries."""
@@ -269,6 +274,16 @@ class PrivateWeights:
 
     def _shares(self) -> dict[str, Decimal]:
         return shares_of(tuple(SHARES), SHARES, self.shares)
+
+
+def _each_answer(grant: Grant, updates: int) -> list[Grant]:
+    """Split a grant among the answers that may be measured."""
+    names = [str(place) for place in range(updates)]
+    return list(grant.split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
+
+
+def _answers_law(reach: int, grants: Sequence[Grant]) -> DiscreteLaplace:
+    return DiscreteLaplace(scale_for(reach, min(each.exact for each in grants)))
 
 
 def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:
