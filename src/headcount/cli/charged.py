@@ -71,6 +71,8 @@ def spend(
         from headcount.engines.local import LocalEngine
 
         with options.charging(flags) as charging:
+            if charging is not None:
+                bar.be_discreet()
             request.build(selecting=flags["select_items"])
             log = log_of(flags)
             curator = Curator(engine=LocalEngine(progress=bar), charging=charging)
