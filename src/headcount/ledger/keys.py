@@ -45,15 +45,15 @@ def read_key(path: Path) -> bytes | None:
         text = ""
     except OSError as error:
         raise SurroundingsError(f"the ledger's key {path} cannot be read ({error.strerror})") from error
+    if not _HEX.fullmatch(text):
+        raise DataError(
+            f"{path} is not a key of a ledger: 64 hexadecimal digits are expected", remedy="restore it"
+        )
     if os.name == "posix" and mode & _TOO_OPEN:
         raise RefusedError(
             f"others may read or change the ledger's key {path} (mode {stat.S_IMODE(mode):04o}), and with it "
             "write entries that look right",
             remedy=f"run `chmod 600 {path}`, or 640 for a group that shares the ledger",
-        )
-    if not _HEX.fullmatch(text):
-        raise DataError(
-            f"{path} is not a key of a ledger: 64 hexadecimal digits are expected", remedy="restore it"
         )
     return bytes.fromhex(text)
 
