@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from headcount.budget import Cost, Grant, amount, probability
 from headcount.errors import GrantError, UsageError
 from headcount.noise import threshold_for
+from tests.forking import in_a_fork
 
 BAD = [0, -1, "0", "-0.5", 0.0, math.nan, math.inf, -math.inf, "nan", "inf", "plenty", "", " ", True, False, None,
        "1e", "0x1", Decimal("NaN"), Decimal("Infinity"), [1], b"1"]  # fmt: skip
@@ -280,6 +281,16 @@ def test_of_racing_threads_exactly_one_wins(how: str) -> None:
 
             wins = [each.result() for each in [pool.submit(race) for _ in range(racers)]]
             assert sum(wins) == 1
+
+
+@pytest.mark.parametrize("how", ["spend", "split", "groups"])
+def test_a_fork_spends_nothing(how: str) -> None:
+    grant = Grant(1)
+    kind, words = in_a_fork(lambda: _use(grant, how))
+    assert kind == "GrantError"
+    assert "this is a fork of it" in words
+    assert in_a_fork(lambda: _use(Grant(1), how)) is None, "its own grants are its own"
+    _use(grant, how)
 
 
 def test_grants_are_told_apart() -> None:

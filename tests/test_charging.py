@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import traceback
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -17,6 +19,7 @@ from headcount.api import request_of
 from headcount.charging import WithheldError, cost, identity
 from headcount.curator import Curator
 from headcount.errors import RefusedError, UsageError
+from headcount.events.people import read_people
 from headcount.guarantee import Guarantee
 from headcount.request import RankRequest, ReleaseRequest, Spending
 from headcount.zcdp import epsilon_for, pure_rho, rho_for
@@ -82,9 +85,80 @@ def test_a_fault_in_the_data_is_withheld(ledger: hc.Ledger) -> None:
     bad = hc.read_events(table, user="user", item="item", items=["rye", "tea"])
     with pytest.raises(WithheldError, match="the release failed after the data was opened") as caught:
         hc.release(bad, epsilon="1", ledger=ledger, dataset="town")
-    assert "ann" not in str(caught.value)
-    assert caught.value.__cause__ is not None  # for the curator
+    assert_tells_nothing(caught.value, "ann", "does not name", "null")
     assert (ledger.show("town").open, ledger.show("town").left) == (1, Decimal(2))
+
+
+def assert_tells_nothing(error: BaseException, *secrets: str) -> None:
+    """Nothing of what went wrong can be reached from an error, or is printed with it."""
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not getattr(error, "__notes__", [])
+    printed = "".join(traceback.format_exception(error)) + repr(error) + str(vars(error))
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    inner = [frame for frame in frames if "/headcount/" in frame.f_code.co_filename]
+    assert inner[-1].f_code.co_name == "withheld", "the frames where it went wrong are still there"
+    held = [value for frame in inner for value in frame.f_locals.values()]
+    assert not any(isinstance(each, BaseException | pa.RecordBatch) for each in held)
+    for secret in secrets:
+        assert secret not in printed
+
+
+def test_a_failure_and_a_warning_leave_no_trace(
+    ledger: hc.Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> None:
+        warnings.warn("ann is hiv positive", RuntimeWarning, stacklevel=1)
+        try:
+            raise ValueError("ann is hiv positive")
+        except ValueError as error:
+            raise KeyError("ann again") from error
+
+    monkeypatch.setattr(Curator, "_run", broken)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(WithheldError) as caught:
+            hc.release(log(), epsilon="1", ledger=ledger, dataset="town")
+    assert warned == []
+    assert caplog.records == []
+    assert_tells_nothing(caught.value, "ann", "hiv")
+
+
+def test_a_session_tells_no_more(ledger: hc.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headcount.queries.private_weights import Mediator
+
+    table = pa.table({"id": ["ann", "bob"], "age": [20, 30]})
+    people = read_people(table, user="id")
+    ask: dict[str, Any] = {"epsilon": "1", "bins": {"age": {"edges": [0, 25, 50]}}}
+    session = hc.QuerySession(people, **ask, ledger=ledger, dataset="town")
+
+    def broken(*_: Any) -> None:
+        raise ValueError("ann is 20")
+
+    monkeypatch.setattr(Mediator, "_replies", broken)
+    with pytest.raises(WithheldError) as caught:
+        session.ask("SELECT COUNT(*) FROM people")
+    assert_tells_nothing(caught.value, "ann")
+    assert session.left == 0
+    monkeypatch.setattr(Mediator, "__init__", broken)
+    with pytest.raises(WithheldError) as caught:
+        hc.QuerySession(people, **ask, ledger=ledger, dataset="town")
+    assert_tells_nothing(caught.value, "ann")
+
+
+@pytest.mark.parametrize("option", [{"delimiter": ";"}, {"encoding": "latin-1"}, {"header": False}])
+def test_how_text_is_read_is_part_of_a_request(ledger: hc.Ledger, tmp_path: Path, option: dict[str, Any]) -> None:
+    """Another delimiter makes other columns: the earlier release is no answer."""
+    file = tmp_path / "events.csv"
+    file.write_text("1,2,a;1;2;b\nann,tea,x;bob;rye;y\n")
+    account: dict[str, Any] = {"ledger": ledger, "dataset": "town", "epsilon": "1", "method": "sra", "limit": 1}
+    plain, other = (
+        hc.read_events(file, user="1", item="2", items=["rye", "tea"], **each) for each in ({}, option)
+    )
+    hc.release(plain, **account).save(tmp_path / "first")
+    assert hc.release(plain, **account).earlier is not None
+    assert hc.release(other, **account).earlier is None
+    assert ledger.show("town").left == 1
 
 
 def test_a_ledger_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,8 @@ BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [
     ({"epsilon": 1, "method": "hpa", "limit": 1, "options": {"d": 0}}, "d must be"),
     ({"epsilon": 1, "method": "lpa-published", "limit": 1, "research": True}, "cannot use limit"),
     ({"epsilon": 1, "method": "hpa-published", "limit": 1}, "research"),
-    ({"epsilon": "1e-9", "method": "sra", "limit": 1}, "between 1e-9 and 1e6"),
+    ({"epsilon": "1e-10", "method": "sra", "limit": 1}, "between 1e-9 and 1e6"),
+    ({"epsilon": "1e-9", "method": "sra", "limit": 2}, "more than can be drawn"),
     ({"epsilon": "1e-6", "method": "sra", "limit": 10**6}, "more than can be drawn"),
 ]
 

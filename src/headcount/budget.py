@@ -6,11 +6,14 @@ over its stages, and must spend all of it; :attr:`Grant.is_spent` lets a test ch
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
+from typing import ClassVar, NoReturn
 
 from headcount.errors import GrantError, UsageError
 from headcount.zcdp import rho_for
@@ -29,6 +32,13 @@ def amount(value: Amount, name: str = "epsilon") -> Decimal:
     Traceback (most recent call last):
     headcount.errors.UsageError: epsilon must be a positive number, not 'plenty'; for example 1 or 0.5
     """
+    number, remedy = _positive(value, name), "for example 1 or 0.5"
+    if name == "epsilon" and not Decimal("1e-9") <= number <= Decimal("1e6"):
+        raise UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy=remedy)
+    return number
+
+
+def _positive(value: Amount, name: str) -> Decimal:
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
         number = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
@@ -36,8 +46,6 @@ def amount(value: Amount, name: str = "epsilon") -> Decimal:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:
         raise UsageError(f"{name} must be a positive number", given=value, remedy=remedy)
-    if name == "epsilon" and not Decimal("1e-9") <= number <= Decimal("1e6"):
-        raise UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy=remedy)
     return number
 
 
@@ -57,7 +65,70 @@ class Cost:
     delta: Decimal
 
 
-class Grant:
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks  # noqa: PLW0603
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):  # a number of a process may come again, after it has ended or in a container
+    os.register_at_fork(after_in_child=_forked)
+
+
+class Sole:
+    """What budget hangs on: there is one of it, in the process that made it, and threads take turns with it.
+
+    A copy does not know what the original spends, so each of them would have all of it; a fork is such a copy.
+    """
+
+    noun: ClassVar[str]
+    remedy: ClassVar[str] = "make one where it is used"
+
+    def __init__(self) -> None:
+        """Belong to this process."""
+        self._home, self._lock, self._busy = (os.getpid(), _forks), threading.RLock(), False
+
+    @property
+    def is_home(self) -> bool:
+        """Whether this is the process that made it."""
+        return self._home == (os.getpid(), _forks)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have it to oneself: other threads wait; another process, and a call within a call, are refused."""
+        self.check_home()  # before the lock, which a fork may have taken along closed
+        with self._lock:
+            if self._busy:
+                raise GrantError(f"{self.noun} is in use, and was asked again from within", remedy="wait for it")
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
+            self.check_home()  # a fork in between tells nothing
+
+    def check_home(self) -> None:
+        """Refuse any other process."""
+        if not self.is_home:
+            raise GrantError(
+                f"{self.noun} can be used in the process that made it alone: this is a fork of it, and what one "
+                "of them spends the other does not know",
+                remedy=self.remedy,
+            )
+
+    def __copy__(self) -> NoReturn:
+        raise GrantError(f"{self.noun} cannot be copied", remedy=self.remedy)
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise GrantError(f"{self.noun} cannot be copied", remedy=self.remedy)
+
+    def __reduce__(self) -> NoReturn:
+        raise GrantError(f"{self.noun} cannot be copied or sent to another process", remedy=self.remedy)
+
+
+class Grant(Sole):
     """An amount of ε (and δ) that can be spent once, whole, or be split into smaller grants.
 
     >>> whole = Grant("1")
@@ -71,10 +142,12 @@ class Grant:
     headcount.errors.GrantError: this grant of ε = 0.5 is already spent
     """
 
+    noun = "a grant"
+
     def __init__(self, epsilon: Amount, delta: Amount | None = None) -> None:
-        self.epsilon = amount(epsilon)
+        super().__init__()
+        self.epsilon = _positive(epsilon, "epsilon")  # a part may be smaller than what may be asked for
         self.delta = Decimal(0) if delta is None else probability(delta)
-        self._lock = threading.Lock()
         self._taken = False
         self._parts: tuple[Grant, ...] = ()
         self._rho: Decimal | None = None
@@ -113,8 +186,7 @@ class Grant:
             context.prec, context.rounding = 25, ROUND_FLOOR
             for name, part in parts.items():
                 part._rho = whole * shares[name]
-        self._take()
-        self._parts = tuple(parts.values())
+        self._take(parts.values())
         return parts
 
     def spend(self) -> Cost:
@@ -145,8 +217,7 @@ class Grant:
         # δ may be tiny: its digits are counted from the first one that is not zero
         deltas = _divided(self.delta, delta or {}, _DIGITS - self.delta.adjusted())
         parts = {name: Grant(epsilons[name], deltas.get(name)) for name in shares}
-        self._take()
-        self._parts = tuple(parts.values())
+        self._take(parts.values())
         return parts
 
     def for_disjoint_people(self, groups: int) -> list[Grant]:
@@ -162,8 +233,7 @@ class Grant:
         """
         self.check_whole()
         parts = [Grant(self.epsilon, self.delta or None) for _ in range(groups)]
-        self._take()
-        self._parts = tuple(parts)
+        self._take(parts)
         return parts
 
     def check_pure(self, what: str) -> None:
@@ -191,24 +261,15 @@ class Grant:
         if self._rho is not None:
             raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
 
-    def _take(self) -> None:
-        with self._lock:
+    def _take(self, parts: Iterable[Grant] = ()) -> None:
+        with self.alone():
             if self._taken:
                 raise GrantError(f"this grant of ε = {self.epsilon} is already spent")
-            self._taken = True
+            self._taken, self._parts = True, tuple(parts)
 
     def __repr__(self) -> str:
         delta = f", delta={self.delta}" if self.delta else ""
         return f"Grant(epsilon={self.epsilon}{delta}, spent={self.is_spent})"
-
-    def __copy__(self) -> Grant:
-        raise GrantError("a grant cannot be copied")
-
-    def __deepcopy__(self, memo: object) -> Grant:
-        raise GrantError("a grant cannot be copied")
-
-    def __reduce__(self) -> str:
-        raise GrantError("a grant cannot be copied or sent to another process")
 
 
 def _check_shares(shares: Mapping[str, Decimal], name: str) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headcount.errors import DataError, HeadcountError, UsageError
 from headcount.events.log import EventLog
-from headcount.events.readers import check_reachable
+from headcount.events.readers import FileSource, check_reachable
 from headcount.guarantee import Guarantee
 from headcount.ledger import Account, Charge, Ledger, Published, Reservation
 from headcount.ledger.accounting import plain
@@ -25,9 +27,14 @@ from headcount.zcdp import rho_for
 
 VARIABLE = "HEADCOUNT_LEDGER"
 
+Outcome = TypeVar("Outcome")
+
 
 class WithheldError(DataError):
-    """The one thing that is said of whatever goes wrong once events are read: more would tell about the data."""
+    """The one thing that is said of whatever goes wrong once events are read: more would tell about the data.
+
+    It is raised by :func:`withheld` alone, where what went wrong is forgotten already.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,6 +42,19 @@ class WithheldError(DataError):
             "the data, and the cost stays charged",
             remedy="the curator can look at the data with `headcount inspect`",
         )
+
+
+def withheld(act: Callable[[], Outcome]) -> Outcome:
+    """Do something with events that have been opened: if it fails, or warns, nothing is told of why.
+
+    The error has no cause and no context: an exception that is raised while another one is handled would carry
+    that one, and all that it says, into every traceback.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with suppress(Exception):
+            return act()
+    raise WithheldError
 
 
 @dataclass(frozen=True)
@@ -212,7 +232,7 @@ def identity(request: Spending, log: EventLog) -> tuple[str, str]:
     method = request.build(selecting=selection is not None)
     asked = {
         "command": request.command,
-        "events": log.describe(),
+        "events": {**log.describe(), **_text(log)},
         "epsilon": request.epsilon,
         "delta": request.delta,
         "selection": None if selection is None else _fields(selection),
@@ -222,6 +242,12 @@ def identity(request: Spending, log: EventLog) -> tuple[str, str]:
     }
     catalogue = log.catalogue.digest if log.has_catalogue else "selected" if log.selects else "none"
     return json.dumps(_plain(asked), sort_keys=True), catalogue
+
+
+def _text(log: EventLog) -> dict[str, Any]:
+    """Return how delimited text is read: another delimiter makes other columns, hence another release."""
+    source = log.source
+    return {"text": _fields(source.text)} if isinstance(source, FileSource) and source.format == "csv" else {}
 
 
 def _fields(value: Any) -> dict[str, Any]:

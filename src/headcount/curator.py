@@ -7,17 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.budget import Grant
-from headcount.charging import Charging, Outlook, WithheldError, begin_reading, charged
+from headcount.charging import Charging, Outlook, begin_reading, charged, withheld
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, NotSelectedError, RefusedError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
+from headcount.method import Demanding
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import Law
 from headcount.releases import Release
 from headcount.request import Spending
-from headcount.selection import Selection, empty_release, told
+from headcount.selection import STAND_INS, Selection, empty_release, stand_in, told
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,20 @@ class Curator:
 
     def _plan(self, request: Spending, log: EventLog) -> Plan:
         selection, grant = request.selection(log), request.grant()
+        method = request.build(selecting=selection is not None)
+        if isinstance(method, Demanding):
+            method.check_engine(self.engine)
         if selection is None:
-            method = request.build()
             return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
-        method, (first, rest) = request.build(selecting=True), selection.split(grant)
+        first, rest = selection.split(grant)
         promised = selection.promised(method.guarantee(rest), log, grant)
         cells = dict.fromkeys(request.columns(log))
         try:
             laws = method.laws(log, rest)
-        except NotSelectedError:  # what the noise will be hangs on the number of items
+        except (
+            NotSelectedError
+        ):  # what the noise will be hangs on the number of items; refuse what none could have
+            request.build_for(STAND_INS).laws(stand_in(log), rest)
             laws = {}
         return Plan(promised, cells, laws, selection.plan(first))
 
@@ -100,11 +106,7 @@ class Curator:
         if isinstance(made, Release):
             return made
         begin_reading(made, log)
-        try:
-            release = self._run(request, log)
-        except Exception as error:
-            raise WithheldError from error
-        return charged(release, made, self.charging)
+        return charged(withheld(lambda: self._run(request, log)), made, self.charging)
 
     def _run(self, request: Spending, log: EventLog) -> Release:
         grant, selection = request.grant(), request.selection(log)

@@ -53,6 +53,14 @@ class Staged(Protocol):
         """Split a grant as the release will; the ledger then accounts for Gaussian noise by its ρ."""
 
 
+@runtime_checkable
+class Demanding(Protocol):
+    """A method that not every engine can run."""
+
+    def check_engine(self, engine: Engine) -> None:
+        """Refuse an engine that cannot, before anything is reserved or read."""
+
+
 def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:
     """Return which tables are released: by default both if there is a context, else items."""
     if what is None:

@@ -18,8 +18,8 @@ import numpy as np
 
 from headcount.api import check_log, request_of
 from headcount.bounding import LinearQueries
-from headcount.budget import Amount
-from headcount.charging import Charging, WithheldError, begin_reading, charged
+from headcount.budget import Amount, Sole
+from headcount.charging import Charging, begin_reading, charged, withheld
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -33,12 +33,12 @@ from headcount.releases import Release
 from headcount.request import SessionRequest
 
 
-class QuerySession:
+class QuerySession(Sole):
     """Answers queries one by one; see :func:`headcount.query` for the parameters.
 
     ``updates`` is how many answers may be measured on the data, and ``expected`` how many queries there may be:
     both decide how far off an answer must be to be measured. The session is a context manager: at its end, the
-    data is let go of.
+    data is let go of. Threads may share it; a fork of the process, and a copy, are refused.
 
     >>> import pyarrow as pa
     >>> from headcount.events.people import read_people
@@ -48,6 +48,8 @@ class QuerySession:
     >>> 170 < reply.answer < 190, reply.left <= session.updates
     (True, True)
     """
+
+    noun, remedy = Mediator.noun, Mediator.remedy
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class QuerySession:
         analyst: str | None = None,
     ) -> None:
         """Reserve all of ε, read the table, and be ready."""
+        super().__init__()
         check_log(log)
         self._log, self._replies = log, list[Reply]()
         self._named: list[tuple[str, str | None]] = []
@@ -86,6 +89,7 @@ class QuerySession:
         assert isinstance(method, PrivateWeights)  # noqa: S101
         request.selection(log)
         method.asked.check_table(log)
+        method.planned(grant)
         self._guarantee = method.guarantee(grant)
         if self._charging is None:
             return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
@@ -93,10 +97,7 @@ class QuerySession:
         assert isinstance(made, Reservation)  # noqa: S101
         begin_reading(made, log)
         self._reservation = made
-        try:
-            return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
-        except Exception as error:
-            raise WithheldError from error
+        return withheld(lambda: method.begin(log, grant, OperatingSystemNoise(), LocalEngine()))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -122,23 +123,29 @@ class QuerySession:
 
     def ask_all(self, query: Any) -> list[Reply]:
         """Answer all counts that a statement with GROUP BY asks for, or several rows."""
+        with self.alone():
+            rows, named = self._read(query)
+            mediator = self._mediator
+            replies = mediator.reply(rows) if self._charging is None else withheld(lambda: mediator.reply(rows))
+            self._replies += replies
+            self._named += named
+            return replies
+
+    def _read(self, query: Any) -> tuple[LinearQueries, list[tuple[str, str | None]]]:
+        """Return the rows that are asked for, and what each is called."""
         grid = self._request.grid
         if isinstance(query, str):
             counted = list(counts_of(query, grid))
             rows = LinearQueries.from_masks((each.mask for each in counted), grid.cells)
-            named = [(each.statement, each.cell) for each in counted]
-        else:
-            rows = LinearQueries.of(np.atleast_2d(np.asarray(query)), grid.cells)
-            named = [(f"row {len(self._named) + place + 1}", None) for place in range(rows.size)]
-        replies = self._mediator.reply(rows)
-        self._replies += replies
-        self._named += named
-        return replies
+            return rows, [(each.statement, each.cell) for each in counted]
+        rows = LinearQueries.of(np.atleast_2d(np.asarray(query)), grid.cells)
+        return rows, [(f"row {len(self._named) + place + 1}", None) for place in range(rows.size)]
 
     def release(self) -> Release:
         """Return all answers so far as a release, with the promise of the whole session."""
-        named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
-        release = answered(self._request.asked, self._log, self._mediator, named, self._replies)
+        with self.alone():
+            named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
+            release = answered(self._request.asked, self._log, self._mediator, named, self._replies)
         asked = self._request.model_dump(mode="json", exclude_defaults=True)
         release = replace(
             release,
@@ -156,7 +163,7 @@ class QuerySession:
     def close(self) -> None:
         """Let go of the data; what was reserved stays spent."""
         self._mediator.end()
-        if self._charging is not None:
+        if self._charging is not None and self.is_home:
             self._charging.let_go()
 
     def __enter__(self) -> Self:

@@ -33,6 +33,9 @@ from headcount.releases import Release
 DEFAULT_LIMIT = 10
 DEFAULT_SHARE = Decimal("0.2")
 
+STAND_INS = 100
+"""How many items are made up to plan with."""
+
 STAGE, REST = "selection", "release"
 
 _STEP = Decimal(10) ** -24  # of a share that is worked out: sums of these are exact
@@ -96,6 +99,13 @@ class Selection:
             *(each for each in guarantee.assumes if each != PUBLIC_CATALOGUE),
         ]
         return replace(guarantee, epsilon=grant.epsilon, delta=grant.delta, assumes=tuple(assumes))
+
+
+def stand_in(log: EventLog) -> EventLog:
+    """Return the log with made-up items, to find out beforehand whether noise can be drawn for such."""
+    is_number = pa.types.is_integer(log.source.schema.field(log.roles.item).type)
+    items = range(STAND_INS) if is_number else [str(place) for place in range(STAND_INS)]
+    return replace(log, catalogue=Catalogue.of(items))
 
 
 def divided_shares(

@@ -27,7 +27,7 @@ from headcount.budget import Grant
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, add_gaussian, can_draw, scale_for, sigma_for
+from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
 
 LARGEST_LIMIT = 1 << 20
@@ -80,13 +80,21 @@ def law_for(limit: int, grant: Grant, kind: NoiseKind) -> Law:
     return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact) * step, step, LIGHT_AND_HEAVY)
 
 
+def drawable(limit: int, grant: Grant, kind: NoiseKind) -> bool:
+    """Say whether the noise of a table under a limit can be drawn: a public question."""
+    try:
+        law_for(limit, grant, kind)
+    except UsageError:
+        return False
+    return True
+
+
 def chosen_limit(
     log: EventLog, people: Mapping[Table, People], grants: Mapping[Table, Grant], kind: NoiseKind
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
     limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
-    if kind == "laplace":
-        limits = [k for k in limits if k == 1 or all(can_draw(k * FIXED_POINT, g.exact) for g in grants.values())]
+    limits = [k for k in limits if k == 1 or all(drawable(k, grant, kind) for grant in grants.values())]
     errors = []
     for table, each in people.items():
         one = law_for(1, grants[table], kind).variance ** 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,13 +52,67 @@ def test_short_rows_are_listed_and_long_ones_packed() -> None:
     assert [int(queries.mask(place).sum()) for place in range(3)] == [1, 6400, 1]
 
 
+NONE = np.zeros((1, 0), dtype=np.uint8)
+FIRST = np.array([0])
+
+
+@pytest.mark.parametrize(
+    ("packed", "listed", "places"),
+    [
+        (NONE, [np.array([0, 0, 0])], FIRST),  # one cell three times: one person moves the answer by 3
+        (NONE, [np.array([2, 1])], FIRST),
+        (NONE, [np.array([-1])], FIRST),
+        (NONE, [np.array([3])], FIRST),
+        (NONE, [np.array([1.0])], FIRST),
+        (NONE, [np.array([[1]])], FIRST),
+        (NONE, [np.array([1])], np.array([0, 0])),
+        (NONE, [np.array([1]), np.array([2])], np.array([0, 0])),
+        (NONE, [np.array([1])], np.array([1])),
+        (np.array([[8]], dtype=np.uint8), [], FIRST),
+        (np.array([[1]], dtype=np.int64), [], FIRST),
+        (np.array([[1], [1]], dtype=np.uint8), [], FIRST),
+    ],
+)
+def test_rows_made_by_hand_are_checked(packed: Any, listed: list[Any], places: Any) -> None:
+    with pytest.raises(UsageError):
+        LinearQueries(3, packed, listed, places)
+
+
+def test_rows_cannot_be_changed_later_nor_answered_in_another_way() -> None:
+    bits = np.array([[0b011]], dtype=np.uint8)
+    cells = np.array([0, 2], dtype=np.int64)
+    packed, listed = LinearQueries.from_bits(bits, 3), LinearQueries(3, NONE, [cells], FIRST)
+    bits[:], cells[:] = 0b111, 0
+    counts = np.array([1, 10, 100])
+    assert packed.counts(counts).tolist() == [11]
+    assert listed.counts(counts).tolist() == [101]
+    for kept in (packed._packed, listed._listed[0], packed._places):
+        with pytest.raises(ValueError, match="read-only"):
+            kept[:] = 1
+
+    class Many(LinearQueries):
+        def counts(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+            return 1_000 * super().counts(values)
+
+    with pytest.raises(TypeError, match="Many"):
+        exact_answers(bounded(counts, 1), Many.of([[1, 0, 0]]))
+
+
+def test_an_estimate_that_is_no_number_counts_as_nothing() -> None:
+    answers = bounded(np.array([5, 7, 9, 11]), 1)
+    apart = distances(answers, np.array([np.nan, 6.4, np.inf, -np.inf])).sensitive_values
+    assert apart.tolist() == [5, 1, 2**62 - 9, 2**62 + 11]
+
+
 def test_digests_tell_queries_apart() -> None:
     one = LinearQueries.of([[1, 0], [0, 1]])
     assert one.digest == LinearQueries.of([[1, 0], [0, 1]]).digest
     assert len({one.digest, LinearQueries.of([[0, 1], [1, 0]]).digest, LinearQueries.of([[1, 0]]).digest}) == 3
 
 
-@pytest.mark.parametrize("rows", [[[0, 2]], [[0.5, 1]], [[-1, 0]], [], [[]], [1, 0], [["a"]]])
+@pytest.mark.parametrize(
+    "rows", [[[0, 2]], [[0.5, 1]], [[-1, 0]], [], [[]], [1, 0], [["a"]], [[1, 0], [1]], [[np.nan, 1]]]
+)
 def test_anything_but_zeros_and_ones_is_refused(rows: object) -> None:
     with pytest.raises(UsageError):
         LinearQueries.of(rows)

@@ -465,3 +465,13 @@ def test_flags_from_a_file(run: Run, work: Path, budget: Any) -> None:
     again = run("release", "visits.csv", "--items", "venues.csv", "--config", "a", *CHARGED, "--out", "b")
     assert again.code == 0, again.err
     assert spent(run)[0] == "1"  # another version is another request
+
+
+def test_how_long_it_took_is_not_told_to_an_analyst(run: Run, work: Path, budget: Any) -> None:
+    budget()
+    for more in ((*RELEASE, "--out", "a"), (*RANK, "--out", "b")):
+        told = run(*more, *CHARGED, "--json")
+        assert told.code == 0, told.err
+        assert "seconds" not in told.data
+    again = run(*RELEASE, "--out", "c", "--json")
+    assert "seconds" in again.data

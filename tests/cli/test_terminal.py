@@ -102,6 +102,26 @@ def test_a_bar_may_be_told_from_many_threads(monkeypatch: pytest.MonkeyPatch) ->
     assert "choosing records" in screen.getvalue()
 
 
+def test_a_discreet_bar_tells_neither_what_nor_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+    with terminal.Bar(quiet=False) as bar:
+        time.sleep(0.05)
+        bar.be_discreet()
+        screen.truncate(screen.seek(0))
+        for number in range(200):
+            bar("choosing records", number, 200)
+        time.sleep(0.2)
+    shown = screen.getvalue()
+    assert "working" in shown
+    assert not any(each in shown for each in ("choosing", "━", "0:00", "%"))
+
+
 def test_in_a_pipe_there_is_neither_bar_nor_colour(capsys: pytest.CaptureFixture[str]) -> None:
     with terminal.Bar(quiet=False) as bar:
         bar("reading", 1, 2)

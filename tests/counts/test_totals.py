@@ -329,3 +329,26 @@ def test_values_are_counted_as_finely_as_can_be_drawn() -> None:
         assert unit is not None
         assert limit * FixedRange.of(Decimal(0), Decimal(high), unit).reach / Fraction(epsilon) <= 2**30
         assert unit == 65536 or limit * high * unit / Fraction(epsilon) > 2**30
+
+
+HUGE = (1.7e308, -1.7e308, 1e300, 5e-324, 3.0)
+
+
+@pytest.mark.parametrize("span", [(1, 5), (-1e8, 1e8), (0, 3000)])
+def test_no_value_makes_numpy_warn(span: tuple[float, float]) -> None:
+    """A warning would tell whoever sees the terminal that there is such a value. Warnings are errors here."""
+    unit = unit_for(2, Decimal(str(span[0])), Decimal(str(span[1])), Fraction(1))
+    assert unit is not None
+    within = FixedRange.of(Decimal(str(span[0])), Decimal(str(span[1])), unit)
+    for value in HUGE:
+        made = LocalEngine().totals(log_of([("ann", value)], span=span), 2, within)
+        assert made.distances is not None
+        cut = min(max(Fraction(value), Fraction(within.low, unit)), Fraction(within.high, unit))
+        assert made.distances.sensitive_values.tolist() == [round(cut * unit) - within.middle]
+
+
+@pytest.mark.parametrize("span", [("1e17", "100000000000000004"), ("-1e400", "1e400"), ("-9007199254740994", "0")])
+def test_a_range_whose_ends_are_no_exact_numbers_is_refused_in_the_plan(span: tuple[str, str]) -> None:
+    log = log_of([("ann", 1.0)], span=span)
+    with pytest.raises(UsageError, match="too large to be told apart"):
+        Curator().plan(ReleaseRequest(epsilon=Decimal(1), what="totals", limit=1), log)

@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.bounding import Bounded, Norm, OffsetBound, PairBound
+from headcount.budget import Grant
 from headcount.engines.engine import Engine, RatingEngine
 from headcount.engines.local import LocalEngine
 from headcount.engines.ratings import read_ratings
 from headcount.engines.reference import ReferenceEngine
+from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
+from headcount.neighbours.private import PrivateNeighbours
 
 ITEMS = 7
 NORMS: tuple[Norm, ...] = ("l1", "l2")
@@ -139,6 +142,22 @@ def test_a_hand_worked_case() -> None:
         .sensitive_values
     )
     assert met.tolist() == [int((4096 - mean) / 4) * int((1024 - mean) / 4)]
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308, 5e-324])
+def test_no_rating_makes_numpy_warn(value: float) -> None:
+    log = EventLog.of([(1, 0, value), (1, 1, 3.0)], items=list(range(ITEMS)), value_range=("-1e307", "1.5e308"))
+    assert read_ratings(log).values.tolist() == [{1.7e308: 4096, -1.7e308: 0, 5e-324: 256}[value], 256]
+    bound = OffsetBound(7, "l2")
+    one, other = (engine.offsets(log, bound).sensitive_values for engine in (LocalEngine(), ReferenceEngine()))
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("span", [("-1e308", "1e308"), ("1e16", "10000000000000000.1"), ("0", "1e400")])
+def test_a_range_that_tells_no_ratings_apart_is_refused_in_the_plan(span: tuple[str, str]) -> None:
+    log = EventLog.of([(1, 0, 3.0)], items=list(range(ITEMS)), value_range=span)
+    with pytest.raises(UsageError, match="tell ratings apart"):
+        PrivateNeighbours().laws(log, Grant("1", "1e-6"))
 
 
 def test_other_ranges_are_stretched() -> None:

@@ -154,3 +154,24 @@ def test_no_product_overflows(factors: tuple[int, ...], limit: int) -> None:
             left, others = left - times, others - times * factors[place]
     assert found == expected
     assert limit * FIXED_POINT - 3 * times <= sum(found) <= limit * FIXED_POINT
+
+
+@pytest.mark.parametrize("rows", [2**16, 2**17 - 1, 2**17, 2**17 + 1, 2**17 + 2, 2**18, 2**18 + 5])
+@pytest.mark.parametrize("limit", [3, 2**31 - 1])
+def test_no_number_of_records_overflows(rows: int, limit: int) -> None:
+    """One user whose records stand for 2^48 and more: their factors add up to 2^63 and more."""
+    factors, most = (2**15, 1, 2**15), 2**31 - 1
+    items = pa.array(np.arange(rows, dtype=np.int64) % 2 * 2)
+    columns = {
+        "user": pa.array([7] * (rows + 1)),
+        "item": pa.concat_arrays([items, pa.array([1])]),
+        "times": pa.array([most] * rows + [5]),
+    }
+    source = TableSource(pa.table(columns))
+    log = EventLog(source=source, roles=Roles("user", "item", "times"), catalogue=Catalogue.of(range(3)))
+    found = LOCAL.count(log, Scale(limit, leaning=leaning(factors)), bytes(16)).items.sensitive_values.tolist()
+    records = [(rows + 1) // 2 * most, 5, rows // 2 * most]
+    others = sum(factor * times for factor, times in zip(factors, records, strict=True))
+    weights = [FIXED_POINT * limit * factor // others for factor in factors]
+    assert found == [weight * times for weight, times in zip(weights, records, strict=True)]
+    assert sum(found) <= limit * FIXED_POINT

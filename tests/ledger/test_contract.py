@@ -259,6 +259,7 @@ def test_without_its_key_a_ledger_can_be_read_and_not_spent(ledger: Ledger, plac
         assert found.ok
         assert "the key is not at" in found.unseen[0]
     place.key.write_text("0" * 64)
+    place.key.chmod(0o600)
     with place.open() as opened:
         with pytest.raises(UsageError, match="not the one that this ledger was made with"):
             reserve(opened, "1")

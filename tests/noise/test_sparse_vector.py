@@ -6,7 +6,14 @@ twin with half of the noise is rejected.
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +25,7 @@ from headcount.budget import Grant
 from headcount.errors import GrantError
 from headcount.noise import SeededNoise, SparseVector, sparse_laws, sparse_shares
 from headcount.noise_law import DiscreteLaplace
+from tests.forking import in_a_fork
 from tests.laws import LEVEL, binomial
 
 
@@ -123,3 +131,72 @@ def test_only_single_distances_of_the_right_reach_are_compared() -> None:
     with pytest.raises(ValueError, match="one distance"):
         test.is_large(two)
     assert isinstance(sparse_laws(1, 1, Grant("1")).threshold, DiscreteLaplace)
+
+
+class SlowNoise(SeededNoise):
+    """Lets other threads run in the middle of a draw, as a real draw does by releasing the interpreter's lock."""
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        time.sleep(0.002)
+        return super().words(count)
+
+
+def test_threads_together_find_no_more_large_ones_than_were_paid_for() -> None:
+    test = SparseVector(0, 1, 5, Grant("50"), SlowNoise(1))
+    together = threading.Barrier(12)
+
+    def ask() -> int:
+        together.wait()
+        found = 0
+        for _ in range(4):
+            with suppress(GrantError):
+                found += test.is_large(distance(1_000))
+        return found
+
+    with ThreadPoolExecutor(12) as pool:
+        told = sum(each.result() for each in [pool.submit(ask) for _ in range(12)])
+    assert told == 5
+    assert test.left == 0
+
+
+def test_forks_compare_nothing() -> None:
+    test = SparseVector(0, 1, 2, Grant("50"), SeededNoise(1))
+    told = [in_a_fork(lambda: test.is_large(distance(1_000))) for _ in range(10)]
+    assert {kind for kind, _ in told} == {"GrantError"}
+    assert "in the process that made it" in told[0][1]
+    assert test.is_large(distance(1_000)), "here it goes on"
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_copy_has_nothing_left_because_there_is_none(duplicate: Callable[[object], object]) -> None:
+    test = SparseVector(0, 1, 2, Grant("50"), SeededNoise(1))
+    with pytest.raises(GrantError, match="cannot be copied"):
+        duplicate(test)
+
+
+class Breaking(SeededNoise):
+    """Breaks off the draw, as Ctrl-C does, or asks once more in the middle of it, as a signal handler may."""
+
+    act: Callable[[], object] | None = None
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        if self.act is not None:
+            self.act()
+        return super().words(count)
+
+
+def test_what_is_broken_off_is_not_given_back() -> None:
+    source = Breaking(1)
+    test = SparseVector(0, 1, 2, Grant("50"), source)
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    source.act = stop
+    with pytest.raises(KeyboardInterrupt):
+        test.is_large(distance(-1_000))
+    assert test.left == 1
+    source.act = lambda: test.is_large(distance(1_000))
+    with pytest.raises(GrantError, match="from within"):
+        test.is_large(distance(1_000))
+    assert test.left == 0

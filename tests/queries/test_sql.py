@@ -8,8 +8,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.events.grid import Grid
 from headcount.queries.sql import counts_of, split_statements
 
@@ -114,6 +116,32 @@ def test_all_people_are_one_count() -> None:
         ("SELECT COUNT(*) FROM (SELECT * FROM p)", "names no table"),
         ("SELECT COUNT(*)", "names no table"),
         ("DROP TABLE p", "no SELECT"),
+        ("SELECT COUNT(*) FROM p TABLESAMPLE (10 PERCENT)", "has sample"),
+        ("SELECT COUNT(*) FROM p GROUP BY job WITH ROLLUP", "has rollup"),
+        ("SELECT COUNT(*) FROM p GROUP BY ROLLUP (job)", "columns alone"),
+        ("SELECT COUNT(*) FROM p GROUP BY job WITH CUBE", "has cube"),
+        ("SELECT COUNT(*) FROM p GROUP BY ALL", "has all"),
+        ("SELECT COUNT(*) FROM p FOR SYSTEM_TIME AS OF '2020-01-01'", "has version"),
+        ("SELECT COUNT(*) FROM p WITH (NOLOCK)", "has hints"),
+        ("SELECT COUNT(*) FROM p PIVOT (COUNT(x) FOR y IN (1))", "has pivots"),
+        ("SELECT COUNT(*) FROM other.p", "has db"),
+        ("SELECT COUNT(*) FROM p AS q(a, b)", "has columns"),
+        ("SELECT COUNT(*) FROM p('x')", "names no table"),
+        ("SELECT COUNT(*) FROM p WHERE q.age < 18", "another table than p"),
+        ("SELECT COUNT(*) FROM p WHERE other.p.age < 18", "has db"),
+        ("SELECT COUNT(*) FROM p GROUP BY q.job", "another table than p"),
+        ("SELECT COUNT(*) FROM p WHERE age BETWEEN SYMMETRIC 65 AND 18", "has symmetric"),
+        ("SELECT COUNT(* EXCEPT (age)) FROM p", "has except"),
+        ("SELECT COUNT(*, 1) FROM p", "has expressions"),
+        ("SELECT AS STRUCT COUNT(*) FROM p", "has kind"),
+        ("SELECT COUNT(*) FROM p; SELECT COUNT(*) FROM p", "no SELECT"),
+        ("SELECT COUNT(*) FROM p WHERE age < 1e999", "no number"),
+        ("SELECT COUNT(*) FROM p WHERE age > -1e999", "no number"),
+        (f"SELECT COUNT(*) FROM p WHERE age < {'9' * 5000}", "no number"),
+        ("SELECT COUNT(*) FROM p WHERE age < 5e", "no number"),
+        (f"SELECT COUNT(*) FROM p WHERE {'(' * 3000}age < 18{')' * 3000}", "nested too deeply"),
+        (f"SELECT COUNT(*) FROM p WHERE {'NOT ' * 3000}age < 18", "nested too deeply"),
+        (f"SELECT COUNT(*) FROM p WHERE {' OR '.join(['age < 18'] * 5000)}", "nested too deeply"),
     ],
 )
 def test_what_is_no_count_of_cells_is_refused(statement: str, complaint: str) -> None:
@@ -138,3 +166,37 @@ def test_files_are_split_at_semicolons_outside_of_texts() -> None:
         'SELECT COUNT(*) FROM p WHERE "x;y" < 3',
     )
     assert split_statements(" ; -- nothing\n") == ()
+
+
+def test_a_table_may_have_an_alias() -> None:
+    for prefix in ("people.", "P.", "p.", ""):
+        statement = f"SELECT COUNT(*) FROM people AS p WHERE {prefix}age < 18"
+        assert next(iter(counts_of(statement, GRID))).mask.sum() == 6
+
+
+WORDS = (
+    "SELECT", "COUNT(*)", "COUNT", "FROM", "people", "p", "WHERE", "GROUP BY", "age", "job", "\"pay-rate\"",
+    "AND", "OR", "NOT", "IN", "BETWEEN", "(", ")", ",", ".", "=", "<", "<=", "<>", "18", "30", "-", "1e400",
+    "1.5", "'cook'", "''", "'", "\"", ";", "--", "/*", "*/", "*", "AS", "JOIN", "ON", "NULL", "IS", "LIKE",
+    "CASE", "WHEN", "THEN", "END", "::", "CAST", "OVER", "UNION", "ALL", "DISTINCT", "LIMIT", "TABLESAMPLE",
+    "ROLLUP", "WITH", "FOR", "SYSTEM_TIME", "@", "$1", "?", "{", "}", "[", "]", "0x1F", "1_000", "\u0000",
+    "\u00e9", "\ud800", "N'x'", "INTERVAL", "DATE", "TRUE", "EXISTS",
+)  # fmt: skip
+statements = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join),
+    st.lists(st.sampled_from(WORDS), max_size=12).map(
+        lambda more: "SELECT COUNT(*) FROM people WHERE " + " ".join(more)
+    ),
+    st.lists(st.sampled_from(WORDS), max_size=8).map(lambda more: "SELECT COUNT(*) FROM people " + " ".join(more)),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(statements)
+def test_any_text_is_understood_or_refused(statement: str) -> None:
+    try:
+        found = list(counts_of(statement, GRID))
+    except HeadcountError:
+        return
+    assert all(each.mask.shape == (GRID.cells,) and each.mask.dtype == bool for each in found)

@@ -64,6 +64,8 @@ def worthwhile_items(people: float, deviation: float, strength: float, catalogue
 
     def most(part: float) -> float:
         expected = part * strength * max(people, 0.0) * _LEADING * FEWEST_ITEMS**_FALLS
+        if deviation == 0:
+            return math.inf if expected > 0 else 0.0
         return float((expected / (2 * deviation)) ** (1 / (0.5 + _FALLS)))
 
     if most(_PAYS) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:

@@ -46,6 +46,7 @@ from headcount.bounding.maps import (
     inverse_fourier,
     inverse_walsh_hadamard,
     part,
+    transformed,
     walsh_hadamard,
 )
 from headcount.bounding.ratings import (
@@ -60,10 +61,12 @@ from headcount.bounding.ratings import (
 )
 from headcount.bounding.scores import (
     HUNDREDTHS,
+    TAIL_SPREAD,
     capped_total_scores,
     check_candidates,
     count_scores,
     scaled_scores,
+    scaled_spread,
     tail_scores,
 )
 from headcount.bounding.sparse import (
@@ -76,7 +79,7 @@ from headcount.bounding.sparse import (
 )
 from headcount.bounding.support import Support, certify_support
 from headcount.bounding.tagging import marginal_weights, pair_weights, people_tagging, square, tag_weights
-from headcount.bounding.totals import BoundedTotals, FixedRange, certify_totals, unit_for
+from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
     "EVERYONE",
@@ -84,8 +87,10 @@ __all__ = [
     "FURTHEST",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
+    "MOST_EXACT",
     "SHY",
     "STAR",
+    "TAIL_SPREAD",
     "USUAL",
     "Bound",
     "Bounded",
@@ -137,6 +142,7 @@ __all__ = [
     "people_tagging",
     "quantile",
     "scaled_scores",
+    "scaled_spread",
     "sensitivity",
     "sparse_column",
     "sparse_part",
@@ -144,6 +150,7 @@ __all__ = [
     "square",
     "tag_weights",
     "tail_scores",
+    "transformed",
     "unit_for",
     "walsh_hadamard",
 ]

@@ -22,6 +22,7 @@ from headcount.errors import UsageError
 
 Floats = NDArray[np.float64]
 Numbers = TypeVar("Numbers", Floats, Integers)
+Kind = TypeVar("Kind", bound=np.generic)
 
 MOST_BYTES = 1 << 30
 """How much memory rows may take."""
@@ -40,13 +41,34 @@ class LinearQueries:
     def __init__(
         self, cells: int, packed: NDArray[np.uint8], listed: Sequence[Integers], places: Integers
     ) -> None:
-        """Take packed rows, and lists of cells; ``places`` says which query each is, the packed ones first."""
-        self.cells, self._packed, self._listed, self._places = cells, packed, list(listed), places
+        """Take packed rows, and lists of cells; ``places`` says which query each is, the packed ones first.
+
+        What is taken is a copy that nobody can change, of rows that take each cell once or not at all.
+        """
+        blocks = -(-cells // 8)
+        if cells < 1 or packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[0] != blocks:
+            raise UsageError(f"packed queries over {cells:,} cells must be rows of {blocks:,} bytes")
+        if cells % 8 and (packed[-1] >> (cells % 8)).any():
+            raise UsageError(f"packed queries ask for cells beyond the last of {cells:,}")
+        self.cells, self._packed = cells, _kept(packed)
+        self._listed = tuple(_kept(each) for each in listed)
+        for each in self._listed:
+            if each.dtype.kind != "i" or each.ndim != 1 or not _increasing(each, cells):
+                raise UsageError(
+                    f"a listed query must name cells from 0 to {cells - 1:,}, each once, in their order",
+                    remedy="make queries with LinearQueries.of, from rows of zeros and ones",
+                )
+        self._places = _kept(np.asarray(places))
+        if not np.array_equal(np.sort(self._places, axis=None), np.arange(packed.shape[1] + len(self._listed))):
+            raise UsageError("the places of queries must be each of 0, 1, 2, … once")
 
     @classmethod
     def of(cls, rows: object, cells: int | None = None) -> LinearQueries:
         """Make queries from a matrix of zeros and ones, a query a row."""
-        matrix = np.asarray(rows)
+        try:
+            matrix = np.asarray(rows)
+        except ValueError:  # rows of different lengths
+            matrix = np.empty(0)
         if matrix.ndim != 2 or not matrix.size or not np.isin(matrix, (0, 1)).all():
             raise UsageError(
                 "queries must be rows of zeros and ones, one for each cell",
@@ -60,11 +82,7 @@ class LinearQueries:
     @classmethod
     def from_bits(cls, bits: NDArray[np.uint8], cells: int) -> LinearQueries:
         """Make queries from packed rows, the first cell in the lowest bit (little order, to ``np.packbits``)."""
-        if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != -(-cells // 8):
-            raise UsageError(f"packed queries over {cells:,} cells must be rows of {-(-cells // 8):,} bytes")
-        if cells % 8 and (bits[:, -1] >> (cells % 8)).any():
-            raise UsageError(f"packed queries ask for cells beyond the last of {cells:,}")
-        return cls(cells, np.ascontiguousarray(bits.T), (), np.arange(bits.shape[0]))
+        return cls(cells, bits.T, (), np.arange(bits.shape[0]))
 
     @classmethod
     def from_masks(cls, masks: Iterable[NDArray[np.bool_]], cells: int) -> LinearQueries:
@@ -91,7 +109,7 @@ class LinearQueries:
                     remedy="ask fewer at a time, or use coarser bins",
                 )
         bits = np.array(packed, dtype=np.uint8).reshape(len(packed), -(-cells // 8))
-        return cls(cells, np.ascontiguousarray(bits.T), listed, np.array(many + few, dtype=np.int64))
+        return cls(cells, bits.T, listed, np.array(many + few, dtype=np.int64))
 
     @property
     def size(self) -> int:
@@ -157,10 +175,22 @@ class LinearQueries:
         return out
 
 
+def _kept(values: NDArray[Kind]) -> NDArray[Kind]:
+    """Return a copy that cannot be written to, its rows one after the other."""
+    copied = np.array(values, order="C")
+    copied.setflags(write=False)
+    return copied
+
+
+def _increasing(cells: Integers, most: int) -> bool:
+    return cells.size == 0 or bool(cells[0] >= 0 and cells[-1] < most and (np.diff(cells) > 0).all())
+
+
 def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
     """Return what every query adds up to.
 
-    A row of zeros and ones moves by no more than the L1 of the cells; q rows together by q times that in L1.
+    A row of zeros and ones moves by no more than the L1 of the cells; q rows together by q times that in L1. Of a
+    class of its own, rows could add up to anything.
 
     >>> cells = Bounded(np.array([5, 3, 1]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
     >>> exact_answers(cells, LinearQueries.of([[1, 1, 0], [0, 1, 1]])).sensitivity
@@ -168,6 +198,8 @@ def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
     """
     if type(cells) is not Bounded:
         raise TypeError(f"queries are answered from Bounded cells alone, not from {type(cells).__name__}")
+    if type(queries) is not LinearQueries:
+        raise TypeError(f"only LinearQueries are answered, not {type(queries).__name__}")
     each, size = cells.sensitivity.l1, queries.size
     reach = Sensitivity(l1=size * each, l2_squared=size * each**2, linf=each)
     return Bounded(queries.counts(cells.sensitive_values), reach, SEAL, unit=cells.unit, admission=cells.admission)
@@ -176,11 +208,11 @@ def exact_answers(cells: Bounded, queries: LinearQueries) -> Bounded:
 def distances(answers: Bounded, estimates: Floats) -> Bounded:
     """Return how far each answer is from its public estimate, which is rounded to a whole number first.
 
-    An estimate moves with nobody, so a distance moves by no more than the answer.
+    An estimate moves with nobody, so a distance moves by no more than the answer. What is no number counts as 0.
     """
     if type(answers) is not Bounded:
         raise TypeError(f"distances are of Bounded answers alone, not of {type(answers).__name__}")
-    rounded = np.clip(np.rint(estimates), -(2.0**62), 2.0**62).astype(np.int64)
+    rounded = np.clip(np.nan_to_num(np.rint(estimates)), -(2.0**62), 2.0**62).astype(np.int64)
     apart = np.abs(answers.sensitive_values - rounded)
     return Bounded(apart, answers.sensitivity, SEAL, unit=answers.unit, admission=answers.admission)
 

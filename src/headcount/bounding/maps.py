@@ -105,10 +105,15 @@ def walsh_hadamard(bounded: Bounded) -> Bounded:
     natural[: values.size] = values
     kernels.walsh_hadamard(natural)
     kernels.by_sequency(natural, coefficients)
-    reach = bounded.sensitivity
+    return _mapped(bounded, coefficients, transformed(bounded.sensitivity, values.size))
+
+
+def transformed(reach: Sensitivity, cells: int) -> Sensitivity:
+    """Return how far the Walsh-Hadamard coefficients of so many cells move, if these move so far."""
+    size = power_of_two(cells)
     l2_squared = size * reach.l2_squared
     l1 = min(size * reach.l1, root_above(size * l2_squared))
-    return _mapped(bounded, coefficients, Sensitivity(l1, l2_squared, reach.l1))
+    return Sensitivity(l1, l2_squared, reach.l1)
 
 
 def inverse_walsh_hadamard(coefficients: Floats, size: int, cells: int) -> Floats:

@@ -25,6 +25,9 @@ HUNDREDTHS = range(100, 201)
 _MOST_CANDIDATES = 200_000_000
 _FINE = 1 << 16  # what one person moves, about: fine enough, and gaps of thousands of people still count
 _FARTHEST = 2**61  # of what is public: far beyond any choice, and within 64 bits together with what is not
+TAIL_SPREAD = math.isqrt(2 * _FINE**2) + 2
+"""How differently one person moves two numbers of coefficients: see :func:`tail_scores`."""
+
 _LIMITS_AT_ONCE = 1 << 12
 _THREADS = 2
 
@@ -91,7 +94,7 @@ def tail_scores(transformed: Bounded, sizes: Sequence[int], penalties: Sequence[
         -math.isqrt(_FINE**2 * left_out[size] // reach) - math.ceil(min(records * penalty, _FARTHEST))
         for size, penalty in zip(sizes, penalties, strict=True)
     ]
-    return Scored(np.array(utilities, dtype=np.int64), math.isqrt(2 * _FINE**2) + 2, SEAL)
+    return Scored(np.array(utilities, dtype=np.int64), TAIL_SPREAD, SEAL)
 
 
 def scaled_scores(rows: Rows, epsilon: Fraction) -> Scored:
@@ -114,8 +117,7 @@ def scaled_scores(rows: Rows, epsilon: Fraction) -> Scored:
     if type(rows) is not Rows:
         raise TypeError(f"these scores take Rows alone, not {type(rows).__name__}")
     check_candidates(rows.most)
-    furthest = 100 * FIXED_POINT * rows.most + 200 * min(rows.most, rows.width)
-    coarse = max(1, furthest // _FINE)
+    coarse, spread = _coarse(rows.most, rows.width)
     utilities = np.empty((rows.most, len(HUNDREDTHS)), dtype=np.int64)
     factors = np.array(HUNDREDTHS)
     noise = float(FIXED_POINT * rows.width / epsilon)
@@ -123,7 +125,18 @@ def scaled_scores(rows: Rows, epsilon: Fraction) -> Scored:
         limits = np.arange(first, first + len(distances))
         penalties = np.minimum(np.outer(limits, factors) * noise, _FARTHEST).astype(np.int64)
         utilities[first - 1 : first - 1 + len(distances)] = -(distances + penalties) // coarse
-    return Scored(utilities.ravel(), 2 * -(-furthest // coarse), SEAL)
+    return Scored(utilities.ravel(), spread, SEAL)
+
+
+def scaled_spread(most: int, width: int) -> int:
+    """Return how differently one person moves two candidates of DPSense-S, for limits up to ``most``."""
+    return _coarse(most, width)[1]
+
+
+def _coarse(most: int, width: int) -> tuple[int, int]:
+    furthest = 100 * FIXED_POINT * most + 200 * min(most, width)
+    coarse = max(1, furthest // _FINE)
+    return coarse, 2 * -(-furthest // coarse)
 
 
 def check_candidates(most: int) -> None:

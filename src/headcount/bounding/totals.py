@@ -11,6 +11,9 @@ import numpy as np
 from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
 from headcount.bounding.bounds import FIXED_POINT, check_limit
 
+MOST_EXACT = 2**53
+"""Up to here whole numbers are exact floating-point numbers."""
+
 _MOST = 2**62
 
 
@@ -70,7 +73,7 @@ def certify_totals(
     [[2], [5], [-2]]
     """
     check_limit(limit)
-    counted = np.minimum(records, limit)
+    counted = np.clip(records, 0, limit)
     sealed = Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)
     kept = Bounded(_total(counted), _moved(limit), SEAL)
     if distances is None or within is None:
@@ -84,7 +87,7 @@ def certify_totals(
 
 
 def unit_for(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int | None:
-    """Return how finely values are counted: as finely as the noise sampler can, in 2^-16 at best; or None.
+    """Return how finely values are counted: as the noise sampler and their size allow, in 2^-16 at best; or None.
 
     Known without data: it hangs on the limit, the range and ε alone.
 
@@ -93,7 +96,8 @@ def unit_for(limit: int, low: Decimal, high: Decimal, epsilon: Fraction) -> int 
     """
     unit = FIXED_POINT
     while unit >= 1:
-        if limit * FixedRange.of(low, high, unit).reach / epsilon <= 2**30:
+        within = FixedRange.of(low, high, unit)
+        if max(-within.low, within.high) <= MOST_EXACT and limit * within.reach / epsilon <= 2**30:
             return unit
         unit //= 2
     return None

@@ -46,8 +46,13 @@ class Spent:
             "method": self.release.method,
             "guarantee": self.release.guarantee.to_json(),
             **ledger_fields(self.release),
-            "seconds": round(self.seconds, 3),
+            **self.timing,
         }
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """How long it took, for the curator alone: the time that reading takes tells about the data."""
+        return {"seconds": round(self.seconds, 3)} if self.charging is None else {}
 
 
 def spend(
@@ -66,6 +71,8 @@ def spend(
         from headcount.engines.local import LocalEngine
 
         with options.charging(flags) as charging:
+            if charging is not None:
+                bar.be_discreet()
             request.build(selecting=flags["select_items"])
             log = log_of(flags)
             curator = Curator(engine=LocalEngine(progress=bar), charging=charging)

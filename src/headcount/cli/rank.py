@@ -42,7 +42,7 @@ def command(**flags: Any) -> None:
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
         if target is not None:
-            found |= {"out": str(target), "seconds": round(spent.seconds, 3)}
+            found |= {"out": str(target), **spent.timing}
         if target is not None or spent.charging is not None:
             found |= ledger_fields(release)
         terminal.print_json(found)

@@ -102,7 +102,8 @@ def _wrapped(text: str, indent: str = "", bullet: str | None = None) -> str:
 class Bar:
     """A progress bar on standard error, shown only on a terminal and only if the work takes a while.
 
-    It may be told how far things are from any thread, and it appears by itself if nothing tells it.
+    It may be told how far things are from any thread, and it appears by itself if nothing tells it. Where it is to
+    be discreet, it shows that there is work, and neither which nor how much.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -113,6 +114,14 @@ class Bar:
         self._timer = threading.Timer(_PATIENCE, self._appear)
         self._timer.daemon = True
         self._wanted = not quiet and sys.stderr.isatty()
+        self._discreet = False
+
+    def be_discreet(self) -> None:
+        """Show no more of how long things take than cannot be hidden."""
+        with self._lock:
+            self._discreet = True
+            if self._progress is not None:
+                self._progress.columns = self._progress.columns[:2]
 
     def __enter__(self) -> Bar:
         if self._wanted:
@@ -128,6 +137,8 @@ class Bar:
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Show how far a stage has come; it may begin again."""
+        if self._discreet:
+            stage, done, total = "working", 0, None
         with self._lock:
             again = stage != self._stage or done < self._done
             self._stage, self._done, self._total = stage, done, total
@@ -140,8 +151,9 @@ class Bar:
         with self._lock:
             if not self._wanted:
                 return
+            measured = () if self._discreet else (BarColumn(), TimeRemainingColumn())
             self._progress = Progress(
-                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(),
+                SpinnerColumn(), TextColumn("{task.description}"), *measured,
                 console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self._task = self._progress.add_task(self._stage, total=self._total, completed=self._done)

@@ -129,9 +129,12 @@ class Adaptive:
         """Return the noise of the histogram, and that of the counts where the limit is given."""
         check_kind(log, self.noise)
         parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
-        laws: dict[str, Law] = {}
-        if self.limit is not None:
-            laws = {table: law_for(self.limit, parts[table], self.noise) for table in tables_of(self.what, log)}
+        # a limit that is not given will be one whose noise can be drawn, if that of 1 can
+        laws = {table: law_for(self.limit or 1, parts[table], self.noise) for table in tables_of(self.what, log)}
+        if self.limit is None:
+            laws = {}
+        if self.lean > 0:
+            scale_for(1, parts["scores"].exact)
         each = Fraction(parts["activity"].epsilon) / len(self._measured(log))
         return {**laws, "activity": DiscreteLaplace(scale_for(1, each))}
 

@@ -33,7 +33,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import Bounded, Scale, capped_total_scores, check_limit
+from headcount.bounding import FIXED_POINT, Bounded, Scale, capped_total_scores, check_limit
 from headcount.budget import Grant
 from headcount.counts.each_table import EachTable, Made
 from headcount.counts.tables import LEVEL, NOUNS
@@ -41,7 +41,7 @@ from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, choose, scale_for
+from headcount.noise import NoiseSource, add, choose, most_drawn, scale_for
 from headcount.noise_law import Law
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}
@@ -75,8 +75,14 @@ class SensitivityControl(EachTable):
 
     def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
         """Refuse a grid that does not fit; the noise depends on the θ that will be chosen."""
-        scale_for(largest_limit(log, table, self.repeats), Grant(grant.epsilon).split(SHARES)["choice"].exact)
+        parts = Grant(grant.epsilon).split(SHARES)
+        scale_for(self.spread(log, table), parts["choice"].exact)
+        scale_for(FIXED_POINT, parts["counts"].exact)
         return None
+
+    def spread(self, log: EventLog, table: Table) -> int:
+        """Return how differently one person moves two candidates; refuse a grid that is too large."""
+        return largest_limit(log, table, self.repeats)
 
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit, and release the weighted counts."""
@@ -84,12 +90,21 @@ class SensitivityControl(EachTable):
         most = largest_limit(log, table, self.repeats)
         activity = engine.activity(log, table, most, noise.key())
         scored = capped_total_scores(activity, columns_of(log, table), parts["counts"].exact)
-        theta = 1 + choose(scored, parts["choice"], noise)
+        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"])
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} was chosen by the exponential mechanism, paid with "
             f"{paid(parts['choice'])}."
         )
         return weighted(log, table, theta, None, parts["counts"], noise, engine, told)
+
+
+def drawable(theta: int, grant: Grant) -> int:
+    """Return θ, or the largest limit whose noise can be drawn, which is public.
+
+    >>> drawable(40, Grant("1")), drawable(40_000, Grant("1")), drawable(40_000, Grant("0.001"))
+    (40, 32767, 32)
+    """
+    return min(theta, most_drawn(grant.exact) // FIXED_POINT)
 
 
 def weighted(

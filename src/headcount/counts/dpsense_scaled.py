@@ -32,15 +32,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import HUNDREDTHS, check_candidates, scaled_scores
+from headcount.bounding import HUNDREDTHS, check_candidates, scaled_scores, scaled_spread
 from headcount.budget import Grant
-from headcount.counts.dpsense import SHARES, SensitivityControl, largest_limit, weighted
+from headcount.counts.dpsense import SHARES, SensitivityControl, columns_of, drawable, largest_limit, weighted
 from headcount.counts.each_table import Made
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.method import paid
 from headcount.noise import NoiseSource, choose
-from headcount.noise_law import Law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +56,11 @@ class ScaledSensitivityControl(SensitivityControl):
 
     name: ClassVar[str] = "dpsense-s"
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
-        """Refuse a grid that does not fit; the noise depends on what will be chosen."""
-        check_candidates(largest_limit(log, table, self.repeats))
-        return None
+    def spread(self, log: EventLog, table: Table) -> int:
+        """Return how differently one person moves two candidates; refuse a grid that is too large."""
+        most = largest_limit(log, table, self.repeats)
+        check_candidates(most)
+        return scaled_spread(most, columns_of(log, table))
 
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit and a factor, and release the weighted counts, scaled up."""
@@ -69,7 +69,8 @@ class ScaledSensitivityControl(SensitivityControl):
         check_candidates(most)
         rows = engine.rows(log, table, most, noise.key())
         chosen = choose(scaled_scores(rows, parts["counts"].exact), parts["choice"], noise)
-        theta, alpha = 1 + chosen // len(HUNDREDTHS), Fraction(HUNDREDTHS[chosen % len(HUNDREDTHS)], 100)
+        theta, hundredths = 1 + chosen // len(HUNDREDTHS), HUNDREDTHS[chosen % len(HUNDREDTHS)]
+        theta, alpha = drawable(theta, parts["counts"]), Fraction(hundredths, 100)
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} and a factor of α = {float(alpha):.2f} out of 1.00 to "
             f"2.00 were chosen together by the exponential mechanism, paid with {paid(parts['choice'])}."

@@ -34,11 +34,14 @@ from typing import ClassVar
 
 from headcount.answers.intervals import Term, half_width
 from headcount.bounding import (
+    TAIL_SPREAD,
     Bounded,
     Sample,
     head,
     inverse_walsh_hadamard,
+    sensitivity,
     tail_scores,
+    transformed,
     walsh_hadamard,
 )
 from headcount.budget import Grant
@@ -47,7 +50,8 @@ from headcount.counts.tables import LEVEL, at_most, kept_up_to
 from headcount.engines.engine import Engine, Table
 from headcount.events.log import EventLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, can_draw, choose
+from headcount.noise import NoiseSource, add, can_draw, choose, scale_for
+from headcount.noise_law import Law
 
 COEFFICIENTS = "coefficients"
 
@@ -69,30 +73,39 @@ class FourierPerturbation(UpToMaximum):
 
     name: ClassVar[str] = "fpa"
 
+    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
+        """Refuse a choice, or a single coefficient, whose noise cannot be drawn; how many are kept is unknown."""
+        parts = Grant(grant.epsilon).split(_SHARES)
+        scale_for(TAIL_SPREAD, parts["choice"].exact)
+        cells = len(log.catalogue.ids) if table == "items" else log.cells
+        moved = transformed(sensitivity(Sample(self.limit), log.counting), cells)
+        scale_for(moved.of_some(1).l1, parts["coefficients"].exact)
+        return None
+
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose how many coefficients to keep, and release the counts that these describe."""
         parts = grant.split(_SHARES)
         counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
-        transformed = walsh_hadamard(counts)
+        coefficients = walsh_hadamard(counts)
         paying = parts["coefficients"].exact
         sizes = [
             size
-            for size in candidates(transformed.size)
-            if can_draw(transformed.sensitivity.of_some(size).l1, paying)
+            for size in candidates(coefficients.size)
+            if can_draw(coefficients.sensitivity.of_some(size).l1, paying)
         ]
-        penalties = [expected_noise(transformed, size, paying) for size in sizes]
-        kept = sizes[choose(tail_scores(transformed, sizes, penalties), parts["choice"], noise)]
-        noisy = add(head(transformed, kept), parts["coefficients"], noise)
-        values = inverse_walsh_hadamard(noisy.counts, transformed.size, counts.size)
+        penalties = [expected_noise(coefficients, size, paying) for size in sizes]
+        kept = sizes[choose(tail_scores(coefficients, sizes, penalties), parts["choice"], noise)]
+        noisy = add(head(coefficients, kept), parts["coefficients"], noise)
+        values = inverse_walsh_hadamard(noisy.counts, coefficients.size, counts.size)
         law = replace(noisy.law, on=COEFFICIENTS)
         return Made(
             counts=values.reshape(counts.shape),
-            half_width=half_width([Term(1 / transformed.size, noisy.law, copies=kept)], LEVEL),
+            half_width=half_width([Term(1 / coefficients.size, noisy.law, copies=kept)], LEVEL),
             law=law,
             bounded=at_most(self.limit, log),
             steps=(
                 kept_up_to(self.limit, log),
-                f"Of the {transformed.size:,} coefficients of a Walsh–Hadamard transform the first {kept:,} "
+                f"Of the {coefficients.size:,} coefficients of a Walsh–Hadamard transform the first {kept:,} "
                 f"{'was' if kept == 1 else 'were'} kept, a number chosen by the exponential mechanism, paid with "
                 f"{paid(parts['choice'])}.",
                 f"These got {law.in_words()}, paid with {paid(parts['coefficients'])}, and were transformed back.",
@@ -113,7 +126,7 @@ def candidates(size: int) -> list[int]:
     return sorted({min(size, max(1, math.floor(2 ** (step / _PER_DOUBLING) + 1e-9))) for step in steps} | {size})
 
 
-def expected_noise(transformed: Bounded, size: int, epsilon: Fraction) -> float:
+def expected_noise(coefficients: Bounded, size: int, epsilon: Fraction) -> float:
     """Return how much noise the first coefficients would carry: the L2 norm to expect, in records.
 
     >>> from headcount.bounding.bounded import SEAL, Sensitivity
@@ -122,5 +135,5 @@ def expected_noise(transformed: Bounded, size: int, epsilon: Fraction) -> float:
     >>> round(expected_noise(few, 4, Fraction(1)), 2)  # √2 · ρ · Δ₂ / ε
     11.31
     """
-    scale = transformed.sensitivity.of_some(size).l1 / float(epsilon)
-    return math.sqrt(2 * size / transformed.size) * scale
+    scale = coefficients.sensitivity.of_some(size).l1 / float(epsilon)
+    return math.sqrt(2 * size / coefficients.size) * scale

@@ -28,7 +28,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headcount.answers.intervals import Term, half_width
-from headcount.bounding import FixedRange, check_limit, unit_for
+from headcount.bounding import MOST_EXACT, FixedRange, check_limit, unit_for
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
@@ -133,6 +133,12 @@ class Totals:
             return None
         low, high = log.value_range
         unit = unit_for(self.limit, low, high, parts["sum"].exact)
+        if max(-low, high) > MOST_EXACT:
+            raise UsageError(
+                f"values from {low} to {high} are too large to be told apart",
+                remedy=f"they must lie between -{MOST_EXACT:,} and {MOST_EXACT:,}; write them in thousands, or as "
+                "distances from some public number",
+            )
         if unit is None:
             raise UsageError(
                 f"the noise for values from {low} to {high} is more than can be drawn",

@@ -84,7 +84,7 @@ def _people(log: EventLog) -> Iterator[dict[int, int]]:
             value = 0
             if batch.values is not None and log.value_range is not None:
                 low, high = map(float, log.value_range)
-                stretched = (float(batch.values[row]) - low) * (WHOLE_RANGE / (high - low))
+                stretched = (min(max(float(batch.values[row]), low), high) - low) * (WHOLE_RANGE / (high - low))
                 value = round(min(max(stretched, 0), WHOLE_RANGE))
             given[user][cell // log.width].append(value)
     for ratings in given.values():

@@ -70,6 +70,6 @@ def _records(batch: CodedBatch, log: EventLog, items: int) -> NDArray[np.int64]:
     values = np.zeros(keys.size, dtype=np.int64)
     if batch.values is not None and log.value_range is not None:
         low, high = map(float, log.value_range)
-        stretched = (batch.values[inside] - low) * (WHOLE_RANGE / (high - low))
+        stretched = (np.clip(batch.values[inside], low, high) - low) * (WHOLE_RANGE / (high - low))
         values = np.rint(np.clip(stretched, 0, WHOLE_RANGE)).astype(np.int64)
     return np.stack([keys, values])

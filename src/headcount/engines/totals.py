@@ -31,7 +31,9 @@ def totals(log: EventLog, limit: int, within: FixedRange | None, progress: Progr
             distances = np.concatenate([distances, np.zeros(more, dtype=np.int64)])
         np.add.at(records, batch.users, times)
         if batch.values is not None and within is not None:
-            fixed = np.rint(np.clip(batch.values * within.unit, within.low, within.high)).astype(np.int64)
+            # cut before anything else: no value can overflow, nor make NumPy warn of it
+            cut = np.clip(batch.values, within.low / within.unit, within.high / within.unit)
+            fixed = np.rint(cut * within.unit).astype(np.int64)
             np.add.at(distances, batch.users, (fixed - within.middle) * times)
         progress("adding up", coded.tally.rows, log.source.rows)
     return certify_totals(records, None if within is None else distances, limit, within)

@@ -29,6 +29,8 @@ from headcount.engines.kernels import (
 )
 
 _NO_RANKS = np.empty(0, dtype=np.int64)
+_PLENTY = 1 << 62
+"""More than a limit, a factor and a unit multiply to: with so much to share among, a record weighs nothing."""
 
 
 @compiled
@@ -75,11 +77,12 @@ def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
 def _fill(limit: Word, shares: Integers, times: Integers, size: Word) -> tuple[Word, Word]:
     """Find the records that weigh 1, and set their ``shares`` to 0; return what is left of the limit, and to whom.
 
-    ``shares`` are the factors of ``size`` records, each as often as ``times`` says.
+    ``shares`` are the factors of ``size`` records, each as often as ``times`` says. Where all of them together are
+    2^62 or more, that is what is returned, and the weights are the same: no record weighs 1 then, or anything.
     """
     left, others = np.int64(limit), np.int64(0)
     for at in range(size):
-        others += shares[at] * times[at]
+        others = min(others + shares[at] * times[at], np.int64(_PLENTY))  # a term is below 2^46
     while True:
         full, freed = np.int64(0), np.int64(0)
         for at in range(size):

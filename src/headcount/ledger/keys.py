@@ -10,11 +10,14 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 import sys
 from pathlib import Path
 
-from headcount.errors import DataError, SurroundingsError, UsageError
+from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
 from headcount.syncing import sync
+
+_TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO  # a group that shares a ledger may read its key
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 
@@ -34,6 +37,7 @@ def key_path(given: str | os.PathLike[str] | None = None) -> Path:
 def read_key(path: Path) -> bytes | None:
     """Read the key, None if there is none."""
     try:
+        mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return None
@@ -44,6 +48,12 @@ def read_key(path: Path) -> bytes | None:
     if not _HEX.fullmatch(text):
         raise DataError(
             f"{path} is not a key of a ledger: 64 hexadecimal digits are expected", remedy="restore it"
+        )
+    if os.name == "posix" and mode & _TOO_OPEN:
+        raise RefusedError(
+            f"others may read or change the ledger's key {path} (mode {stat.S_IMODE(mode):04o}), and with it "
+            "write entries that look right",
+            remedy=f"run `chmod 600 {path}`, or 640 for a group that shares the ledger",
         )
     return bytes.fromhex(text)
 

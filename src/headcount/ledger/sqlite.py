@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.errors import SurroundingsError, UsageError
+from headcount.errors import RefusedError, SurroundingsError, UsageError
 from headcount.ledger.stores import WAIT, Store
 from headcount.ledger.transactions import FileTransaction, Transaction
 
@@ -59,6 +61,19 @@ class SQLiteStore(Store):
             raise UsageError(
                 f"the folder {self.path.parent} does not exist", remedy="make it, or name another file"
             )
+        self._check_mode()
+
+    def _check_mode(self) -> None:
+        """Refuse a file that anybody on the machine may write to; a group may share it."""
+        try:
+            mode = self.path.stat().st_mode
+        except OSError:  # it is not there yet, or what is wrong is said when it is opened
+            return
+        if os.name == "posix" and mode & stat.S_IWOTH:
+            raise RefusedError(
+                f"anybody may write to the ledger {self.path} (mode {stat.S_IMODE(mode):04o})",
+                remedy=f"run `chmod o-w {self.path}`, then `headcount ledger verify`",
+            )
 
     def _settle(self) -> None:
         with self._told(), contextlib.closing(sqlite3.connect(self.path, timeout=WAIT)) as connection:
@@ -89,6 +104,9 @@ class SQLiteStore(Store):
     def _connect(self) -> sa.Engine:
         import sqlalchemy as sa
 
+        self._check_mode()
+        with contextlib.suppress(OSError):  # what is wrong is said when it is opened
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         url = sa.URL.create("sqlite", database=str(self.path))
         engine = sa.create_engine(url, connect_args={"timeout": WAIT})
 

@@ -42,7 +42,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.answers.tastes import FEWEST_ITEMS, factors_of, offsets_of, worthwhile_items
-from headcount.bounding import STAR, Bounded, Noisy, Norm, OffsetBound, PairBound
+from headcount.bounding import FIXED_POINT, STAR, Bounded, Noisy, Norm, OffsetBound, PairBound
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -102,13 +102,19 @@ class PrivateNeighbours:
         shares = {"people": PEOPLE_SHARE, "model": 1 - PEOPLE_SHARE}
         return grant.split(shares, {"model": Decimal(1)} if grant.delta else None)
 
+    def check_engine(self, engine: Engine) -> None:
+        """Refuse an engine that cannot add up ratings."""
+        rating_engine(engine)
+
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the number of people, and of the sums where it is known; refuse what cannot be."""
         check_ratings(log, needs_value=True)
         parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
         laws: dict[str, Law] = {"people": DiscreteLaplace(scale_for(1, parts["people"].exact))}
+        least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
+        known = _laws(parts["model"], least)
         if self.relations is False:
-            laws[OFFSETS] = _law(OFFSETS_LENGTH, parts["model"], STAR)
+            laws[OFFSETS] = known[OFFSETS]
         return laws
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
@@ -155,12 +161,15 @@ class PrivateNeighbours:
         if self.relations is False or catalogue < 2:
             return 0, Decimal(0)
         for enough, share in RELATIONS_SHARES.items():
-            trial = _split(Grant(grant.epsilon, grant.delta or None), share)["relations"]
-            deviation = _law(PAIRS_LENGTH, trial, 1).variance ** 0.5
+            try:
+                deviation = _laws(grant, share)[RELATIONS].variance ** 0.5
+            except UsageError:  # that noise cannot be drawn, as is known without data
+                continue
             items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue)
             if items >= enough:
                 return items, share
-        return (min(FEWEST_ITEMS, catalogue), share) if self.relations else (0, Decimal(0))
+        least = min(RELATIONS_SHARES.values())
+        return (min(FEWEST_ITEMS, catalogue), least) if self.relations else (0, Decimal(0))
 
 
 @dataclass(frozen=True)
@@ -199,6 +208,13 @@ def _split(grant: Grant, share: Decimal) -> dict[str, Grant]:
         return {"offsets": grant}
     shares = {"offsets": 1 - share, "relations": share}
     return grant.split_rho(shares) if grant.delta else grant.split(shares)
+
+
+def _laws(grant: Grant, share: Decimal) -> dict[str, Law]:
+    """Return the noise of offsets and of relations, if these get a share; refuse what cannot be drawn."""
+    parts = _split(Grant(grant.epsilon, grant.delta or None), share)
+    laws = {OFFSETS: _law(OFFSETS_LENGTH, parts["offsets"], STAR)}
+    return laws | ({RELATIONS: _law(PAIRS_LENGTH, parts["relations"], FIXED_POINT)} if share else {})
 
 
 def _law(lengths: Mapping[Norm, int], grant: Grant, unit: int) -> Law:

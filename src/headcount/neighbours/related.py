@@ -88,6 +88,10 @@ class CoCountRelease:
         """Return the grant as one stage: with δ both tables share its ρ."""
         return {"model": grant}
 
+    def check_engine(self, engine: Engine) -> None:
+        """Refuse an engine that cannot add up ratings."""
+        rating_engine(engine)
+
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of each table; refuse what cannot be done."""
         check_ratings(log, needs_value=False)

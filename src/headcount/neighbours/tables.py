@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pyarrow as pa
 
 from headcount.engines.engine import Engine, RatingEngine
@@ -27,6 +29,14 @@ def check_ratings(log: EventLog, *, needs_value: bool) -> None:
             "this needs ratings: a column of numbers and its public range",
             remedy="for example --value rating --value-range 1,5; or --method co-counts, which needs none",
         )
+    if log.value_range is not None:
+        low, high = map(float, log.value_range)
+        if not 0 < high - low < inf:
+            raise UsageError(
+                f"--value-range {log.value_range[0]},{log.value_range[1]} is too wide, or too narrow, "
+                "to tell ratings apart",
+                remedy="name the range of the ratings themselves, for example 1,5",
+            )
     if not needs_value and log.roles.value is not None:
         raise UsageError("--value is of no use to co-counts", remedy="leave it out, or use --method private")
 

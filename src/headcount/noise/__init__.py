@@ -2,7 +2,7 @@
 
 from headcount.noise.choice import choose
 from headcount.noise.gaussian import add_gaussian, sigma_for
-from headcount.noise.laplace import add, can_draw, scale_for
+from headcount.noise.laplace import add, can_draw, most_drawn, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
@@ -19,6 +19,7 @@ __all__ = [
     "add_gaussian",
     "can_draw",
     "choose",
+    "most_drawn",
     "peel",
     "scale_for",
     "select",

@@ -110,7 +110,16 @@ def can_draw(l1: int, epsilon: Fraction) -> bool:
     >>> can_draw(10, Fraction(1)), can_draw(10**12, Fraction(1))
     (True, False)
     """
-    return Fraction(l1) / epsilon <= _MOST
+    return l1 <= most_drawn(epsilon)
+
+
+def most_drawn(epsilon: Fraction) -> int:
+    """Return the largest L1 that noise can be drawn for.
+
+    >>> most_drawn(Fraction(1, 1000))
+    2147483
+    """
+    return math.floor(_MOST * epsilon)
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,10 @@ Why it is private
     How long it takes hangs on public numbers alone. The noisy threshold stays in here and is never told: an answer
     that goes with a large distance is drawn and paid for apart.
 
+    That at most c are large is a number that is counted down, so there must be one such number: threads take
+    turns, a copy or another process is refused, and it is counted down before anything is drawn. What is broken
+    off in between stays counted.
+
 Departures from the paper
     Discrete noise on whole numbers, with an exact sampler; the scales are rounded up.
 
@@ -33,7 +37,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headcount.bounding import Bounded
-from headcount.budget import Grant
+from headcount.budget import Grant, Sole
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.source import NoiseSource
@@ -69,11 +73,14 @@ def sparse_laws(reach: int, positives: int, grant: Grant) -> SparseLaws:
     )
 
 
-class SparseVector:
+class SparseVector(Sole):
     """Compares distances with a noisy threshold until ``positives`` of them were large."""
+
+    noun = "a sparse vector test"
 
     def __init__(self, threshold: int, reach: int, positives: int, grant: Grant, source: NoiseSource) -> None:
         """Spend the grant, and draw the noise of the threshold."""
+        super().__init__()
         grant.check_pure("the sparse vector technique")
         self._laws, self._reach, self._left = sparse_laws(reach, positives, grant), reach, positives
         parts = grant.split(sparse_shares(positives))
@@ -95,9 +102,11 @@ class SparseVector:
             raise TypeError(f"only Bounded distances are compared, not {type(distance).__name__}")
         if distance.size != 1 or distance.sensitivity.linf > self._reach or distance.admission != 1:
             raise ValueError(f"{distance} is not one distance that moves by at most {self._reach}")
-        if self._left == 0:
-            raise GrantError("all large distances that were paid for are used up")
-        noisy = int(distance.sensitive_values.ravel()[0]) + int(draw(self._laws.distance, 1, self._source)[0])
-        large = noisy >= self._threshold
-        self._left -= large
-        return large
+        with self.alone():
+            if self._left <= 0:
+                raise GrantError("all large distances that were paid for are used up")
+            self._left -= 1
+            noise = int(draw(self._laws.distance, 1, self._source)[0])
+            large = int(distance.sensitive_values.ravel()[0]) + noise >= self._threshold
+            self._left += not large
+            return large

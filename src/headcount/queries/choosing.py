@@ -49,7 +49,7 @@ from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, TOTAL, released_total
 from headcount.queries.asked import Asked
-from headcount.queries.fitting import columns_in_words, fitted, order_for
+from headcount.queries.fitting import check_start, columns_in_words, fitted, order_for
 from headcount.queries.histogram import SHARES as CONSISTENT
 from headcount.queries.histogram import Histogram
 from headcount.queries.mwem import SHARES as MWEM_SHARES
@@ -99,8 +99,17 @@ class Automatic:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total that decides; the rest hangs on it."""
         self.asked.check(log)
-        part = Grant(grant.epsilon).split({TOTAL: SHARE, "rest": 1 - SHARE})[TOTAL]
-        return {"choice": DiscreteLaplace(scale_for(self.asked.bound.reach, part.exact))}
+        reach = self.asked.bound.reach
+        parts = Grant(grant.epsilon).split({TOTAL: SHARE, "rest": 1 - SHARE})
+        law = DiscreteLaplace(scale_for(reach, parts[TOTAL].exact))
+        # whatever is chosen must be possible
+        fit = parts["rest"].split(FITTING)
+        for stage in (TOTAL, "test"):
+            scale_for(reach, fit[stage].exact)
+        check_start(self.asked.grid, reach, fit["start"].exact)
+        scale_for(reach, Fraction(MENDING[ERROR]) * fit["rest"].exact)
+        Histogram(asked=self.asked, consistent=True).laws(log, fit["rest"])
+        return {"choice": law}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the total, choose, and do the rest."""
@@ -187,7 +196,7 @@ def predicted(asked: Asked, total: float, epsilon: float) -> dict[str, float]:
     ('mwem', 'histogram')
     """
     sizes, reach = asked.queries.sizes, asked.bound.reach
-    draw = DiscreteLaplace(scale_for(reach, Fraction(epsilon).limit_denominator(10**6))).variance
+    draw = DiscreteLaplace(scale_for(reach, Fraction(epsilon))).variance
     cells = float(np.sqrt(draw * sizes).mean()) * _MEAN
     share = sizes / asked.grid.cells
     chance = _MEAN * float(np.sqrt(total * share * (1 - share)).mean())

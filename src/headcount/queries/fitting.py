@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from math import comb, prod
 
@@ -29,7 +30,7 @@ from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.events.grid import Grid
 from headcount.method import shares_of
-from headcount.noise import NoiseSource, add
+from headcount.noise import NoiseSource, add, can_draw, scale_for
 from headcount.noise_law import Law
 
 CLEAR = 4
@@ -69,9 +70,15 @@ def order_for(grid: Grid, total: float, reach: int, epsilon: float) -> int:
         if tables > _MOST_TABLES:
             continue
         largest = prod(sorted(grid.shape)[-order:])
-        if total / largest >= CLEAR * tables * reach / epsilon:
+        drawn = can_draw(tables * reach, Fraction(epsilon))
+        if drawn and total / largest >= CLEAR * tables * reach / epsilon:
             return order
     return 1
+
+
+def check_start(grid: Grid, reach: int, epsilon: Fraction) -> None:
+    """Refuse an ε with which not even tables of single columns can be drawn."""
+    scale_for(len(grid.bins) * reach, epsilon)
 
 
 def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseSource) -> Fit:

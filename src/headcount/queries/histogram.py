@@ -85,9 +85,12 @@ class Histogram:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of every cell; refuse what cannot be done."""
         self.asked.check(log)
-        part = Grant(grant.epsilon).split(self._shares())["cells"]
-        law = DiscreteLaplace(scale_for(self.asked.bound.reach, part.exact))
-        return {"answers": replace(law, on="every cell")}
+        parts = Grant(grant.epsilon).split(self._shares())
+        laws = {
+            name: DiscreteLaplace(scale_for(self.asked.bound.reach, part.exact)) for name, part in parts.items()
+        }
+        cells = laws.pop("cells")
+        return {"answers": replace(cells, on="every cell"), **laws}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Count the cells with noise, and add them up."""

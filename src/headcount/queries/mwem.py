@@ -51,7 +51,7 @@ from headcount.noise import NoiseSource, add, choose, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
 from headcount.queries.asked import Asked, answers_table
-from headcount.queries.fitting import Fit, columns_in_words, fitted, reweighted
+from headcount.queries.fitting import Fit, check_start, columns_in_words, fitted, reweighted
 from headcount.releases import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}
@@ -96,8 +96,12 @@ class MultiplicativeWeights:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total and of the error; the rest hangs on the total."""
         self.asked.check(log)
-        parts = Grant(grant.epsilon).split(_outer(self._shares()))
-        reach = self.asked.bound.reach
+        shares, reach = self._shares(), self.asked.bound.reach
+        parts = Grant(grant.epsilon).split(_outer(shares))
+        inner = parts["rest"].split(_inner(shares, 1 if self.rounds is None else self.rounds))
+        check_start(self.asked.grid, reach, inner["start"].exact)
+        if self.rounds:  # as many as are worth it are few enough
+            scale_for(2 * reach * 2 * self.rounds, inner["rounds"].exact)
         return {stage: DiscreteLaplace(scale_for(reach, parts[stage].exact)) for stage in (TOTAL, ERROR)}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:

@@ -11,7 +11,9 @@ Why it is private
     what was released before. Whether it is large is told by the sparse vector technique, at one price for any
     number of queries: see :mod:`headcount.noise.sparse_vector`. At most c answers are released, each with discrete
     Laplace noise of scale cΔ/ε₃, which makes ε₃ in all. The total, and the tables that the fit starts from, are
-    paid for with shares of their own. All of it is spent at the start, whatever is asked.
+    paid for with shares of their own. All of it is spent at the start, whatever is asked. There is one table, one
+    test and one list of answers: threads take turns, a copy and another process are refused, and what breaks off
+    in the middle of an answer ends all of it.
 
 Departures from the paper
     The paper's test compares a noisy answer in each round, and pays with δ; here the sparse vector technique with
@@ -37,7 +39,7 @@ from numpy.typing import NDArray
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.words import some
 from headcount.bounding import Bounded, LinearQueries, distances, exact_answers, part
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Sole
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -48,7 +50,7 @@ from headcount.noise import NoiseSource, SparseVector, add, scale_for, sparse_la
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import LEVEL, TOTAL, released_total
 from headcount.queries.asked import Asked, Named, answers_table
-from headcount.queries.fitting import columns_in_words, fitted, reweighted
+from headcount.queries.fitting import check_start, columns_in_words, fitted, reweighted
 from headcount.releases import Interval, Release
 
 SHARES = {TOTAL: "0.05", "start": "0.35", "tests": "0.36", "answers": "0.24"}
@@ -87,13 +89,17 @@ class Reply:
         return None if self.width is None else self.answer + self.width
 
 
-class Mediator:
+class Mediator(Sole):
     """Stands between the cells and whoever asks: spends a grant at the start, and then answers anything."""
+
+    noun = "a session"
+    remedy = "begin one in each process, each with an ε of its own, or ask in the one that began it"
 
     def __init__(
         self, cells: Bounded, asked: Asked, how_often: HowOften, grants: Mapping[str, Grant], noise: NoiseSource
     ) -> None:
         """Release the total and the tables to start from, and make the test and the answers ready."""
+        super().__init__()
         self._noise, reach = noise, asked.bound.reach
         total = released_total(cells, grants[TOTAL], noise)
         self.total = total.people
@@ -103,9 +109,8 @@ class Mediator:
         laws = sparse_laws(reach, self.updates, grants["tests"])
         self.threshold = how_often.threshold(laws.distance, total.people)
         self._test: SparseVector | None = SparseVector(self.threshold, reach, self.updates, grants["tests"], noise)
-        names = [str(place) for place in range(self.updates)]
-        self._grants = list(grants["answers"].split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
-        answers = DiscreteLaplace(scale_for(reach, min(each.exact for each in self._grants)))
+        self._grants = _each_answer(grants["answers"], self.updates)
+        answers = _answers_law(reach, self._grants)
         self.laws: dict[str, Law] = {
             TOTAL: total.law, "start": fit.law, "threshold": laws.threshold, "tests": laws.distance,
             "answers": answers,
@@ -121,7 +126,18 @@ class Mediator:
         return 0 if self._test is None else self._test.left
 
     def reply(self, queries: LinearQueries) -> list[Reply]:
-        """Answer queries in their order."""
+        """Answer queries in their order; if that breaks off, nothing is measured any more."""
+        with self.alone():
+            whole = False
+            try:
+                replies = self._replies(queries)
+                whole = True
+            finally:
+                if not whole:
+                    self._end()
+            return replies
+
+    def _replies(self, queries: LinearQueries) -> list[Reply]:
         exact = None if self._cells is None else exact_answers(self._cells, queries)
         estimates, replies = queries.sums(self.table), []
         apart = None if exact is None else distances(exact, estimates)
@@ -150,10 +166,14 @@ class Mediator:
 
     def end(self) -> None:
         """Let go of the data, and of what is left of the grant: it was promised, so it is spent."""
-        for grant in self._grants[len(self._released) :]:
-            if not grant.is_spent:
-                grant.spend()
-        self._end()
+        if not self.is_home:  # its lock may never open, and its grants are refused
+            self._end()
+            return
+        with self._lock:
+            self._end()
+            for grant in self._grants:
+                if not grant.is_spent:
+                    grant.spend()
 
     def _end(self) -> None:
         self._cells = self._test = None
@@ -221,12 +241,18 @@ class PrivateWeights:
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
         self.asked.check(log)
+        return self.planned(grant)
+
+    def planned(self, grant: Grant) -> dict[str, Law]:
+        """Return the noise as far as it is known whatever is asked; refuse what cannot be drawn."""
         parts = Grant(grant.epsilon).split(self._shares())
-        reach = self.asked.bound.reach
+        reach, updates = self.asked.bound.reach, self.updates or 1  # as many as are worth it are few enough
+        check_start(self.asked.grid, reach, parts["start"].exact)
+        tests = sparse_laws(reach, updates, parts["tests"])
         laws: dict[str, Law] = {TOTAL: DiscreteLaplace(scale_for(reach, parts[TOTAL].exact))}
-        if self.updates is not None:
-            laws["answers"] = DiscreteLaplace(scale_for(reach * self.updates, parts["answers"].exact))
-        return laws
+        answers = _answers_law(reach, _each_answer(parts["answers"], updates))
+        known = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
+        return laws | (known if self.updates is not None else {})
 
     def begin(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Mediator:
         """Read the data, spend the grant, and be ready for queries."""
@@ -248,6 +274,16 @@ class PrivateWeights:
 
     def _shares(self) -> dict[str, Decimal]:
         return shares_of(tuple(SHARES), SHARES, self.shares)
+
+
+def _each_answer(grant: Grant, updates: int) -> list[Grant]:
+    """Split a grant among the answers that may be measured."""
+    names = [str(place) for place in range(updates)]
+    return list(grant.split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
+
+
+def _answers_law(reach: int, grants: Sequence[Grant]) -> DiscreteLaplace:
+    return DiscreteLaplace(scale_for(reach, min(each.exact for each in grants)))
 
 
 def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:

@@ -8,9 +8,10 @@ before anything is spent. GROUP BY asks for every cell of the columns it names, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,15 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     >>> [each.cell for each in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
     ['job = clerk', 'job = cook']
     """
-    select = _parsed(statement)
-    where = select.args.get("where")
-    everything = np.ones((1,) * len(grid.bins), dtype=bool)
-    taken = everything if where is None else _condition(where.this, grid)
-    grouped = _grouped(select, grid)
+    try:
+        taken, grouped = _read(statement, grid)
+    except RecursionError:
+        taken, grouped = None, []
+    if taken is None:
+        raise UsageError(
+            f"{statement[:60]!r}… is nested too deeply",
+            remedy="leave parentheses out, or write IN (…) in place of many conditions",
+        )
     for bins in product(*(range(grid.bins[place].size) for place in grouped)):
         mask, named = taken, []
         for place, at in zip(grouped, bins, strict=True):
@@ -66,6 +71,15 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
             named.append(f"{grid.bins[place].column} = {grid.bins[place].names[at]}")
         full = np.broadcast_to(mask, grid.shape).ravel()
         yield Counting(statement, ", ".join(named) or None, full)
+
+
+def _read(statement: str, grid: Grid) -> tuple[Mask, list[int]]:
+    """Return the cells that the condition of a statement takes, and the columns that it groups by."""
+    select = _parsed(statement)
+    where = select.args.get("where")
+    everything = np.ones((1,) * len(grid.bins), dtype=bool)
+    taken = everything if where is None else _condition(where.this, grid)
+    return taken, _grouped(select, grid)
 
 
 def _parsed(statement: str) -> Any:
@@ -80,12 +94,16 @@ def _parsed(statement: str) -> Any:
         raise UsageError(f"{statement!r} is not understood ({found})", remedy=_SHAPE) from error
     if not isinstance(select, sql.Select):
         raise UsageError(f"{statement!r} is no SELECT", remedy=_SHAPE)
-    used = {name for name, value in select.args.items() if value} - {"kind"}
-    extra = used - {"expressions", "from", "from_", "where", "group"}
+    _check_words(statement, select)
     origin = select.args.get("from_") or select.args.get("from")
-    if extra or origin is None or not isinstance(origin.this, sql.Table):
-        what = f"has {', '.join(sorted(extra))}" if extra else "names no table"
-        raise UsageError(f"{statement!r} {what}, which a counting query cannot", remedy=_SHAPE)
+    table = None if origin is None else origin.this
+    if not isinstance(table, sql.Table) or not isinstance(table.this, sql.Identifier):
+        raise UsageError(f"{statement!r} names no table, which a counting query must", remedy=_SHAPE)
+    for each in select.find_all(sql.Column):
+        if each.table and each.table.lower() not in (table.name.lower(), table.alias.lower()):
+            raise UsageError(
+                f"{each.sql()} in {statement!r} is a column of another table than {table.name}", remedy=_SHAPE
+            )
     counted = [each for each in select.expressions if not isinstance(each, sql.Column)]
     plain = len(counted) == 1 and isinstance(counted[0], sql.Count) and isinstance(counted[0].this, sql.Star)
     named = {each.name for each in select.expressions if isinstance(each, sql.Column)}
@@ -93,6 +111,32 @@ def _parsed(statement: str) -> Any:
     if not plain or not named <= grouped:
         raise UsageError(f"{statement!r} asks for something else than COUNT(*)", remedy=_SHAPE)
     return select
+
+
+_WORDS: Mapping[str, frozenset[str]] = {
+    "Select": frozenset({"expressions", "from", "from_", "where", "group"}),
+    "Table": frozenset({"this", "alias"}),
+    "TableAlias": frozenset({"this"}),
+    "Group": frozenset({"expressions"}),
+    "Count": frozenset({"this", "big_int"}),
+    "Star": frozenset(),
+    "Column": frozenset({"this", "table"}),
+    "In": frozenset(
+        {"this", "expressions", "query", "unnest", "field"}
+    ),  # without expressions it is refused later
+    "Between": frozenset({"this", "low", "high"}),
+}
+"""Which parts a piece of a statement may have: all that are read below. Others would be ignored, silently."""
+
+
+def _check_words(statement: str, select: Any) -> None:
+    """Refuse whatever a statement has beyond what is understood, such as a sample, a rollup or a version."""
+    for node in select.walk():
+        known = _WORDS.get(type(node).__name__)
+        extra = set() if known is None else {name for name, value in node.args.items() if value} - known
+        if extra:
+            words = ", ".join(sorted(name.strip("_") for name in extra))
+            raise UsageError(f"{statement!r} has {words}, which a counting query cannot", remedy=_SHAPE)
 
 
 def _group_columns(select: Any) -> list[Any]:
@@ -166,9 +210,20 @@ def _literal(node: Any) -> float | str:
     if isinstance(node, sql.Literal):
         if node.is_string:
             return str(node.this)
-        text = str(node.this)
-        return int(text) if re.fullmatch(r"[0-9]+", text) else float(text)
+        return _constant(str(node.this))
     raise UsageError(f"{node.sql()} is no constant", remedy="compare columns with numbers or 'values'")
+
+
+def _constant(text: str) -> float:
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = inf
+    if not isfinite(number):
+        raise UsageError(f"{text[:40]} is no number that could be compared", remedy="such as 65 or 1.5e3")
+    return number
 
 
 def _compared(grid: Grid, place: int, sign: str, value: float | str) -> Mask:

@@ -68,7 +68,7 @@ from headcount.noise_law import DiscreteLaplace, Law
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, ranking_table
 from headcount.releases import Interval, Release
-from headcount.weighing import LIGHT_AND_HEAVY, histogram
+from headcount.weighing import LIGHT_AND_HEAVY, drawable, histogram
 
 LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
@@ -115,12 +115,17 @@ class DirectTopK:
         """Return the noise of the winners' counts and of the histogram, if known; refuse what cannot be done."""
         self._shares()
         self._check(log)
-        if self._has_two_ways(log):
-            return {"activity": DiscreteLaplace(scale_for(1, _divided(Grant(grant.epsilon))["activity"].exact))}
-        if not self.with_counts:
-            return {}
-        each = self._for_contexts(Grant(grant.epsilon), log)[0].split(self._shares())
-        return {"ranking": DiscreteLaplace(scale_for(self.k, each["counts"].exact))}
+        own, laws = Grant(grant.epsilon), dict[str, Law]()
+        two_ways = self._has_two_ways(log)
+        if two_ways:
+            parts = _divided(own)
+            laws["activity"], own = DiscreteLaplace(scale_for(1, parts["activity"].exact)), parts["ranking"]
+        each = self._for_contexts(own, log)[0].split(self._shares())
+        scale_for(self.k, each["ranking"].exact)
+        if self.with_counts:
+            counted = DiscreteLaplace(scale_for(self.k, each["counts"].exact))
+            laws |= {} if two_ways else {"ranking": counted}
+        return laws
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Peel the best items off; or, for many, find out whether to rank counts instead, and do that."""
@@ -133,9 +138,11 @@ class DirectTopK:
             grants = _divided(grant)
             table: Table = "edges" if self.per_context else "items"
             released = histogram(log, table, grants["activity"], noise, engine)
-            counts = ByCounts.of(log, table, released, grants["ranking"])
             peeling = float(grants["ranking"].exact) * float(self._shares()["ranking"])
-            if counts.pays(self._rounds(log), peeling):
+            counts = None
+            if drawable(1, grants["ranking"], "laplace"):
+                counts = ByCounts.of(log, table, released, grants["ranking"])
+            if counts is not None and counts.pays(self._rounds(log), peeling):
                 found = self._counted(log, counts, grants["ranking"], noise, engine)
             else:
                 found = self._peeled(log, grants["ranking"], noise, engine)

@@ -86,7 +86,7 @@ class QueryRequest(TableRequest):
             return values
         if values.get("queries"):
             raise UsageError("queries are given both as statements and as rows", remedy="ask one after the other")
-        read = rows if isinstance(rows, LinearQueries) else LinearQueries.of(rows)
+        read = rows if type(rows) is LinearQueries else LinearQueries.of(rows)
         return {**values, "rows": read, "rows_digest": read.digest}
 
     @cached_property

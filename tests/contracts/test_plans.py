@@ -1,0 +1,152 @@
+"""What cannot be drawn is refused in the plan: no public parameter lets a release fail once events are read.
+
+Every proven method, over the smallest and the largest ε, and δ: either the plan refuses it, or it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headcount as hc
+from headcount.api import request_of
+from headcount.curator import Curator
+from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
+from headcount.errors import HeadcountError, UsageError
+from headcount.events.log import EventLog
+from headcount.guarantee import Standing
+from headcount.registry import FAMILIES
+from headcount.request import (
+    NeighboursRequest,
+    QueryRequest,
+    RankRequest,
+    ReleaseRequest,
+    Spending,
+    TagsRequest,
+)
+from tests.queries import town
+from tests.queries.test_session import unreadable
+from tests.tags import worlds
+
+EPSILONS = ("1e-9", "4e-9", "1e-7", "1e-6", "5e-6", "1e-5", "2e-5", "5e-5", "2e-4", "1e-3", "0.1", "1e4", "1e6")
+DELTAS = ("1e-15", "1e-6", "0.5")
+ITEMS = [f"i{place}" for place in range(12)]
+
+
+def visits(items: Any = ITEMS, **more: Any) -> EventLog:
+    rng = np.random.default_rng(1)
+    rows = [(f"u{rng.integers(60)}", f"i{rng.integers(12)}", "ab"[rng.integers(2)]) for _ in range(300)]
+    return EventLog.of(rows, items=items, contexts=["a", "b"], **more)
+
+
+def stars() -> EventLog:
+    rng = np.random.default_rng(1)
+    listed = [f"i{place}" for place in range(70)]
+    rows = [(f"u{n}", item, int(rng.integers(1, 6))) for n in range(60) for item in rng.choice(listed, 6, False)]
+    return EventLog.of(rows, items=listed, value_range=(1, 5))
+
+
+def people() -> EventLog:
+    return town.log_of(town.table(400))
+
+
+def one_table(log: EventLog) -> EventLog:
+    return replace(log, context=None)
+
+
+Case = tuple[type[Spending], dict[str, Any], Callable[[], EventLog], bool]
+
+
+def asked(name: str, **options: Any) -> Case:
+    words = {"bins": town.BINS, "queries": town.STATEMENTS, "method": name, "options": options}
+    return QueryRequest, words, people, False
+
+
+LIMITED = ("lpa", "sra", "hpa", "fpa", "gs-r", "gs-s", "gs")
+CASES: Mapping[str, Case] = {
+    **{name: (ReleaseRequest, {"method": name, "limit": 3}, visits, False) for name in LIMITED},
+    "fpa of many": (ReleaseRequest, {"method": "fpa", "limit": 10**6}, visits, False),
+    "sra, gaussian": (ReleaseRequest, {"method": "sra", "limit": 3, "noise": "gaussian"}, visits, True),
+    "dpsense": (ReleaseRequest, {"method": "dpsense", "what": "items"}, visits, False),
+    "dpsense-s": (ReleaseRequest, {"method": "dpsense-s", "what": "items"}, visits, False),
+    "adaptive": (ReleaseRequest, {}, visits, False),
+    "adaptive, leaning": (ReleaseRequest, {"options": {"lean": 1}}, visits, False),
+    "adaptive, gaussian": (ReleaseRequest, {"noise": "gaussian"}, lambda: visits(counting="users"), True),
+    "totals": (ReleaseRequest, {"what": "totals", "limit": 10}, stars, False),
+    "rank": (RankRequest, {"k": 3}, visits, False),
+    "rank with counts": (RankRequest, {"k": 12, "with_counts": True}, visits, False),
+    "rank per context": (RankRequest, {"k": 9, "per_context": True, "with_counts": True}, visits, False),
+    "selected": (ReleaseRequest, {}, lambda: visits(None), True),
+    "selected, gaussian": (ReleaseRequest, {"noise": "gaussian"}, lambda: visits(None, counting="users"), True),
+    "selected, dpsense": (ReleaseRequest, {"method": "dpsense"}, lambda: visits(None), True),
+    "selected, rank": (RankRequest, {"k": 5, "with_counts": True}, lambda: visits(None), True),
+    "private": (NeighboursRequest, {}, stars, False),
+    "private, with δ": (NeighboursRequest, {}, stars, True),
+    "private, related": (NeighboursRequest, {"options": {"relations": True}}, stars, False),
+    "private, related, with δ": (NeighboursRequest, {"options": {"relations": True}}, stars, True),
+    "co-counts": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), False),
+    "co-counts, with δ": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), True),
+    "tag-model": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), False),
+    "tag-model, with δ": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), True),
+    "auto": asked("auto"),
+    "histogram": asked("histogram"),
+    "histogram, consistent": asked("histogram", consistent=True),
+    "mwem": asked("mwem"),
+    "mwem, rounds": asked("mwem", rounds=20),
+    "pmw": asked("pmw"),
+    "pmw, updates": asked("pmw", updates=50),
+}  # fmt: skip
+
+
+def test_every_proven_method_is_here() -> None:
+    proven = {
+        name for methods in FAMILIES.values() for name, each in methods.items() if each.standing is Standing.PROVEN
+    }
+    assert proven <= {name.split(",")[0].split(" ")[0] for name in CASES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_plan_allows_can_be_released(name: str) -> None:
+    kind, words, log_of, with_delta = CASES[name]
+    log, curator, ran = log_of(), Curator(), 0
+    for epsilon in EPSILONS:
+        for delta in DELTAS if with_delta else (None,):
+            request = request_of(kind, epsilon=epsilon, delta=delta, **words)
+            try:
+                curator.plan(request, log).to_json()
+            except HeadcountError:
+                continue
+            curator.run(request, log)
+            ran += 1
+    assert ran >= 2
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-8", "1e-7", "1e-6"])
+def test_a_session_that_cannot_be_drawn_is_refused_before_anything_is_read(epsilon: str) -> None:
+    shares = {"total": "0.997", "start": "0.001", "tests": "0.001", "answers": "0.001"}
+    with pytest.raises(UsageError, match="more than can be drawn"):
+        hc.QuerySession(unreadable(), epsilon=epsilon, bins=town.BINS, shares=shares, max_records=9)
+
+
+@pytest.mark.parametrize("method", ["private", "co-counts"])
+def test_an_engine_that_cannot_is_refused_in_the_plan(method: str) -> None:
+    class Bare:
+        """What every engine can, and no more."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("offsets", "pairs"):
+                raise AttributeError(name)
+            return getattr(LocalEngine(), name)
+
+    engine: Engine = Bare()
+    log = stars() if method == "private" else one_table(visits())
+    request = request_of(NeighboursRequest, epsilon=Decimal(1), method=method)
+    with pytest.raises(UsageError, match="cannot add up ratings"):
+        Curator(engine=engine).plan(request, log)
+    Curator().plan(request, log)
