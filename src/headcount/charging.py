@@ -247,7 +247,9 @@ def identity(request: Spending, log: EventLog) -> tuple[str, str]:
 def _text(log: EventLog) -> dict[str, Any]:
     """Return how delimited text is read: another delimiter makes other columns, hence another release."""
     source = log.source
-    return {"text": _fields(source.text)} if isinstance(source, FileSource) and source.format == "csv" else {}
+    if not isinstance(source, FileSource) or source.format != "csv":
+        return {}
+    return {"text": {name: value for name, value in _fields(source.text).items() if name != "format"}}
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -103,9 +103,7 @@ class Selection:
 
 def stand_in(log: EventLog) -> EventLog:
     """Return the log with made-up items, to find out beforehand whether noise can be drawn for such."""
-    is_number = pa.types.is_integer(log.source.schema.field(log.roles.item).type)
-    items = range(STAND_INS) if is_number else [str(place) for place in range(STAND_INS)]
-    return replace(log, catalogue=Catalogue.of(items))
+    return replace(log, catalogue=Catalogue.selected(range(STAND_INS), log.type_of(log.roles.item)))
 
 
 def divided_shares(

@@ -225,9 +225,12 @@ class Rewritten:
     def name(self) -> str:
         return self.source.name
 
+    def type_of(self, column: str) -> pa.DataType | None:
+        return self.source.type_of(column)
+
     @property
-    def schema(self) -> pa.Schema:
-        return self.source.schema
+    def names(self) -> list[str]:
+        return self.source.names
 
     @property
     def rows(self) -> int | None:

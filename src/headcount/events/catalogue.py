@@ -76,9 +76,9 @@ class Catalogue:
     @cached_property
     def column(self) -> pa.Array:
         """The ids as the column of a release: text or whole numbers as they are listed, whatever the log holds."""
-        if self.kind is not None:
+        if self.kind is not None and pa.types.is_integer(self.kind):
             return pa.array(self.ids, self.kind)
-        if all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in self.ids):
+        if self.kind is None and all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in self.ids):
             return pa.array(self.ids, pa.int64())
         return pa.array([str(each) for each in self.ids], pa.string())
 
