@@ -72,7 +72,7 @@ ZONES = st.none() | st.timedeltas(timedelta(minutes=-1439), timedelta(minutes=14
 )
 
 
-@given(st.datetimes(timezones=ZONES))  # type: ignore[arg-type]
+@given(st.datetimes(timezones=ZONES))
 def test_iso_times_are_as_python_reads_them(moment: datetime) -> None:
     texts = iso(moment)
     read = iso_times(pa.array(texts))
