@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headcount.api import fit_neighbours, pack, query, rank, release, release_tags
+    from headcount.api import check, fit_neighbours, pack, query, rank, release, release_tags
     from headcount.budget import Grant
     from headcount.errors import HeadcountError
     from headcount.estimators import NeighbourRecommender
@@ -46,6 +46,7 @@ _HOMES = {
     "QuerySession": "query_session",
     "Release": "releases",
     "Standing": "guarantee",
+    "check": "api",
     "fit_neighbours": "api",
     "hour": "events.contexts",
     "load": "releases",
@@ -74,6 +75,7 @@ __all__ = [
     "Release",
     "Standing",
     "__version__",
+    "check",
     "fit_neighbours",
     "hour",
     "load",

@@ -14,7 +14,9 @@ from headcount.charging import Charging
 from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
+from headcount.events.checked import Checked
 from headcount.events.log import EventLog
+from headcount.events.survey import survey
 from headcount.events.tagged import TagLog
 from headcount.ledger import Ledger
 from headcount.neighbours.model import NeighbourModel
@@ -234,6 +236,19 @@ def release_tags(
         research=research,
     )
     return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+
+
+def check(log: EventLog) -> Checked:
+    """Look through a log of any kind, and say what would not be counted and why: ``problems``, and more beside.
+
+    Not private: it tells exact numbers and raw values, for the curator's eyes only. Nothing is charged.
+
+    >>> found = check(EventLog.of([("ann", "tea"), ("bob", "tee")], items=["rye", "tea"]))
+    >>> found.all_counts, found.records, str(found.problems[0])
+    (False, 1, "1 record (50.0%): an item outside the catalogue: 'tee' (1)")
+    """
+    check_log(log)
+    return survey(log)
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:

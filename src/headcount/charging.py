@@ -40,7 +40,7 @@ class WithheldError(DataError):
         super().__init__(
             "the release failed after the data was opened; what was wrong is not told, because it may depend on "
             "the data, and the cost stays charged",
-            remedy="the curator can look at the data with `headcount inspect`",
+            remedy="the curator can look with `headcount check`, with the same flags",
         )
 
 

@@ -137,7 +137,8 @@ def test_clocks_of_a_zone_show_what_python_says(name: str, micros: list[int]) ->
 
 def test_a_strange_format_is_read_value_by_value() -> None:
     read = times_by(
-        pa.array(["6.3.2026", "x", None, "6.3.2026"]), lambda text: datetime.strptime(text, "%d.%m.%Y")  # noqa: DTZ007
+        pa.array(["6.3.2026", "x", None, "6.3.2026"]),
+        lambda text: datetime.strptime(text, "%d.%m.%Y"),  # noqa: DTZ007
     )
     assert read.there.tolist() == [True, False, False, True]
 

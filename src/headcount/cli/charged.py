@@ -75,7 +75,8 @@ def spend(
                 bar.be_discreet()
             request.build(selecting=flags["select_items"])
             log = log_of(flags)
-            curator = Curator(engine=LocalEngine(progress=bar), charging=charging)
+            engine = LocalEngine(progress=bar)
+            curator = Curator(engine=engine, charging=charging)
             if flags["dry_run"]:
                 plan = curator.plan(request, log)
             else:
@@ -85,10 +86,13 @@ def spend(
                     release.save(target, force=flags["force"])
     if flags["dry_run"]:
         show_plan(plan, as_json=flags["as_json"])
+        if not flags["as_json"]:
+            alone = f"{_checking(log)} shows the curator alone what would not be counted"
+            terminal.say(alone, bullet="Check    ", indent="         ")
         return None
     if not flags["quiet"]:
         if charging is None:  # an analyst is told nothing but the release
-            note_what_was_met(curator.engine, selected=log.selects)
+            note_what_was_met(engine.tally, log)
         note_price(release, charging, request, log)
         if charging is not None and target is None and release.earlier is None:
             terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
@@ -229,23 +233,39 @@ def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool =
     return f"{what}: {reach} of what people were allowed to add"
 
 
-def note_what_was_met(engine: Any, *, selected: bool = False) -> None:
+def note_what_was_met(tally: Any, log: Any) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
-    tally = engine.tally
     if tally is None:
         return
+    nulls, roles = dict(tally.nulls), log.roles
+    nobodys = sum(nulls.pop(name, 0) for name in dict.fromkeys((roles.user, roles.item)))
     notes = [
         (
             tally.outside_catalogue,
-            f"of items {'not selected' if selected else 'outside the catalogue'}",
+            f"of items {'not selected' if log.selects else 'outside the catalogue'}",
             "dropped",
         ),
-        (tally.unknown_context, "with a context outside its domain", "counted as unknown"),
-        (sum(tally.nulls.values()), "without user or item", "dropped"),
+        (
+            tally.unknown_context,
+            "with a context outside its domain, or that cannot be read,",
+            "counted as unknown",
+        ),
+        (nobodys, "without user or item", "dropped"),
+        *((number, f"for which column {name!r} says no number", "dropped") for name, number in nulls.items()),
     ]
     for number, which, fate in notes:
         if number:
             verb = "was" if number == 1 else "were"
             terminal.note(f"For the curator only: {some(number, 'record')} {which} {verb} {fate}.")
-    if tally.rows and not selected and 2 * tally.outside_catalogue > tally.rows:
+    if tally.rows and not log.selects and 2 * tally.outside_catalogue > tally.rows:
         terminal.note("That is more than half of the log: check --items and --item.")
+    if any(number for number, *_ in notes):
+        terminal.note(f"{_checking(log)} shows more.")
+
+
+def _checking(log: Any) -> str:
+    """Say how to look at what would not be counted; the command knows no tables of people and no tags."""
+    from headcount.events.tagged import TagLog
+
+    in_python = isinstance(log, TagLog) or log.roles.item == log.roles.user
+    return "hc.check(log), in Python," if in_python else "`headcount check`, with the same event flags,"

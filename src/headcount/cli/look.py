@@ -44,7 +44,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show columns, types, nulls and three rows of EVENTS, and a `release` command to copy.
+    """Show columns, types, nulls and three rows of EVENTS, and commands to copy: `check` and `release`.
 
     Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
     """
@@ -63,7 +63,8 @@ def command(
     written = {"--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding}
     written |= {"--format": written_as}
     text = [part for flag, value in written.items() if value is not None for part in (flag, value)]
-    parts = _suggestion(list(events), seen["columns"], text + (["--no-header"] if no_header else []))
+    read = _suggestion(list(events), seen["columns"], text + (["--no-header"] if no_header else []))
+    parts = ["headcount", "release", *read, "--epsilon", "1", "--out", "release"]
     if as_json:
         terminal.print_json({**seen, "command": terminal.command_line(parts)})
         return
@@ -75,7 +76,7 @@ def command(
     ]
     terminal.print_table(columns, rows)
     click.echo(f"\nTo release from it, list the items that may be released in {_CATALOGUE}, correct and run:\n")
-    click.echo(_folded(parts))
+    _show_commands(["headcount", "check", *read], parts)
 
 
 def _show_store(path: Any, given: str | None, *, as_json: bool) -> None:
@@ -100,7 +101,14 @@ def _show_store(path: Any, given: str | None, *, as_json: bool) -> None:
     rows += [[name.replace("_", "-"), _in_words(value)] for name, value in source.events.items()]
     terminal.print_table([("packed with", "left"), ("", "left")], rows)
     click.echo("\nTo release from it, correct and run:\n")
-    click.echo(_folded(parts))
+    _show_commands(["headcount", "check", source.name], parts)
+
+
+def _show_commands(check: list[str], release: list[str]) -> None:
+    """Show two commands to copy: what would not be counted, and the release."""
+    click.echo(_folded(check))
+    click.echo("\nwhich shows you alone what would not be counted, and then:\n")
+    click.echo(_folded(release))
 
 
 def _in_words(value: Any) -> str:
@@ -140,7 +148,7 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
 
 
 def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: list[str]) -> list[str]:
-    """Return a release command that fits the columns, going by their names, types and first values."""
+    """Return what a command has to be told to read the columns, by their names, types and first values."""
     ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
     times = {each["name"]: flags for each in columns if (flags := _time_flags(each)) is not None}
     user = _guess([name for name in ids if name not in times], _USERS)
@@ -148,11 +156,10 @@ def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: li
     rest = [name for name in ids if name != user]
     item = _guess([name for name in rest if name not in times], _ITEMS)
     item = item or next(iter([*(name for name in rest if name not in times), *rest]), "COL")
-    parts = ["headcount", "release", *events, "--user", user, "--item", item]
+    parts = [*events, "--user", user, "--item", item]
     when = next((name for name in times if name not in (user, item)), None)
     parts += ["--context", f"weekday:{when}", *times[when]] if when is not None else []
-    parts += [*text_flags, "--items", _CATALOGUE]
-    return [*parts, "--epsilon", "1", "--out", "release"]
+    return [*parts, *text_flags, "--items", _CATALOGUE]
 
 
 def _time_flags(column: dict[str, Any]) -> list[str] | None:

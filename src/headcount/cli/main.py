@@ -25,6 +25,7 @@ from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",
     "inspect": "Look at an event file: columns, types, nulls.",
+    "check": "See what of an event log would not be counted.",
     "pack": "Write an event log as a store that releases read quickly.",
     "release": "Release private counts from an event log.",
     "rank": "Release a private ranking from an event log.",

@@ -224,8 +224,8 @@ def charging(flags: Mapping[str, Any]) -> Iterator[Any]:
             found.let_go()
 
 
-def event_log(flags: Mapping[str, Any]) -> Any:
-    """Make the log that the event flags describe."""
+def event_log(flags: Mapping[str, Any], *, needs_items: bool = True) -> Any:
+    """Make the log that the event flags describe; totals, and a look at what would be counted, need no items."""
     from headcount.events.catalogue import check_catalogue_given
     from headcount.events.log import read_events, the_store
 
@@ -233,7 +233,9 @@ def event_log(flags: Mapping[str, Any]) -> Any:
     flags = _one_catalogue(flags)
     if store is not None:
         flags = _without_what_is_packed(flags, store)
-    elif flags["items"] or "totals" not in (flags.get("what"), flags.get("what") or flags.get("method")):
+    elif flags["items"] or (
+        needs_items and "totals" not in (flags.get("what"), flags.get("what") or flags.get("method"))
+    ):
         check_catalogue_given(flags["items"] or None, select_items=flags["select_items"])
     names = (
         "user", "item", "items", "select_items", "context", "context_of", "count", "where", "since", "until",

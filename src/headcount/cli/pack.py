@@ -43,11 +43,12 @@ def command(**flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         from headcount.engines.packing import pack
 
-        pack(options.event_log(flags), target, progress=bar, force=flags["force"])
+        log = options.event_log(flags)
+        pack(log, target, progress=bar, force=flags["force"])
     store = open_store(target)
     size = sum(each.stat().st_size for each in target.iterdir())
     if not flags["quiet"]:
-        note_what_was_met(store)
+        note_what_was_met(store.tally, log)
     if flags["as_json"]:
         seconds = round(time.monotonic() - begin, 3)
         terminal.print_json({"store": str(target), "bytes": size, "seconds": seconds})

@@ -137,7 +137,8 @@ class LocalEngine:
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did, while the log is read."""
-        return totals(log, limit, within, self.progress)
+        found, self._tally = totals(log, limit, within, self.progress)
+        return found
 
     def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
         """Add up each user's distances, a share of the users on every thread."""
@@ -152,6 +153,7 @@ class LocalEngine:
         if self._rated is None or self._rated[0] is not log:
             self._rated = None
             self._rated = log, read_ratings(log, self.progress)
+            self._tally = self._rated[1].tally
         return self._rated[1]
 
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:

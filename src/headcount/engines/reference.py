@@ -99,7 +99,7 @@ class ReferenceEngine:
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
         """Add up what each person did: plain enough as it is."""
-        return totals(log, limit, within)
+        return totals(log, limit, within)[0]
 
     def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
         """Add up each user's distances one by one."""

@@ -6,18 +6,23 @@ import numpy as np
 
 from headcount.bounding import BoundedTotals, FixedRange, certify_totals
 from headcount.engines.engine import Progress, silent
+from headcount.events.encoding import Tally
 from headcount.events.log import EventLog
 from headcount.events.valued import ValuedLog
 
 
-def totals(log: EventLog, limit: int, within: FixedRange | None, progress: Progress = silent) -> BoundedTotals:
+def totals(
+    log: EventLog, limit: int, within: FixedRange | None, progress: Progress = silent
+) -> tuple[BoundedTotals, Tally]:
     """Add up each person's records, and the distances of their values from the middle of a range.
+
+    Beside it comes what was met on the way.
 
     Sums that outgrow 64 bits wrap around, whatever the order of the rows: a person's part is cut to what one
     person may add afterwards.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> totals(log, 5, None).records.sensitive_values
+    >>> totals(log, 5, None)[0].records.sensitive_values
     array([3])
     """
     coded = ValuedLog(log)
@@ -36,4 +41,4 @@ def totals(log: EventLog, limit: int, within: FixedRange | None, progress: Progr
             fixed = np.rint(cut * within.unit).astype(np.int64)
             np.add.at(distances, batch.users, (fixed - within.middle) * times)
         progress("adding up", coded.tally.rows, log.source.rows)
-    return certify_totals(records, None if within is None else distances, limit, within)
+    return certify_totals(records, None if within is None else distances, limit, within), coded.tally

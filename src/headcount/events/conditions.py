@@ -49,6 +49,9 @@ class Condition(Protocol):
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Say for each row whether it holds; a missing value never does."""
 
+    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Say for each row whether there is a value to tell by."""
+
     def __str__(self) -> str: ...
 
 
@@ -61,8 +64,8 @@ class Comparison:
 
     >>> condition = read_condition("rating >= 4")
     >>> batch = pa.record_batch({"rating": [5, 3, None]})
-    >>> condition.holds(batch).tolist()
-    [True, False, False]
+    >>> condition.holds(batch).tolist(), condition.tells(batch).tolist()
+    ([True, False, False], [True, True, False])
     """
 
     column: str
@@ -75,6 +78,13 @@ class Comparison:
 
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
+        return np.asarray(pc.fill_null(self._compared(batch), fill_value=False), dtype=bool)
+
+    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Look for a value that can be compared."""
+        return np.asarray(pc.is_valid(self._compared(batch)), dtype=bool)
+
+    def _compared(self, batch: pa.RecordBatch) -> pa.Array:
         column = batch.column(self.column)
         if pa.types.is_null(column.type):
             return np.zeros(len(column), dtype=bool)
@@ -88,8 +98,7 @@ class Comparison:
             column = pa.array(moments.micros, mask=~moments.there).cast(value.type)
         elif value.type != column.type:
             column = column.cast(value.type)
-        answer = _COMPARE[self.operator](column, value)
-        return np.asarray(pc.fill_null(answer, fill_value=False), dtype=bool)
+        return _COMPARE[self.operator](column, value)
 
     def _value(self, kind: pa.DataType) -> pa.Scalar:
         quoted = len(self.value) >= 2 and self.value[0] == self.value[-1] and self.value[0] in "'\""
@@ -139,6 +148,10 @@ class TimeWindow:
         if self.until is not None:
             kept = kept & (times < self.time.instant(self.until, column.type))
         return kept
+
+    def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Look for a time."""
+        return self.time.instants(batch.column(self.column))[1]
 
     def __str__(self) -> str:
         since = f"{self.since.isoformat()} ≤ " if self.since else ""

@@ -1,0 +1,133 @@
+"""``headcount check``: what of a log would not be counted. It tells exact numbers: for the curator's eyes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from headcount.answers.words import some
+from headcount.cli import options, terminal
+from headcount.errors import RefusedError, UsageError
+
+_SPENDING = (
+    "--epsilon", "--delta", "--select-limit", "--dataset", "--analyst", "--method", "--limit", "--what",
+    "--shares", "--noise", "--option", "--out",
+)  # fmt: skip
+_SWITCHES = ("--again", "--research", "--force", "--dry-run")
+_SHOWN = 7
+_HEADINGS = {"not counted": "not counted", "counted as unknown": "counted, but in no known context"}
+
+
+def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let flags that spend be known, so that all of them can be refused in one sentence."""
+    for flag in (*_SPENDING, *_SWITCHES, "--ledger"):
+        hidden = click.option(flag, hidden=True, is_flag=flag in _SWITCHES, multiple=flag == "--option")
+        command = hidden(command)
+    return command
+
+
+@click.command(
+    "check",
+    short_help="See what of an event log would not be counted.",
+    epilog=options.example(
+        "headcount check visits.parquet --user user --item venue \\",
+        "  --context weekday:time --items venues.csv",
+    ),
+)
+@options.event_options
+@options.json_option
+@options.quiet_option
+@_refused_options
+def command(**flags: Any) -> None:
+    """Look through EVENTS, and say what would not be counted and why.
+
+    It takes the flags of `release` that say what is read. It tells exact numbers and raw values: for the curator's
+    eyes only. The exit code is 1 if a row would not count, or not in its context, but for rows that a condition
+    leaves out.
+    """
+    _refuse_spending(flags)
+    log = options.event_log(flags, needs_items=False)
+    from headcount.events.survey import survey
+
+    with terminal.Bar(quiet=flags["quiet"]) as bar:
+        found = survey(log, bar)
+    if flags["as_json"]:
+        terminal.print_json(found.to_json())
+    else:
+        _show(found)
+    if not found.all_counts:
+        raise click.exceptions.Exit(RefusedError.exit_code)
+
+
+def _refuse_spending(flags: dict[str, Any]) -> None:
+    if flags["ledger"] is not None:
+        raise UsageError(
+            "check is for the curator alone: it tells exact numbers, which no ledger can charge",
+            remedy="leave --ledger out, and show nobody what check says",
+        )
+    given = [flag for flag in (*_SPENDING, *_SWITCHES) if flags[flag.removeprefix("--").replace("-", "_")]]
+    if given:
+        raise UsageError(
+            f"check spends nothing and has no use for {', '.join(given)}",
+            remedy="keep the flags that say what is read, such as --user, --item, --items and --context",
+        )
+
+
+def _show(found: Any) -> None:
+    terminal.say(f"{found.source}: {some(found.rows, 'row')}. Raw data, for the curator's eyes only.")
+    click.echo()
+    counted = f"{some(found.records, 'record')} of {some(found.people, 'person', 'people')}"
+    does = _does(found.records)
+    terminal.say(
+        f"Everything counts: {counted}." if found.all_counts else f"Not everything counts: {counted} {does}."
+    )
+    if found.left_out:
+        terminal.say(f"{some(found.left_out, 'row')} {_does(found.left_out)} not fulfil the conditions.")
+    for fate, heading in _HEADINGS.items():
+        rows = [each for each in found.problems if each.fate == fate]
+        if rows:
+            click.echo()
+            _show_problems(heading, rows)
+    click.echo()
+    for title, text in _facts(found):
+        terminal.say(text, bullet=f"{title:<10}", indent=" " * 10)
+
+
+def _does(number: int) -> str:
+    return "does" if number == 1 else "do"
+
+
+def _show_problems(heading: str, problems: list[Any]) -> None:
+    from headcount.events.checked import percent
+
+    rows = [[some(each.number, each.noun), percent(each.share), each.reason] for each in problems]
+    terminal.print_table([("", "right"), ("share", "right"), (heading, "left")], rows)
+
+
+def _facts(found: Any) -> list[tuple[str, str]]:
+    """Return what else there is to know: titles and sentences."""
+    from headcount.events.checked import percent
+
+    facts = []
+    if found.activity is not None:
+        each = found.activity
+        most = [
+            f"the most active {'person has' if people == 1 else f'{people} have'} {records:,} "
+            f"({percent(records / each.records)})"
+            for people, records in each.most
+        ]
+        half = f"half have at most {some(each.median, 'record')}, 90% at most {each.most_of_90:,}, "
+        facts.append(("People", f"{half}99% at most {each.most_of_99:,}; {', '.join(most)}"))
+    if found.repeats is not None:
+        seen = found.repeats.share_of_people
+        among = "" if seen == 1 else f", seen in {percent(seen)} of the people"
+        share = percent(found.repeats.share) if found.repeats.records else "none"
+        facts.append(("Repeats", f"{share} of the records are of an item that the person has already{among}"))
+    never = found.contexts_without_records
+    if never:
+        more = f" and {len(never) - _SHOWN:,} more" if len(never) > _SHOWN else ""
+        named = ", ".join(terminal.printable(each) for each in never[:_SHOWN])
+        facts.append(("Contexts", f"none of the records that count is in {named}{more}"))
+    return facts + [("Hint", hint) for hint in found.hints]
