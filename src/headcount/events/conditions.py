@@ -85,9 +85,10 @@ class Comparison:
         return np.asarray(pc.is_valid(self._compared(batch)), dtype=bool)
 
     def _compared(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return whether each row holds, or nothing where it has no value to compare."""
         column = batch.column(self.column)
         if pa.types.is_null(column.type):
-            return np.zeros(len(column), dtype=bool)
+            return pa.nulls(len(column), pa.bool_())
         value = self._value(column.type)
         if is_textual(column.type) and pa.types.is_floating(value.type):
             return _numbers_compare(column, self.operator, Decimal(self.value))
@@ -175,15 +176,15 @@ def _is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _numbers_compare(column: pa.Array, operator: str, bound: Decimal) -> NDArray[np.bool_]:
+def _numbers_compare(column: pa.Array, operator: str, bound: Decimal) -> pa.Array:
     """Compare the numbers that texts say: whole ones exactly, others as near as floating point comes."""
     compare = _ORDER[operator]
     values, there = numbers(column)
-    holds = compare(values, float(bound)) & there
+    holds: NDArray[np.bool_] = compare(values, float(bound))
     whole, is_whole = whole_numbers(column)
     edge = math.floor(bound) if operator in (">", "<=") else math.ceil(bound)
     exact: NDArray[np.bool_] = compare(whole, min(max(edge, -(2**62)), 2**62))
-    return np.where(is_whole, exact, holds)
+    return pa.array(np.where(is_whole, exact, holds), mask=~(there | is_whole))
 
 
 def _exact_number(text: str, kind: pa.DataType) -> pa.Scalar:
