@@ -23,7 +23,7 @@ from tests.contracts.raw_files import FORMATS, Row, written
 from tests.contracts.roles import ROLES, Case, Role, every_case
 
 MAIN = ("csv", "jsonl", "parquet text")
-SHARE = 13
+SHARE = 17
 """One of so many fields in a role is tried with a command in the quick run; the slow one tries them all."""
 
 
