@@ -63,7 +63,9 @@ def _asked(name: str, method: type[Method]) -> tuple[str, ...]:
     fields = {each.name: each for each in dataclasses.fields(cast("Any", method))}
     limit = ("--limit", "3") if "limit" in fields and fields["limit"].default is dataclasses.MISSING else ()
     research = ("--research",) if method.standing is Standing.CLAIMED else ()
-    return ("--method", name, *limit, *research)
+    # how many rounds there are hangs on a released number otherwise, and with none of them a key is missing
+    rounds = ("--option", "rounds=2") if name == "mwem" else ()
+    return ("--method", name, *limit, *research, *rounds)
 
 
 def _methods(
@@ -78,7 +80,7 @@ def _methods(
 
 _NEIGHBOURS = {name: method for name, method in FAMILIES["neighbours"].items() if name != "co-counts"}
 _SRA = ("--method", "sra", "--limit", "3")
-_SELECT = ("--select-items", "--delta", "1e-6")
+_SELECT = ("--select-items", "--delta", "1e-6", "--select-limit", "2")
 _GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
     command.name: command
@@ -112,7 +114,7 @@ class Seen:
     """What can be seen of a run without looking at a number."""
 
     code: int
-    files: Mapping[str, object] = field(default_factory=dict)
+    files: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     printed: frozenset[str] = frozenset()
     said: str = ""
 
@@ -161,13 +163,11 @@ def _reading(kind: Kind, folder: Path, options: Mapping[str, Any]) -> list[str]:
     return flags
 
 
-def _public(path: Path) -> object:
-    """Return what a file must look like whatever the rows say."""
+def _public(path: Path) -> frozenset[Any]:
+    """Return what a file must look like whatever the rows say: its columns and types, or its keys."""
     if path.suffix == ".parquet":
-        return [(each.name, str(each.type)) for each in pq.read_schema(path)]
-    if path.suffix == ".json":
-        return keys(json.loads(path.read_text(encoding="utf-8")))
-    return None
+        return frozenset((at, each.name, str(each.type)) for at, each in enumerate(pq.read_schema(path)))
+    return frozenset(keys(json.loads(path.read_text(encoding="utf-8"))))
 
 
 def keys(data: object, above: str = "") -> set[str]:
