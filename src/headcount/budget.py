@@ -32,13 +32,18 @@ def amount(value: Amount, name: str = "epsilon") -> Decimal:
     Traceback (most recent call last):
     headcount.errors.UsageError: epsilon must be a positive number, not 'plenty'; for example 1 or 0.5
     """
-    number, remedy = _positive(value, name), "for example 1 or 0.5"
-    if name == "epsilon" and not Decimal("1e-9") <= number <= Decimal("1e6"):
-        raise UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy=remedy)
+    number = _positive(value, name)
+    if name == "epsilon" and number < Decimal("1e-9"):
+        raise _absurd(value)
     return number
 
 
+def _absurd(value: Amount) -> UsageError:
+    return UsageError("epsilon must lie between 1e-9 and 1e6", given=value, remedy="for example 1 or 0.5")
+
+
 def _positive(value: Amount, name: str) -> Decimal:
+    """Read an amount that may be a part of one that was asked for, and so be smaller."""
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
         number = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
@@ -46,6 +51,8 @@ def _positive(value: Amount, name: str) -> Decimal:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:
         raise UsageError(f"{name} must be a positive number", given=value, remedy=remedy)
+    if name == "epsilon" and number > Decimal("1e6"):
+        raise _absurd(value)
     return number
 
 
@@ -146,7 +153,7 @@ class Grant(Sole):
 
     def __init__(self, epsilon: Amount, delta: Amount | None = None) -> None:
         super().__init__()
-        self.epsilon = _positive(epsilon, "epsilon")  # a part may be smaller than what may be asked for
+        self.epsilon = _positive(epsilon, "epsilon")
         self.delta = Decimal(0) if delta is None else probability(delta)
         self._taken = False
         self._parts: tuple[Grant, ...] = ()
