@@ -30,10 +30,10 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
         return
     pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
     others = set(multiprocessing.active_children())
-    with _without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
-        for _ in range(many):
-            pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
     try:
+        with _without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
+            for _ in range(many):
+                pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
         yield pool
     except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -72,11 +72,19 @@ def _one_thread_each() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
+    """Let interruptions wait, where signals can; elsewhere they are lost for the moment that this takes."""
+    if hasattr(signal, "pthread_sigmask"):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
