@@ -31,7 +31,7 @@ with examples; [Methods](methods/index.md) explains `--method`, `--limit` and `-
 | Exit code | Meaning |
 |---:|---|
 | 0 | done |
-| 1 | refused (a budget does not allow it), or a check failed (`ledger verify`, a violation that `audit` found, rows that `check` says would not be counted) |
+| 1 | refused (a budget does not allow it), or a check failed (`ledger verify`, `audit`, `check`) |
 | 2 | something you can mend: a flag, a file, a column, an existing folder |
 | 3 | the surroundings failed (such as a full disk), or a bug |
 | 130 | interrupted; nothing was written, and what a ledger has reserved stays charged |
