@@ -259,6 +259,11 @@ def test_without_a_ledger_the_curator_is_told_of_each_column(run: Run, work: Pat
         assert "`headcount check`, with the same event flags, shows more." in done.err
 
 
+def test_a_model_of_pairs_tells_the_curator_too(run: Run, work: Path) -> None:
+    fit = ("neighbours", "fit", "visits.csv", *FLAGS, "--method", "co-counts", "--epsilon", "1", "--out", "m")
+    assert "1 record of items outside the catalogue was dropped." in run(*fit).err
+
+
 def test_with_a_ledger_nobody_is_told(run: Run, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(hostile / "config"))
     for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from headcount.engines.packing import pack
 from headcount.events.encoding import EncodedLog
 from headcount.events.itemised import ItemisedLog
 from headcount.events.log import EventLog, read_events
@@ -99,6 +101,16 @@ def test_a_record_without_a_listed_tag_does_not_count(seed: int) -> None:
     assert found.records == records_of(TaggedLog(log))[0] > 0
     assert {each.fate for each in found.problems} == {"not counted"}
     assert "a tag outside the vocabulary" in {each.what for each in found.problems}
+
+
+def test_a_store_of_tags_counts_what_has_a_listed_tag(tmp_path: Path) -> None:
+    lists: dict[str, Any] = {"resources": ["rye", "tea"], "vocabulary": ["F", "M"]}
+    log = read_tags(table(1), user="user", resource="item", tag="sex", **lists)
+    store = read_tags(pack(log.as_events(), tmp_path / "store"))
+    found, packed = survey(log), survey(store)
+    same = ("rows", "left_out", "records", "people", "activity", "repeats")
+    assert [getattr(packed, name) for name in same] == [getattr(found, name) for name in same]
+    assert {each.fate for each in packed.problems} == {"not counted"}
 
 
 @pytest.mark.parametrize("words", WORDS.values(), ids=WORDS.keys())

@@ -153,7 +153,6 @@ class LocalEngine:
         if self._rated is None or self._rated[0] is not log:
             self._rated = None
             self._rated = log, read_ratings(log, self.progress)
-            self._tally = self._rated[1].tally
         return self._rated[1]
 
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:

@@ -6,14 +6,14 @@ user has. All ratings are held, and some 70 bytes of memory for each while they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import STAR
 from headcount.engines.engine import Progress, silent
-from headcount.events.encoding import CodedBatch, EncodedLog, Tally
+from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.log import EventLog
 from headcount.events.valued import ValuedLog
 
@@ -25,14 +25,12 @@ class Rated:
     """Who rated what: ``items[starts[u] : starts[u + 1]]`` are user u's, rising, and ``values`` what was given.
 
     Items are places in the catalogue of ``size`` items; values are whole units above the lower end of the range.
-    ``tally`` is what was met while they were read.
     """
 
     starts: NDArray[np.int64]
     items: NDArray[np.int32]
     values: NDArray[np.int32]
     size: int
-    tally: Tally = field(default_factory=Tally, repr=False)
 
     @property
     def users(self) -> int:
@@ -61,7 +59,7 @@ def read_ratings(log: EventLog, progress: Progress = silent) -> Rated:
     owners, places = np.divmod(keys[first], items)
     starts = np.searchsorted(owners, np.arange(coded.users.size + 1))
     means = (2 * sums + many) // (2 * many)
-    return Rated(starts.astype(np.int64), places.astype(np.int32), means.astype(np.int32), items, coded.tally)
+    return Rated(starts.astype(np.int64), places.astype(np.int32), means.astype(np.int32), items)
 
 
 def _records(batch: CodedBatch, log: EventLog, items: int) -> NDArray[np.int64]:
