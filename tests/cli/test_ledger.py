@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import sqlite3
@@ -198,7 +200,6 @@ def test_the_same_request_costs_nothing(run: Run, work: Path, budget: Any) -> No
         ("--dataset", "visits"),
         ("--items", "tea,rye"),
         ("--count", "users"),
-        ("--drop-nulls",),
         ("--limit", "3"),
         ("--epsilon", "1.01"),
         ("--method", "hpa"),
@@ -277,19 +278,28 @@ def test_missing_data_is_not_even_reserved(run: Run, work: Path, budget: Any) ->
     assert spent(run) == ("0", {"open": 0, "published": 0, "refunded": 0})
 
 
-BAD = {
-    "a null": b"user,venue\nann,tea\n,tea\n",
-    "a broken row": b"user,venue\nann,tea\nbob\n",
-    "bad text": b"user,venue\nann,tea\nbob,t\xff\n",
-}
+ROWS = b"user,venue\n" + b"".join(b"u%d,tea\n" % number for number in range(30_000))
 
 
-def test_whatever_the_data_holds_is_one_sentence_and_stays_charged(run: Run, work: Path, budget: Any) -> None:
+def _damaged_parquet() -> bytes:
+    """Write a file whose footer is whole and whose pages are not."""
+    out = io.BytesIO()
+    table = pa.table({"user": [f"u{number}" for number in range(900)], "venue": ["tea"] * 900})
+    pq.write_table(table, out, use_dictionary=False, compression="gzip")
+    content = bytearray(out.getvalue())
+    content[40:140] = bytes(100)
+    return bytes(content)
+
+
+TORN = {"cut.csv.gz": gzip.compress(ROWS)[:-4_000], "page.parquet": _damaged_parquet()}
+
+
+def test_a_file_that_is_torn_is_one_sentence_and_stays_charged(run: Run, work: Path, budget: Any) -> None:
     budget()
     said = set()
-    for number, content in enumerate(BAD.values(), 1):
-        (work / "visits.csv").write_bytes(content)
-        done = run(*RELEASE, *CHARGED, "--out", "a")
+    for number, (name, content) in enumerate(TORN.items(), 1):
+        (work / name).write_bytes(content)
+        done = run("release", name, *RELEASE[2:], *CHARGED, "--out", "a")
         said.add((done.code, done.out, done.complaint))
         assert spent(run) == (str(number), {"open": number, "published": 0, "refunded": 0})
     assert len(said) == 1

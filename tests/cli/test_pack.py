@@ -92,7 +92,7 @@ BAKED: dict[str, tuple[str, ...]] = {
     "--user": ("user",), "--item": ("venue",), "--items": ("venues.csv",), "--context": ("weekday:time",),
     "--contexts": ("F,M",), "--where": ("stars > 1",), "--since": ("2026-01-01",), "--until": ("2027-01-01",),
     "--time": ("time",), "--times": ("stars",), "--time-format": ("s",), "--timezone": ("UTC",),
-    "--delimiter": (",",), "--encoding": ("latin-1",), "--no-header": (), "--drop-nulls": (),
+    "--delimiter": (",",), "--encoding": ("latin-1",), "--no-header": (),
 }  # fmt: skip
 
 
@@ -216,7 +216,6 @@ def test_one_file_serves_both_commands(run: Run, work: Path) -> None:
         ('["F", "M"]', '["F"]', "--context"),
         (">= 1", ">= 2", "--where"),
         ('"venues.csv"', '"tea"', "--items"),
-        ('count = "users"', "drop-nulls = true", "--drop-nulls"),
         ('count = "users"', 'times = "stars"', "--times"),
     ],
 )

@@ -43,6 +43,11 @@ class Command:
     keeps: bool = True  # whether it writes a folder unless told otherwise
 
 
+def _offered(command: click.Command) -> set[str | None]:
+    """Return the parameters that a command shows, not those that it only refuses in words."""
+    return {each.name for each in command.params if not getattr(each, "hidden", False)}
+
+
 def charged_paths() -> set[tuple[str, ...]]:
     """Return the commands of the program that take an ε and a ledger."""
 
@@ -52,7 +57,7 @@ def charged_paths() -> set[tuple[str, ...]]:
             found = group.get_command(context, name)
             if isinstance(found, click.Group):
                 yield from below(found, (*path, name))
-            elif found is not None and {"epsilon", "ledger", "dry_run"} <= {each.name for each in found.params}:
+            elif found is not None and {"epsilon", "ledger", "dry_run"} <= _offered(found):
                 yield (*path, name)
 
     return set(below(program, ()))

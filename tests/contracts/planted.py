@@ -129,13 +129,13 @@ COUNTS = (
     ),
     Plant(
         "the best limit is taken, not drawn", "counts", "dpsense", "counts.dpsense:SensitivityControl.make",
-        "theta = 1 + choose(scored, parts[\"choice\"], noise)",
+        "theta = drawable(1 + choose(scored, parts[\"choice\"], noise), parts[\"counts\"])",
         "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
     ),
     Plant(
         "coefficients that are zero get no noise", "counts", "fpa", "counts.fourier:FourierPerturbation.make",
         "values = inverse_walsh_hadamard(noisy.counts,",
-        "values = inverse_walsh_hadamard(noisy.counts * (transformed.sensitive_values[:kept] != 0),",
+        "values = inverse_walsh_hadamard(noisy.counts * (coefficients.sensitive_values[:kept] != 0),",
     ),
     Plant(
         "a noise scale of half of what is needed", "counts", "gs-r", "noise.laplace:add",
@@ -190,7 +190,7 @@ RANKINGS = (
     ),
     Plant(
         "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK.release",
-        "if counts.pays(self._rounds(log), peeling):",
+        "if counts is not None and counts.pays(self._rounds(log), peeling):",
         "if engine.activity(log, table, 99, bytes(16)).sensitive_values[7:].any():",
     ),
 )  # fmt: skip
@@ -230,7 +230,7 @@ TOTALS = (
     ),
     Plant(
         "records beyond the limit count", "totals", "totals", "bounding.totals:certify_totals",
-        "counted = np.minimum(records, limit)", "counted = np.minimum(records, limit + 1)",
+        "counted = np.clip(records, 0, limit)", "counted = np.clip(records, 0, limit + 1)",
     ),
     Plant(
         "the sum of heavy people is not shared out", "totals", "totals", "bounding.totals:certify_totals",
@@ -312,18 +312,18 @@ QUERIES = (
         "worst = int(scores.sensitive_gaps.argmin()); grants[f\"choose {place}\"].spend()",
     ),
     Plant(
-        "distances are compared without noise", "queries", "pmw", "queries.private_weights:Mediator.reply",
+        "distances are compared without noise", "queries", "pmw", "queries.private_weights:Mediator._replies",
         "elif self._test.is_large(part(apart, [place])):",
         "elif apart.sensitive_values[place] >= self.threshold and len(self._released) < self.updates:",
     ),
     Plant(
         "updates are never used up", "queries", "sessions", "noise.sparse_vector:SparseVector.is_large",
-        "self._left -= large", "self._left -= large and self._left > 1",
+        "self._left += not large", "self._left += not large or self._left == 0",
     ),
     Plant(
         "the noisy threshold is told", "queries", "pmw", "queries.private_weights:Mediator.__init__",
-        "names = [str(place) for place in range(self.updates)]",
-        "self.threshold = self._test._threshold; names = [str(place) for place in range(self.updates)]",
+        "answers = _answers_law(reach, self._grants)",
+        "self.threshold = self._test._threshold; answers = _answers_law(reach, self._grants)",
     ),
     Plant(
         "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram._answered",

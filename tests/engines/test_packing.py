@@ -29,7 +29,7 @@ from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource, open_source
 from headcount.events.store import open_store
 from tests.cases import Case, bounds, cases, secrets
-from tests.contracts.engine_checks import batches_of
+from tests.contracts.engine_checks import Torn, batches_of
 from tests.contracts.method_checks import town
 
 ENGINES: dict[str, Callable[[], Engine]] = {
@@ -243,9 +243,9 @@ class Interrupt:
 
 
 def test_a_log_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    table = pa.table({"user": ["a", None], "item": ["tea", "tea"]})
-    log = read_events(table, user="user", item="item", items="tea")
-    with pytest.raises(DataError, match="is empty in 1 row"):
+    table = pa.table({"user": ["a", "b"], "item": ["tea", "tea"]})
+    log = replace(read_events(table, user="user", item="item", items="tea"), source=Torn(table))
+    with pytest.raises(DataError, match="torn"):
         pack(log, tmp_path / "store")
     assert list(tmp_path.iterdir()) == []
 

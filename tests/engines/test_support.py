@@ -21,7 +21,7 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.plain_support import plain_support
 from headcount.engines.reference import ReferenceEngine
 from headcount.engines.support import support
-from headcount.errors import DataError, UsageError
+from headcount.errors import UsageError
 from headcount.events.log import EventLog
 
 SECRET = bytes(range(16))
@@ -163,9 +163,7 @@ def test_one_context_of_each_person(engine: Engine) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_without_user_or_item(engine: Engine) -> None:
     rows: list[Row] = [("ann", "tea", None, 1), ("bob", None, None, 1), (None, "rye", None, 1)]
-    with pytest.raises(DataError, match="drop-nulls"):
-        engine.support(log_of(rows), 2, SECRET)
-    assert counted(engine.support(log_of(rows, drop_nulls=True), 2, SECRET)) == {"tea": 1}
+    assert counted(engine.support(log_of(rows), 2, SECRET)) == {"tea": 1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

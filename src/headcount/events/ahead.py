@@ -1,7 +1,8 @@
-"""Read ahead: fetch the next batch in the background while this one is worked on."""
+"""Read ahead: fetch the next batches in the background while this one is worked on."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -9,17 +10,24 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+_DEPTH = 3
+
+
 def read_ahead(values: Iterator[T]) -> Iterator[T]:
-    """Yield the values in order, always one of them fetched beforehand.
+    """Yield the values in order, always a few of them fetched beforehand.
 
     >>> list(read_ahead(iter("tea")))
     ['t', 'e', 'a']
     """
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(_next, values)
-        while (fetched := coming.result()) is not None:
-            coming = reader.submit(_next, values)
-            yield fetched[0]
+    with ThreadPoolExecutor(1) as reader:  # one thread: it asks for one value after the other
+        coming = deque(reader.submit(_next, values) for _ in range(_DEPTH))
+        try:
+            while (fetched := coming.popleft().result()) is not None:
+                coming.append(reader.submit(_next, values))
+                yield fetched[0]
+        finally:
+            for each in coming:
+                each.cancel()
 
 
 def _next(values: Iterator[T]) -> tuple[T] | None:

@@ -62,7 +62,7 @@ class BinnedLog(EncodedLog):
         own = (*self._grid.columns, *((self._groups,) if self._groups is not None else ()))
         return tuple(dict.fromkeys((*self.log.columns, *own)))
 
-    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
+    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:  # noqa: ARG002
         users = self.users.codes(batch.column(self.log.roles.user))
         cells = np.zeros(batch.num_rows, dtype=np.int32)
         inside = np.ones(batch.num_rows, dtype=bool)

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from numpy.typing import NDArray
 
-from headcount.errors import DataError
+from headcount.errors import DataError, UsageError
 from headcount.events import delimited_kernels
-from headcount.events.lines import as_array, blocks_of, first_line, parsed, text_columns
+from headcount.events.lines import as_array, blocks_of, first_line, parsed, room_for, text_columns
+
+_MOST_COLUMNS = 100_000
 
 
 def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
@@ -52,9 +54,16 @@ def numbers_met(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter
     )
 
 
-def is_number(name: str) -> bool:
-    """Whether a name is the number of a column, as columns without a header are called."""
-    return name.isascii() and name.isdigit() and name.lstrip("0") == name
+def numbered(name: str) -> pa.DataType:
+    """Return the type of a column without a header, whose name is its number; refuse other names.
+
+    >>> numbered("user")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: with --no-header columns are called 1, 2, 3, …, not 'user'; give its number
+    """
+    if not (name.isascii() and name.isdigit() and name.lstrip("0") == name and int(name) <= _MOST_COLUMNS):
+        raise UsageError("with --no-header columns are called 1, 2, 3, …", given=name, remedy="give its number")
+    return pa.string()
 
 
 def rows_of(
@@ -99,8 +108,6 @@ def _without_header(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _split(
     data: NDArray[np.uint8], delimiter: str, slots: NDArray[np.int32], exact: bool, names: list[str]
 ) -> pa.RecordBatch:
-    rows = int(np.count_nonzero(data == ord("\n")) + np.count_nonzero(data == ord("\r"))) + 1
-    texts = np.empty((len(names), data.size), dtype=np.uint8)
-    ends = np.zeros((len(names), rows + 1), dtype=np.int32)
+    texts, ends = room_for(data.size, len(names), delimited_kernels.ROOM)
     rows = int(delimited_kernels.split(data, ord(delimiter), slots, exact, texts, ends))
     return text_columns(texts, ends, ends[:, 1 : rows + 1] > ends[:, :rows], names)

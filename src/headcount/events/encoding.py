@@ -69,11 +69,16 @@ class EncodedLog:
             return
         needed = (log.roles.user, log.roles.item, log.roles.value)
         self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
-        for raw in read_ahead(iter(log.source.batches(self.columns))):
+        for batch, contexts in read_ahead(self._prepared()):
+            yield self._coded(batch, contexts)
+
+    def _prepared(self) -> Iterator[tuple[pa.RecordBatch, Codes | None]]:
+        """Do what needs no table of ids, so that it can be done while the batch before is given its codes."""
+        for raw in self.log.source.batches(self.columns):
             self.tally.rows += raw.num_rows
             batch = self._without_nulls(self._fulfilling(self._sound(raw)))
             if batch.num_rows:
-                yield self._coded(batch)
+                yield batch, None if self.log.context is None else self.log.context.codes(batch)
 
     def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
         """Read a store; what was met when it was packed is known in the end."""
@@ -107,12 +112,11 @@ class EncodedLog:
                 batch = batch.filter(pc.is_valid(column))
         return batch
 
-    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
+    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
         roles = self.log.roles
         users = self.users.codes(batch.column(roles.user))
         cells = self._items(batch.column(roles.item))
-        if self.log.context is not None:
-            contexts = self.log.context.codes(batch)
+        if contexts is not None:
             outside, unknown = kernels.combine(cells, contexts, self.log.width, cells)
             self.tally.unknown_context += unknown
         else:

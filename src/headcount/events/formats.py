@@ -224,7 +224,7 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequ
     how = filesystem, path, text.encoding, text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
     if not text.header:
         return Opened(
-            lambda name: pa.string() if delimited.is_number(name) else None,
+            delimited.numbered,
             lambda: delimited.numbers_met(*how),
             partial(delimited.rows_of, *how, None),
             is_open=True,

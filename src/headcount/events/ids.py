@@ -119,16 +119,12 @@ class TextTable:
     def __init__(self, slots: int = 1 << 12, room: int = 1 << 16) -> None:
         self.size = 0
         self._latest: tuple[int, pa.Array, Codes] | None = None
-        self._repeats = True  # whether texts come up often enough in a batch to be told apart by Arrow first
         self._arena = np.empty(room, dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
         self._resize(slots)
 
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each text, adding new ones."""
-        if self._repeats and not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-            self._repeats = 4 * len(column.dictionary) <= len(column)
         if pa.types.is_dictionary(column.type):
             codes = through(column.indices, 0, self._of_dictionary(column.dictionary, may_add=may_add))
         else:

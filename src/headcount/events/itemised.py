@@ -48,13 +48,11 @@ class ItemisedLog(EncodedLog):
             return pa.Array.from_buffers(pa.large_string(), ends.size, buffers)
         return pa.array(raw.view(np.uint64) if pa.types.is_uint64(self._kind) else raw)
 
-    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
+    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
         roles, context = self.log.roles, self.log.context
         users = self.users.codes(batch.column(roles.user))
         items = self.items.codes(batch.column(roles.item))
         items, times = self._repeated(batch, np.where(items != self._nameless[0], items, np.int32(-1)))
-        contexts = None
-        if context is not None:
-            contexts = context.codes(batch)
+        if context is not None and contexts is not None:
             contexts = np.where(contexts < 0, np.int32(context.size), contexts)
         return CodedBatch(users, items, times, contexts)

@@ -278,9 +278,45 @@ def _column(
 
 
 @compiled
+def _copied(data: Bytes, at: Word, end: Word, out: Bytes, write: Word) -> tuple[Word, Word]:
+    """Copy a string without escapes that begins at ``at``; return where its quote is, or -1, and where it ends.
+
+    One with escapes, or that is not sound, is not for here: -1 as well.
+    """
+    while at < end:
+        byte = data[at]
+        if byte == _QUOTE:
+            return at, write
+        if byte < 32 or byte == _BACKSLASH:
+            break
+        out[write] = byte
+        write += 1
+        at += 1
+    return np.int64(_BAD), write
+
+
+@compiled
+def _kept(data: Bytes, value: Word, end: Word, out: Bytes, write: Word) -> tuple[Word, Word]:
+    """Write a string, number or truth value; return where it ends in the line, or -1, and in ``out``, or -1."""
+    if data[value] != _QUOTE:
+        at = _scalar_end(data, value, end)
+        for place in range(value, at):
+            out[write] = data[place]
+            write += 1
+        return at, write
+    close, written = _copied(data, value + 1, end, out, write)
+    if close >= 0:
+        return close + 1, written
+    close = _string_end(data, value + 1, end)
+    if close < 0:
+        return close, write
+    return close + 1, _unescape(data, value + 1, close, out, write)
+
+
+@compiled
 def _members(
     data: Bytes, at: Word, end: Word, names: Bytes, name_ends: NDArray[np.int64], row: Word,
-    texts: NDArray[np.uint8], ends: NDArray[np.int32], there: NDArray[np.bool_], scratch: Bytes, stack: Bytes,
+    texts: NDArray[np.uint8], ends: NDArray[np.int64], there: NDArray[np.bool_], scratch: Bytes, stack: Bytes,
 ) -> Word:  # fmt: skip
     """Write the wanted members of the object that begins at ``at``; return whether the line is an object."""
     if data[at] != _OPEN:
@@ -290,27 +326,29 @@ def _members(
         return _past_blanks(data, at + 1, end) == end
     while True:
         at = _past_blanks(data, at, end)
-        value = _past_key(data, at, end)
-        if value < 0:
+        if at == end or data[at] != _QUOTE:
             return False
-        column = _column(data, at + 1, _string_end(data, at + 1, end), names, name_ends, scratch)
-        value = _past_blanks(data, value, end)
-        at = _value_end(data, value, end, stack)
+        close = _string_end(data, at + 1, end)
+        if close < 0:
+            return False
+        column = _column(data, at + 1, close, names, name_ends, scratch)
+        at = _past_blanks(data, close + 1, end)
+        if at == end or data[at] != _COLON:
+            return False
+        at = _past_blanks(data, at + 1, end)
+        if at == end:
+            return False
+        first = data[at]
+        if column < 0 or first in (_OPEN, _OPEN_LIST, 110):  # null
+            at = _value_end(data, at, end, stack)
+            write: Word = np.int64(_BAD)
+        else:
+            at, write = _kept(data, at, end, texts[column], ends[column, row])
         if at < 0:
             return False
         if column >= 0:
-            write: Word = np.int64(ends[column, row])
-            first = data[value]
-            kept = first not in (_OPEN, _OPEN_LIST, 110)  # null
-            if kept and first == _QUOTE:
-                write = _unescape(data, value + 1, at - 1, texts[column], write)
-                kept = write >= 0
-            elif kept:
-                for place in range(value, at):
-                    texts[column, write] = data[place]
-                    write += 1
-            there[column, row] = kept
-            ends[column, row + 1] = write if kept else ends[column, row]
+            there[column, row] = write >= 0
+            ends[column, row + 1] = write if write >= 0 else ends[column, row]
         at = _past_blanks(data, at, end)
         if at == end:
             return False
@@ -323,7 +361,7 @@ def _members(
 
 @compiled
 def split(
-    data: Bytes, names: Bytes, name_ends: NDArray[np.int64], texts: NDArray[np.uint8], ends: NDArray[np.int32],
+    data: Bytes, names: Bytes, name_ends: NDArray[np.int64], texts: NDArray[np.uint8], ends: NDArray[np.int64],
     there: NDArray[np.bool_], scratch: Bytes,
 ) -> Word:  # fmt: skip
     """Write the wanted members of every line that is not blank; return how many lines there are.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from headcount.events import json_kernels
-from headcount.events.lines import NEWLINE, as_array, blocks_of, parsed, text_columns
+from headcount.events.lines import NEWLINE, as_array, blocks_of, parsed, room_for, text_columns
 
 _LOOKED_AT = 1_000
 
@@ -45,10 +45,8 @@ def rows_of(filesystem: pafs.FileSystem, path: str, columns: list[str]) -> Itera
 
     def parse(block: bytes) -> pa.RecordBatch:
         data = as_array(block)
-        rows = int(np.count_nonzero(data == ord("\n"))) + 1
-        texts = np.empty((len(columns), data.size), dtype=np.uint8)
-        ends = np.zeros((len(columns), rows + 1), dtype=np.int32)
-        there = np.empty((len(columns), rows), dtype=bool)
+        texts, ends = room_for(data.size, len(columns))
+        there = np.empty((len(columns), ends.shape[1]), dtype=bool)
         scratch = np.empty(data.size, dtype=np.uint8)
         rows = int(json_kernels.split(data, names, name_ends, texts, ends, there, scratch))
         return text_columns(texts, ends, there[:, :rows], columns)

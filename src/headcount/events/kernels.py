@@ -82,17 +82,18 @@ def intern_numbers(
 
 
 @inlined
-def _word(data: Bytes, at: Word) -> Word:
-    """Return 8 bytes as one number; the compiler makes one load of it."""
+def word_at(data: Bytes, at: Word) -> Word:
+    """Return 8 bytes as one number; the compiler makes one load of it, since no place can be negative."""
+    place = uint64(at)
     return (
-        uint64(data[at])
-        | uint64(data[at + 1]) << uint64(8)
-        | uint64(data[at + 2]) << uint64(16)
-        | uint64(data[at + 3]) << uint64(24)
-        | uint64(data[at + 4]) << uint64(32)
-        | uint64(data[at + 5]) << uint64(40)
-        | uint64(data[at + 6]) << uint64(48)
-        | uint64(data[at + 7]) << uint64(56)
+        uint64(data[place])
+        | uint64(data[place + uint64(1)]) << uint64(8)
+        | uint64(data[place + uint64(2)]) << uint64(16)
+        | uint64(data[place + uint64(3)]) << uint64(24)
+        | uint64(data[place + uint64(4)]) << uint64(32)
+        | uint64(data[place + uint64(5)]) << uint64(40)
+        | uint64(data[place + uint64(6)]) << uint64(48)
+        | uint64(data[place + uint64(7)]) << uint64(56)
     )
 
 
@@ -101,7 +102,7 @@ def _hash_bytes(data: Bytes, begin: Word, end: Word) -> Word:
     x = uint64(end - begin) * uint64(0x9E3779B97F4A7C15)
     at = begin
     while at + 8 <= end:
-        x = _scatter(x ^ _word(data, at)) * uint64(0x9E3779B97F4A7C15)
+        x = _scatter(x ^ word_at(data, at)) * uint64(0x9E3779B97F4A7C15)
         at += 8
     word = uint64(0)
     while at < end:
@@ -114,7 +115,7 @@ def _hash_bytes(data: Bytes, begin: Word, end: Word) -> Word:
 def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word) -> Word:
     """Whether two texts of the same size are equal, byte by byte."""
     at: Word = np.int64(0)
-    while at + 8 <= size and _word(data, begin + at) == _word(other, first + at):
+    while at + 8 <= size and word_at(data, begin + at) == word_at(other, first + at):
         at += 8
     while at < size and data[begin + at] == other[first + at]:
         at += 1

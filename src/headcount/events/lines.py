@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +28,8 @@ _MARK = "\ufeff".encode()  # of the byte order, which may stand at the start of 
 _UNKNOWN = "headcount-unknown"
 NEWLINE, ANY_END = (b"\n",), (b"\n", b"\r")
 _THREADS = max(1, min(4, os.cpu_count() or 1))
+
+_scratch = threading.local()
 
 T = TypeVar("T")
 
@@ -73,8 +76,22 @@ def parsed(blocks: Iterator[bytes], parse: Callable[[bytes], T]) -> Iterator[T]:
                 each.cancel()
 
 
+def room_for(size: int, columns: int, more: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return where a kernel writes texts and their ends: for a thread to use again and again.
+
+    Memory that is never written to is never taken.
+    """
+    rows = size // 2 + 2  # a row is a byte and its line's end at least
+    held: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = getattr(_scratch, "held", None)
+    if held is None or held[0].shape[0] != columns or held[0].shape[1] < size + more or held[1].shape[1] < rows:
+        texts, ends = (columns, size + size // 4 + more), (columns, rows + rows // 4)
+        held = _scratch.held = np.empty(texts, dtype=np.uint8), np.empty(ends, dtype=np.int64)
+    held[1][:, 0] = 0
+    return held
+
+
 def text_columns(
-    texts: NDArray[np.uint8], ends: NDArray[np.int32], there: NDArray[np.bool_], names: list[str]
+    texts: NDArray[np.uint8], ends: NDArray[np.int64], there: NDArray[np.bool_], names: list[str]
 ) -> pa.RecordBatch:
     """Make text columns of what a kernel wrote: bytes, where each row's end, and which rows have one."""
     rows = there.shape[1]
@@ -82,10 +99,16 @@ def text_columns(
     for column in range(len(names)):
         valid = there[column]
         bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-        content = texts[column, : ends[column, rows]].copy()  # let go of the room that was not needed
-        buffers = [bitmap, pa.py_buffer(ends[column, : rows + 1].copy()), pa.py_buffer(content)]
-        arrays.append(pa.Array.from_buffers(pa.string(), rows, buffers))
+        buffers = [bitmap, _kept(ends[column, : rows + 1]), _kept(texts[column, : ends[column, rows]])]
+        arrays.append(pa.Array.from_buffers(pa.large_string(), rows, buffers))
     return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _kept(values: NDArray[Any]) -> pa.Buffer:
+    """Copy an array into Arrow's own memory, which is used again."""
+    buffer = pa.allocate_buffer(values.nbytes)
+    np.frombuffer(buffer, dtype=values.dtype)[:] = values
+    return buffer
 
 
 def _pieces(filesystem: pafs.FileSystem, path: str) -> Iterator[bytes]:

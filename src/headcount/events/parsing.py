@@ -68,7 +68,7 @@ def numbers(column: pa.Array) -> tuple[Floats, Flags]:
     out, found = np.zeros(len(texts), dtype=np.float64), np.empty(len(texts), dtype=np.uint8)
     kernels.numbers(*bytes_of(texts), _POWERS, out, found)
     there = (found == kernels.READ) & _valid(texts)
-    for row, text in _left(texts, found):
+    for row, text in _left(texts, found == kernels.ASK):
         out[row] = float(text)
         there[row] = np.isfinite(out[row])
     out[~there] = 0
@@ -83,12 +83,15 @@ def iso_times(column: pa.Array) -> Moments:
     ([86400000000, 0, 0, 0], [True, True, False, False], [False, True, False, False])
     """
     texts, places = by_text(column)
-    out, found = np.zeros(len(texts), dtype=np.int64), np.empty(len(texts), dtype=np.uint8)
-    kernels.iso_times(*bytes_of(texts), out, found)
-    valid = _valid(texts)
-    read = Moments(out, ((found == kernels.READ) | (found == kernels.INSTANT)) & valid, found == kernels.INSTANT)
-    _read_singly(read, _left(texts, found), _from_iso)
-    return _in_calendar(read if places is None else read.take(places))
+    size = len(texts)
+    read = Moments(np.empty(size, dtype=np.int64), np.empty(size, dtype=bool), np.empty(size, dtype=bool))
+    ask = np.empty(size, dtype=bool)
+    left = kernels.iso_times(*bytes_of(texts), FIRST, LAST, read.micros, read.there, read.instant, ask)
+    if texts.null_count:
+        read.there[~_valid(texts)] = False
+    if left:
+        _read_singly(read, _left(texts, ask), _from_iso)
+    return read if places is None else read.take(places)
 
 
 def times_by(column: pa.Array, read: Callable[[str], datetime]) -> Moments:
@@ -97,8 +100,8 @@ def times_by(column: pa.Array, read: Callable[[str], datetime]) -> Moments:
     texts, places = by_text(coded)
     size = len(texts)
     moments = Moments(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool), np.zeros(size, dtype=bool))
-    _read_singly(moments, _left(texts, np.full(size, kernels.ASK, dtype=np.uint8)), read)
-    return _in_calendar(moments if places is None else moments.take(places))
+    _read_singly(moments, _left(texts, np.ones(size, dtype=bool)), read)
+    return moments if places is None else moments.take(places)
 
 
 def _read_singly(moments: Moments, texts: list[tuple[int, str]], read: Callable[[str], datetime]) -> None:
@@ -113,8 +116,9 @@ def _read_singly(moments: Moments, texts: list[tuple[int, str]], read: Callable[
         if moment is None:
             continue
         offset = moment.utcoffset()
-        moments.micros[row] = (moment.replace(tzinfo=None) - _EPOCH - (offset or timedelta(0))) // _MICROSECOND
-        moments.there[row], moments.instant[row] = True, offset is not None
+        micros = (moment.replace(tzinfo=None) - _EPOCH - (offset or timedelta(0))) // _MICROSECOND
+        if FIRST <= micros <= LAST:  # an offset may lead out of the calendar
+            moments.micros[row], moments.there[row], moments.instant[row] = micros, True, offset is not None
 
 
 def _from_iso(text: str) -> datetime:
@@ -127,9 +131,9 @@ def _from_iso(text: str) -> datetime:
 _BARE = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
-def _left(texts: pa.Array, found: NDArray[np.uint8]) -> list[tuple[int, str]]:
+def _left(texts: pa.Array, ask: Flags) -> list[tuple[int, str]]:
     """Return the texts that are left to Python, with their rows."""
-    rows = np.flatnonzero(found == kernels.ASK)
+    rows = np.flatnonzero(ask)
     if not rows.size:
         return []
     chosen = texts.take(pa.array(rows)).to_pylist()
@@ -138,9 +142,3 @@ def _left(texts: pa.Array, found: NDArray[np.uint8]) -> list[tuple[int, str]]:
 
 def _valid(texts: pa.Array) -> Flags:
     return np.asarray(pc.is_valid(texts), dtype=bool)
-
-
-def _in_calendar(moments: Moments) -> Moments:
-    """Leave out times before the year 1 or after 9999: no calendar here goes further."""
-    inside = (moments.micros >= FIRST) & (moments.micros <= LAST)
-    return Moments(np.where(inside, moments.micros, 0), moments.there & inside, moments.instant)

@@ -8,15 +8,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled, inlined
+from headcount.compiling import Word, compiled, inlined, uint64
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 NOT, READ, INSTANT, ASK = 0, 1, 2, 3
 """No such thing; read (a number, or a time on the wall's clock); a moment; written as Python alone can read it."""
 
 _DAY = 86_400_000_000
+_NO_DATE, _NO_OFFSET = -1_000_000, 10_000
 _MOST_DIGITS = 18
 _EXACT_DIGITS = 15  # whole numbers of so many digits, and powers of ten up to 22, are exact in floating point
 _EXACT_POWER = 22
@@ -34,9 +36,9 @@ def _is_blank(byte: Word) -> Word:
 
 @compiled
 def _trimmed(data: Bytes, begin: Word, end: Word) -> tuple[Word, Word]:
-    while begin < end and _is_blank(data[begin]):
+    while begin < end and _is_blank(data[uint64(begin)]):
         begin += 1
-    while end > begin and _is_blank(data[end - 1]):
+    while end > begin and _is_blank(data[uint64(end - 1)]):
         end -= 1
     return begin, end
 
@@ -120,93 +122,116 @@ def numbers(
 @compiled
 def _two(data: Bytes, at: Word, end: Word) -> Word:
     """Return the number that two digits write, or -1."""
-    if at + 2 > end or not (_is_digit(data[at]) and _is_digit(data[at + 1])):
+    if at + 2 > end:
         return np.int64(-1)
-    return np.int64(data[at]) * 10 + np.int64(data[at + 1]) - 528
+    place = uint64(at)  # no place is negative, which spares the compiler looking
+    tens, ones = np.int64(data[place]) - 48, np.int64(data[place + uint64(1)]) - 48
+    return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else np.int64(-1)
 
 
 @compiled
 def _days(year: Word, month: Word, day: Word) -> Word:
-    """Return the days from 1 January 1970 to a date, which may not exist; counted in years that begin in March."""
-    shifted = year - (month <= 2)
-    era = shifted // 400
-    of_era = shifted - era * 400
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+    """Return the days from 1 January 1970 to a date from the year 1 on, or -1,000,000 if there is no such date."""
+    if year < 1 or not 1 <= month <= 12 or day < 1:
+        return np.int64(_NO_DATE)
+    full, of_four = uint64(year - 1), uint64(year) & uint64(3)
+    leap = of_four == 0 and (uint64(year) % uint64(100) != 0 or uint64(year) % uint64(400) == 0)
+    length = np.int64(30) + ((month + (month >> 3)) & 1)  # 31 in January, March, …, July, August, October, …
+    if month == 2:
+        length = np.int64(28) + leap
+    if day > length:
+        return np.int64(_NO_DATE)
+    before = np.int64(full * uint64(365) + full // uint64(4) - full // uint64(100) + full // uint64(400))
+    of_months = (np.int64(uint64(367 * month - 362) // uint64(12))) - (0 if month <= 2 else 2 - leap)
+    return before + of_months + day - 1 - 719_162
 
 
 @compiled
-def _month_length(year: Word, month: Word) -> Word:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
+def _offset(data: Bytes, at: Word, end: Word) -> Word:
+    """Return the minutes of an offset ``±HH[[:]MM]`` that ends here, or 10,000 if it is none."""
+    sign = np.int64(44) - np.int64(data[uint64(at)])
+    hours, minutes = _two(data, at + 1, end), np.int64(0)
+    at += 3
+    if at < end:
+        at += data[uint64(at)] == 58
+        minutes = _two(data, at, end)
+        at += 2
+    good = at == end and abs(sign) == 1 and 0 <= hours <= 23 and 0 <= minutes <= 59
+    return sign * (hours * 60 + minutes) if good else np.int64(_NO_OFFSET)
 
 
 @compiled
 def _iso_time(data: Bytes, begin: Word, end: Word) -> tuple[Word, Word]:
     """Read ``YYYY-MM-DD``, with or without ``HH[:MM[:SS[.FRACTION]]]`` and an offset; return it and what it is."""
-    century, rest = _two(data, begin, end), _two(data, begin + 2, end)
-    month, day = _two(data, begin + 5, end), _two(data, begin + 8, end)
-    if century < 0 or rest < 0 or month < 0 or day < 0 or data[begin + 4] != 45 or data[begin + 7] != 45:
-        return np.int64(0), NOT
-    year = century * 100 + rest
-    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= _month_length(year, month):
-        return np.int64(0), NOT
-    micros: Word = _days(year, month, day) * _DAY
+    none = np.int64(0), np.int64(NOT)
+    if end - begin < 10 or data[uint64(begin + 4)] != 45 or data[uint64(begin + 7)] != 45:
+        return none
+    century, year = _two(data, begin, end), _two(data, begin + 2, end)
+    days = _days(century * 100 + year, _two(data, begin + 5, end), _two(data, begin + 8, end))
+    if century < 0 or year < 0 or days == _NO_DATE:
+        return none
     at: Word = begin + 10
     if at == end:
-        return micros, READ
-    if data[at] != 32 and data[at] | 32 != 116:  # a blank, t or T
-        return np.int64(0), NOT
-    hour = _two(data, at + 1, end)
-    if not 0 <= hour <= 23:
-        return np.int64(0), NOT
-    micros += hour * 3_600_000_000
+        return days * _DAY, np.int64(READ)
+    between = data[uint64(at)]
+    hour, minute, second = _two(data, at + 1, end), np.int64(0), np.int64(0)
+    if (between != 32 and between | 32 != 116) or not 0 <= hour <= 23:  # a blank, t or T
+        return none
     at += 3
-    unit: Word = np.int64(60_000_000)
-    while unit >= 1_000_000 and at < end and data[at] == 58:
-        sixtieth = _two(data, at + 1, end)
-        if not 0 <= sixtieth <= 59:
-            return np.int64(0), NOT
-        micros += sixtieth * unit
-        unit //= 60
+    micros: Word = np.int64(0)
+    if at < end and data[uint64(at)] == 58:
+        minute = _two(data, at + 1, end)
         at += 3
-    if unit < 1_000_000 and at < end and (data[at] == 46 or data[at] == 44):
-        first: Word = at + 1
-        at += 1
-        step: Word = np.int64(100_000)
-        while at < end and _is_digit(data[at]):
-            micros += (np.int64(data[at]) - 48) * step
-            step //= 10
-            at += 1
-        if at == first:
-            return np.int64(0), NOT
+        if at < end and data[uint64(at)] == 58:
+            second = _two(data, at + 1, end)
+            at += 3
+            if at < end and (data[uint64(at)] == 46 or data[uint64(at)] == 44):
+                at += 1
+                first, step = at, np.int64(100_000)
+                while at < end and _is_digit(data[uint64(at)]):
+                    micros += (np.int64(data[uint64(at)]) - 48) * step
+                    step //= 10
+                    at += 1
+                if at == first:
+                    return none
+    if not (0 <= minute <= 59 and 0 <= second <= 59):
+        return none
+    micros += days * _DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000
     if at == end:
-        return micros, READ
-    if data[at] | 32 == 122 and at + 1 == end:  # z or Z
-        return micros, INSTANT
-    if data[at] != 43 and data[at] != 45:
-        return np.int64(0), NOT
-    sign = np.int64(44) - np.int64(data[at])
-    hours, minutes = _two(data, at + 1, end), np.int64(0)
-    at += 3
-    if at < end:
-        at += data[at] == 58
-        minutes = _two(data, at, end)
-        at += 2
-    if at != end or not 0 <= hours <= 23 or not 0 <= minutes <= 59:
-        return np.int64(0), NOT
-    return micros - sign * (hours * 60 + minutes) * 60_000_000, INSTANT
+        return micros, np.int64(READ)
+    if data[uint64(at)] | 32 == 122 and at + 1 == end:  # z or Z
+        return micros, np.int64(INSTANT)
+    ahead = _offset(data, at, end)
+    if ahead == _NO_OFFSET:
+        return none
+    return micros - ahead * 60_000_000, np.int64(INSTANT)
 
 
 @compiled
-def iso_times(data: Bytes, offsets: Integers, out: Integers, found: Bytes) -> None:
-    """Read times in the usual forms of ISO 8601, in microseconds since 1970; other forms are left to Python."""
+def iso_times(
+    data: Bytes,
+    offsets: Integers,
+    first: Word,
+    last: Word,
+    out: Integers,
+    there: Flags,
+    instant: Flags,
+    ask: Flags,
+) -> Word:
+    """Read times in the usual forms of ISO 8601, in microseconds since 1970, from ``first`` to ``last``.
+
+    Texts in other forms are marked in ``ask``, to be left to Python; returns how many there are.
+    """
+    left = 0
     for row in range(out.size):
         begin, end = _trimmed(data, offsets[row], offsets[row + 1])
-        out[row], found[row] = _iso_time(data, begin, end)
-        if found[row] == NOT and end > begin:
-            found[row] = ASK
+        micros, found = _iso_time(data, begin, end)
+        there[row] = found != NOT and first <= micros <= last
+        instant[row] = found == INSTANT
+        out[row] = micros if there[row] else 0
+        ask[row] = found == NOT and end > begin
+        left += ask[row]
+    return left
 
 
 @compiled

@@ -63,12 +63,12 @@ class TaggedLog(EncodedLog):
             tags[tags == self.log.width - 1] = -1
             yield CodedBatch(batch.users, np.where(tags < 0, np.int32(-1), resources), batch.times, tags)
 
-    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
-        roles, context = self.log.roles, self.log.context
-        if context is None:
+    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
+        roles, tags = self.log.roles, contexts
+        if tags is None:
             raise ValueError("a tag log has tags")
         users = self.users.codes(batch.column(roles.user))
-        resources, tags = self._items(batch.column(roles.item)), context.codes(batch)
+        resources = self._items(batch.column(roles.item))
         counts = (resources >= 0) & (tags >= 0)
         self.tally.outside_catalogue += int(np.count_nonzero(~counts))
         resources, _ = self._repeated(batch, np.where(counts, resources, np.int32(-1)))

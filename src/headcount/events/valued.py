@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.events.encoding import CodedBatch, EncodedLog
-from headcount.events.ids import Ids, catalogue_codes, ids_for
+from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
 from headcount.events.values import finite_numbers
@@ -37,7 +37,7 @@ class ValuedLog(EncodedLog):
             batch = batch.set_column(place, value, finite_numbers(batch.column(place)))
         return super()._without_nulls(batch)
 
-    def _coded(self, batch: pa.RecordBatch) -> CodedBatch:
+    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:  # noqa: ARG002
         roles = self.log.roles
         users = self.users.codes(batch.column(roles.user))
         cells = self._items(batch.column(roles.item))
