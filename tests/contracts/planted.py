@@ -321,9 +321,9 @@ QUERIES = (
         "self._left += not large", "self._left += not large or self._left == 0",
     ),
     Plant(
-        "the noisy threshold is told", "queries", "pmw", "queries.private_weights:Mediator.__init__",
-        "answers = _answers_law(reach, self._grants)",
-        "self.threshold = self._test._threshold; answers = _answers_law(reach, self._grants)",
+        "the noisy threshold is told", "queries", "pmw", "queries.private_weights:Mediator._replies",
+        "estimates, replies = queries.sums(self.table), []",
+        "self.threshold = self._test._threshold; estimates, replies = queries.sums(self.table), []",
     ),
     Plant(
         "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram._answered",

@@ -91,8 +91,8 @@ def split(
 
     ``slots[cell]`` says which column of ``texts`` takes the cell of that number, -1 for none; the text of a row
     ends at ``ends[column, row + 1]``, where that of the next one begins. A line with an open quote has only empty
-    cells, and so has one without all cells of ``slots``, or where ``exact`` with more of them. A column of ``texts``
-    has room for all of ``data`` and ``ROOM`` bytes more.
+    cells, and so has one without all cells of ``slots``, or where ``exact`` with more of them. A column of
+    ``texts`` has room for all of ``data`` and ``ROOM`` bytes more.
     """
     cells, columns = slots.size, ends.shape[0]
     row: Word = np.int64(0)
