@@ -307,3 +307,15 @@ def test_a_file_that_changes_during_a_pass_is_refused(tmp_path: Path) -> None:
     path.write_text(CSV + "late,tea\n")
     with pytest.raises(DataError, match="changed while it was being read"):
         list(batches)
+
+
+def test_folders_with_keys_above_files_without_names(tmp_path: Path, edges: Callable[..., Any]) -> None:
+    for shop, item in (("north", "tea"), ("south", "rye")):
+        (tmp_path / f"shop={shop}").mkdir()
+        (tmp_path / f"shop={shop}" / "part.csv").write_text(f"ann,{item}\n")
+    counted = edges(
+        tmp_path, "tea,rye", user="1", item="2", header=False, context="shop", contexts=["north", "south"]
+    )
+    assert counted == {("tea", "north"): 1, ("rye", "south"): 1}
+    with pytest.raises(UsageError, match="with --no-header columns are called 1, 2, 3"):
+        edges(tmp_path, "tea", user="user", item="2", header=False)

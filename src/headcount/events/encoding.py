@@ -67,8 +67,8 @@ class EncodedLog:
         if isinstance(log.source, PackedSource):
             yield from self._packed(log.source)
             return
-        needed = (log.roles.user, log.roles.item, log.roles.value)
-        self.tally = Tally(nulls={name: 0 for name in needed if name is not None})
+        wanted = (*self._needed, log.roles.times)
+        self.tally = Tally(nulls={name: 0 for name in wanted if name is not None})
         for batch, contexts in read_ahead(self._prepared()):
             yield self._coded(batch, contexts)
 
@@ -104,8 +104,14 @@ class EncodedLog:
                 batch = batch if kept.all() else batch.filter(pa.array(kept))
         return batch
 
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        """The columns without which a row does not count."""
+        roles = self.log.roles
+        return tuple(dict.fromkeys(each for each in (roles.user, roles.item, roles.value) if each is not None))
+
     def _without_nulls(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        for name in self.tally.nulls:
+        for name in self._needed:
             column = batch.column(name)
             if column.null_count:
                 self.tally.nulls[name] += column.null_count
@@ -130,5 +136,5 @@ class EncodedLog:
         if name is None:
             return cells, None
         times, there = repetitions(batch.column(name))
-        self.tally.nulls[name] = self.tally.nulls.get(name, 0) + int(np.count_nonzero(~there))
+        self.tally.nulls[name] += int(np.count_nonzero(~there))
         return np.where(times == 0, np.int32(-1), cells), times

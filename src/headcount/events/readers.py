@@ -121,8 +121,11 @@ class FileSource:
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Look into the first file, and at the names of its folders."""
-        found = self._first[0].type_of(column)
-        return pa.string() if found is None and column in _folder_columns(self.files[0]) else found
+        opened, of_folder = self._first[0], column in _folder_columns(self.files[0])
+        if of_folder and opened.is_open:
+            return pa.string()
+        found = opened.type_of(column)
+        return pa.string() if of_folder and found is None else found
 
     @cached_property
     def names(self) -> list[str]:
