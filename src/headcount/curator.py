@@ -87,9 +87,8 @@ class Curator:
         cells = dict.fromkeys(request.columns(log))
         try:
             laws = method.laws(log, rest)
-        except (
-            NotSelectedError
-        ):  # what the noise will be hangs on the number of items; refuse what none could have
+        except NotSelectedError:
+            # what the noise will be hangs on the number of items: refuse what could be drawn for none
             request.build_for(STAND_INS).laws(stand_in(log), rest)
             laws = {}
         return Plan(promised, cells, laws, selection.plan(first))
