@@ -136,30 +136,30 @@ def _unescape(data: Bytes, at: Word, end: Word, out: Bytes, write: Word) -> Word
 
 
 @compiled
-def _number_end(data: Bytes, at: Word, end: Word) -> Word:
-    if at < end and data[at] == 45:
-        at += 1
+def _past_digits(data: Bytes, at: Word, end: Word) -> Word:
+    """Return where digits end that begin at ``at``, or -1 if there is none."""
     first = at
     while at < end and _is_digit(data[at]):
         at += 1
-    if at == first or (data[first] == 48 and at > first + 1):
+    return at if at > first else np.int64(_BAD)
+
+
+@compiled
+def _number_end(data: Bytes, at: Word, end: Word) -> Word:
+    """Return where a number ends, or -1 if it is not written as JSON has it."""
+    if at < end and data[at] == 45:
+        at += 1
+    first = at
+    at = _past_digits(data, at, end)
+    if at < 0 or (data[first] == 48 and at > first + 1):
         return np.int64(_BAD)
     if at < end and data[at] == 46:
-        at += 1
-        first = at
-        while at < end and _is_digit(data[at]):
-            at += 1
-        if at == first:
-            return np.int64(_BAD)
-    if at < end and data[at] | 32 == 101:  # e or E
+        at = _past_digits(data, at + 1, end)
+    if 0 <= at < end and data[at] | 32 == 101:  # e or E
         at += 1
         if at < end and (data[at] == 43 or data[at] == 45):
             at += 1
-        first = at
-        while at < end and _is_digit(data[at]):
-            at += 1
-        if at == first:
-            return np.int64(_BAD)
+        at = _past_digits(data, at, end)
     return at
 
 
