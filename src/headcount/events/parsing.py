@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 
 from headcount.events import parsing_kernels as kernels
 from headcount.events.texts import by_text, bytes_of
+from headcount.events.zones import EPOCH, MICROSECOND
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _POWERS: Floats = np.array([float(f"1e{power}") for power in range(23)])
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  (on the wall's clock)
-_MICROSECOND = timedelta(microseconds=1)
-FIRST = (datetime(1, 1, 1) - _EPOCH) // _MICROSECOND  # noqa: DTZ001
-LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_999) - _EPOCH) // _MICROSECOND  # noqa: DTZ001
+FIRST = (datetime(1, 1, 1) - EPOCH) // MICROSECOND  # noqa: DTZ001
+LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_999) - EPOCH) // MICROSECOND  # noqa: DTZ001
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def _read_singly(moments: Moments, texts: list[tuple[int, str]], read: Callable[
         if moment is None:
             continue
         offset = moment.utcoffset()
-        micros = (moment.replace(tzinfo=None) - _EPOCH - (offset or timedelta(0))) // _MICROSECOND
+        micros = (moment.replace(tzinfo=None) - EPOCH - (offset or timedelta(0))) // MICROSECOND
         if FIRST <= micros <= LAST:  # an offset may lead out of the calendar
             moments.micros[row], moments.there[row], moments.instant[row] = micros, True, offset is not None
 

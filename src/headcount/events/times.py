@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -26,7 +26,7 @@ from headcount.events.formats import plain_type, value_type
 from headcount.events.ids import Codes
 from headcount.events.parsing import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
 from headcount.events.texts import is_textual
-from headcount.events.zones import zone_named
+from headcount.events.zones import EPOCH, MICROSECOND, zone_named
 
 Part = Literal["weekday", "hour", "month"]
 Integers = NDArray[np.int64]
@@ -41,8 +41,6 @@ LABELS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _PLACES = {part: place for place, part in enumerate(LABELS)}
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
-_MICROSECOND = timedelta(microseconds=1)
 _HELP = "give --time-format s, ms, us, min@ORIGIN or a strptime pattern such as '%d.%m.%Y %H:%M'"
 
 
@@ -112,10 +110,10 @@ class TimeFormat:
 
     def instant(self, moment: datetime, kind: pa.DataType) -> int:
         """Return one public moment likewise; without an offset it is a wall-clock time of the zone in use."""
-        micros = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+        micros = (moment.replace(tzinfo=None) - EPOCH) // MICROSECOND
         offset = moment.utcoffset()
         if offset is not None:
-            return micros - offset // _MICROSECOND
+            return micros - offset // MICROSECOND
         clocks = zone_named(self._zone_of(kind))
         return micros if clocks is None else int(clocks.meant(np.array([micros]))[0])
 

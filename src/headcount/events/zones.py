@@ -8,7 +8,7 @@ that was skipped is read as if the clock had not been changed yet.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -19,12 +19,12 @@ from headcount.errors import UsageError
 
 Integers = NDArray[np.int64]
 
-_MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  (on the wall's clock)
+MICROSECOND = timedelta(microseconds=1)
 _SECOND, _QUARTER = 1_000_000, 900_000_000
 _QUARTERS_ONLY = (
     2 * 365 * 86_400_000_000 + 60 * 86_400_000_000
 )  # March 1972: the last change at an odd minute is past
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 _WIDEST = 1 << 22
 _FIXED = re.compile(r"([+-])(\d{2}):?(\d{2})")
 
@@ -76,13 +76,13 @@ class Zone:
         known = self._known[local]
         if micros not in known:
             try:
-                moment = _EPOCH + timedelta(microseconds=micros)
+                moment = EPOCH + timedelta(microseconds=micros)
                 if not local:
-                    moment = moment.replace(tzinfo=timezone.utc).astimezone(self._zone)  # noqa: UP017
+                    moment = moment.replace(tzinfo=UTC).astimezone(self._zone)
                 offset = self._zone.utcoffset(moment.replace(tzinfo=self._zone)) or timedelta(0)
             except OverflowError:
                 offset = timedelta(0)
-            known[micros] = offset // _MICROSECOND
+            known[micros] = offset // MICROSECOND
         return known[micros]
 
 
