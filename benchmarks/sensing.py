@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headcount as hc
-from headcount.bounding import HUNDREDTHS, Rows, capped_total_scores, scaled_scores
+from headcount.bounding import HUNDREDTHS, Activity, Records, Rows, capped_total_scores, scaled_scores
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 
@@ -91,8 +91,8 @@ def main() -> None:
         found[method] = {"seconds": times, "chosen": released.chosen["items"]}
     log, engine = log_of(given.log, given.catalogue), LocalEngine()
     columns = len(log.catalogue.ids)
-    rows = engine.rows(log, "items", columns, bytes(16))
-    activity = engine.activity(log, "items", columns, bytes(16))
+    rows = engine.measure(log, Records("items", columns), bytes(16))
+    activity = engine.measure(log, Activity("items", columns), bytes(16))
     found["candidates"] = columns * len(HUNDREDTHS)
     found["search"] = {"dpsense-s": [], "dpsense": []}
     for _ in range(given.repeat):

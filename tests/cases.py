@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headcount.bounding import EVERYONE, Bound, Leaning, Noisy, Pick, Sample, SampleUsers, Scale
+from headcount.bounding import EVERYONE, CountBound, Leaning, Noisy, Pick, Sample, SampleUsers, Scale
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -96,7 +96,7 @@ class Case:
         """The same log with one user's rows alone."""
         return replace(self, rows=tuple(row for row in self.rows if row[0] == user))
 
-    def bound(self, limit: int, scores: Sequence[int] | None) -> Bound:
+    def bound(self, limit: int, scores: Sequence[int] | None) -> CountBound:
         """A sample, or a pick by the given scores."""
         if scores is None:
             return Sample(limit)
@@ -112,24 +112,24 @@ def leaning(factors: Sequence[int]) -> Leaning:
     return Leaning(np.array(factors, dtype=np.int64))
 
 
-def bounds(case: Case) -> st.SearchStrategy[Bound]:
+def bounds(case: Case) -> st.SearchStrategy[CountBound]:
     """Any bound that fits a case."""
     return st.one_of(_kinds(case))
 
 
-def every_kind(case: Case) -> st.SearchStrategy[tuple[Bound, ...]]:
+def every_kind(case: Case) -> st.SearchStrategy[tuple[CountBound, ...]]:
     """One bound of each kind that fits a case."""
     return st.tuples(*_kinds(case))
 
 
-def _kinds(case: Case) -> list[st.SearchStrategy[Bound]]:
+def _kinds(case: Case) -> list[st.SearchStrategy[CountBound]]:
     """Samples, picks with ties, users by lot; weights, those that lean, and roots where users are counted."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
     lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
     factors = st.lists(st.sampled_from(FACTORS), min_size=case.listed, max_size=case.listed)
     leaning_limits = st.sampled_from((1, 2, 2, 3))  # with a limit of 1, no record that leans reaches the weight 1
-    kinds: list[st.SearchStrategy[Bound]] = [
+    kinds: list[st.SearchStrategy[CountBound]] = [
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
         st.builds(SampleUsers, limits, lots),

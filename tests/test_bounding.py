@@ -14,8 +14,8 @@ from headcount.bounding import (
     EVERYONE,
     FIXED_POINT,
     LARGEST_FACTOR,
-    Bound,
     Bounded,
+    CountBound,
     Leaning,
     Noisy,
     Pick,
@@ -162,12 +162,12 @@ def test_only_a_pick_ranks(bound: Any) -> None:
 @pytest.mark.parametrize(
     "bound", [Sample(1), Pick(1, Noisy(np.zeros(2, dtype=np.int64), LAW)), SampleUsers(1, 5), Scale(1)]
 )
-def test_only_weights_that_say_so_lean_or_stand_apart(bound: Bound) -> None:
+def test_only_weights_that_say_so_lean_or_stand_apart(bound: CountBound) -> None:
     assert (bound.norm, bound.apart, bound.leaning) == ("l1", False, None)
 
 
 def test_what_bounds_make_carries_its_unit_and_admission() -> None:
-    made: list[tuple[Bound, int, Fraction]] = [
+    made: list[tuple[CountBound, int, Fraction]] = [
         (Sample(2), 1, Fraction(1)),
         (Scale(2), FIXED_POINT, Fraction(1)),
         (SampleUsers(2, EVERYONE // 4), 1, Fraction(1, 4)),

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from headcount.bounding import FIXED_POINT, PairBound, Sample
+from headcount.bounding import FIXED_POINT, UNDRAWN, Pairs, Sample
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -227,10 +227,10 @@ def related(runs: int) -> None:
     log = read_events(events, user="user", item="item", items=str(items))
 
     ids = log.catalogue.column.to_pylist()
-    people = LocalEngine().count(replace(log, counting="users"), Sample(10**6), bytes(16)).items.sensitive_values
+    people = LocalEngine().measure(replace(log, counting="users"), Sample(10**6), bytes(16)).items.sensitive_values
     common = np.sort(np.argsort(-people, kind="stable")[:300])
     exact = exact_lists(
-        LocalEngine().pairs(log, PairBound(10**6, "l2", common)).sensitive_values / FIXED_POINT, 300
+        LocalEngine().measure(log, Pairs(10**6, "l2", common), UNDRAWN).sensitive_values / FIXED_POINT, 300
     )
     wanted = {ids[common[at]]: {ids[common[other]] for other in found} for at, found in enumerate(exact)}
     asked = [ids[place] for place in np.argsort(-people, kind="stable")[:100]]

@@ -13,7 +13,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, NotSelectedError, RefusedError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
-from headcount.method import Demanding
+from headcount.method import check_engine
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -78,8 +78,7 @@ class Curator:
     def _plan(self, request: Spending, log: EventLog) -> Plan:
         selection, grant = request.selection(log), request.grant()
         method = request.build(selecting=selection is not None)
-        if isinstance(method, Demanding):
-            method.check_engine(self.engine)
+        check_engine(method, self.engine)
         if selection is None:
             return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
         first, rest = selection.split(grant)

@@ -10,8 +10,9 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from headcount.bounding import Bound
 from headcount.budget import Amount, Grant, amount
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -27,6 +28,9 @@ PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed wi
 ONE_ID = "every person has one user id"
 
 
+Bounds = tuple[type[Bound[Any]], ...]
+
+
 class Method(Protocol):
     """The protocol that every family implements."""
 
@@ -34,6 +38,8 @@ class Method(Protocol):
     family: ClassVar[str]
     standing: ClassVar[Standing]
     reason: ClassVar[str | None]
+    bounds: ClassVar[Bounds]
+    """What kinds of bounds it asks an engine to measure; methods that read raw records name none."""
 
     def guarantee(self, grant: Grant) -> Guarantee:
         """Say what is promised, without looking at data."""
@@ -53,12 +59,14 @@ class Staged(Protocol):
         """Split a grant as the release will; the ledger then accounts for Gaussian noise by its ρ."""
 
 
-@runtime_checkable
-class Demanding(Protocol):
-    """A method that not every engine can run."""
-
-    def check_engine(self, engine: Engine) -> None:
-        """Refuse an engine that cannot, before anything is reserved or read."""
+def check_engine(method: Method, engine: Engine) -> None:
+    """Refuse an engine that cannot measure what a method asks for, before anything is reserved or read."""
+    for kind in method.bounds:
+        if not engine.can(kind):
+            raise UsageError(
+                f"{type(engine).__name__} cannot measure {kind.__name__}, which {method.name} needs",
+                remedy="use --engine local",
+            )
 
 
 def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.answers.words import some
-from headcount.bounding import check_limit
+from headcount.bounding import Support, check_limit
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -75,7 +75,7 @@ class Selection:
     ) -> tuple[EventLog, dict[str, Any]]:
         """Spend the part that selects; return the log with the catalogue found, and what to tell of it."""
         plan = self.plan(grant)
-        items = select(engine.support(log, self.limit, noise.key()), grant, noise)
+        items = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)
         return replace(log, catalogue=Catalogue.selected(items, log.type_of(log.roles.item))), {
             **plan,
             "items": len(items),

@@ -22,9 +22,9 @@ from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People, combine
-from headcount.bounding import FIXED_POINT, Bounded, Noisy, Norm, Scale, group_sums
+from headcount.bounding import FIXED_POINT, Activity, Bounded, CountTable, Noisy, Norm, Scale, group_sums
 from headcount.budget import Grant
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
@@ -36,9 +36,9 @@ NORMS: Mapping[NoiseKind, Norm] = {"laplace": "l1", "gaussian": "l2"}
 LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
-def histogram(log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
+def histogram(log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
     """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
-    users = engine.activity(log, table, MOST_RECORDS, noise.key())
+    users = engine.measure(log, Activity(table, MOST_RECORDS), noise.key())
     return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
 
 
@@ -48,7 +48,7 @@ def _bins(most: int) -> NDArray[np.int64]:
     return activities.bin_of(np.arange(1, most + 1))
 
 
-def people_of(log: EventLog, table: Table, released: Noisy) -> People:
+def people_of(log: EventLog, table: CountTable, released: Noisy) -> People:
     """Say what a released histogram tells of the users of a table."""
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
@@ -57,7 +57,7 @@ def people_of(log: EventLog, table: Table, released: Noisy) -> People:
     return People(activities.estimate(*known), activities.at_most(*known), distinct)
 
 
-def columns(log: EventLog, table: Table) -> int:
+def columns(log: EventLog, table: CountTable) -> int:
     """Return how many columns a table has."""
     return len(log.catalogue.ids) if table == "items" else log.cells
 
@@ -90,7 +90,7 @@ def drawable(limit: int, grant: Grant, kind: NoiseKind) -> bool:
 
 
 def chosen_limit(
-    log: EventLog, people: Mapping[Table, People], grants: Mapping[Table, Grant], kind: NoiseKind
+    log: EventLog, people: Mapping[CountTable, People], grants: Mapping[CountTable, Grant], kind: NoiseKind
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
     limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]

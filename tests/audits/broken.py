@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headcount.bounding import Bound, BoundedCounts, Sample
+from headcount.bounding import BoundedCounts, CountBound, Sample
 from headcount.budget import Grant
 from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import noised_tables, release_of
@@ -32,7 +32,7 @@ class OneMore(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, Grant(grant.epsilon), noise, engine)
-        counts = (engine or LocalEngine()).count(log, Sample(self.limit + 1), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(self.limit + 1), noise.key())
         more = Grant(grant.epsilon * (self.limit + 1) / self.limit)  # so the noise is what the limit asks for
         noised = noised_tables(log, counts, {"items": more}, noise)
         grant.spend()
@@ -52,7 +52,7 @@ class SamplesRows(SimpleRandom):
         random = np.random.default_rng(np.frombuffer(noise.key(), dtype=np.uint64))
         kept = random.permutation(table.num_rows)[: people * self.limit]
         rows = replace(log, source=open_source(table.take(pa.array(kept))))
-        counts = LocalEngine(threads=1).count(rows, Sample(1000), noise.key())
+        counts = LocalEngine(threads=1).measure(rows, Sample(1000), noise.key())
         more = Grant(grant.epsilon * 1000 / self.limit)
         noised = noised_tables(log, counts, {"items": more}, noise)
         grant.spend()
@@ -67,7 +67,7 @@ class FloatNoise(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, Grant(grant.epsilon), noise, engine)
-        counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
         exact = counts.items.sensitive_values.astype(np.float64)
         random = np.random.default_rng(np.frombuffer(noise.key(), dtype=np.uint64))
         uniform = random.random(exact.size) - 0.5
@@ -87,7 +87,7 @@ class CutsAtTheHeaviest(SimpleRandom):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         table = whole_table(log)
         most = int(np.unique(table[log.roles.user].to_numpy(), return_counts=True)[1].max(initial=1))
-        counts = (engine or LocalEngine()).count(log, Sample(most), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(most), noise.key())
         noised = noised_tables(log, counts, {"items": grant}, noise)
         said = {"items": noised.tables["items"].select(["item", "label", "count"])}
         whole = release_of(self, log, self.guarantee(grant), noised, bounded="", noise=noise, steps=[])
@@ -97,7 +97,7 @@ class CutsAtTheHeaviest(SimpleRandom):
 class ByPosition(ReferenceEngine):
     """Lets a person's choices hang on where their records stand in the log."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         shifted = bytes((each + whole_table(log).num_rows) % 256 for each in secret)
         return super().count(log, bound, shifted)
 

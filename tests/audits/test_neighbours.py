@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from headcount.audits.auditing import audit
 from headcount.audits.targets import pairs_for, target
-from headcount.bounding import Bounded, PairBound, certify_pairs
+from headcount.bounding import Bounded, Pairs, certify_pairs
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 
@@ -19,7 +19,7 @@ from headcount.events.log import EventLog
 class ForgetsToShorten(LocalEngine):
     """Counts all of a person's pairs, however many there are."""
 
-    def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
+    def pairs(self, log: EventLog, bound: Pairs) -> Bounded:
         """Count everything, and say that it was bounded."""
         longer = replace(bound, limit=10**5)
         return certify_pairs(super().pairs(log, longer).sensitive_values.copy(), bound)

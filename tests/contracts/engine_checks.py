@@ -26,11 +26,15 @@ from scipy import stats
 
 from headcount.bounding import (
     EVERYONE,
-    Bound,
+    Activity,
     Bounded,
     BoundedCounts,
+    CountBound,
+    CountTable,
     Noisy,
+    People,
     Pick,
+    Records,
     Rows,
     Sample,
     SampleUsers,
@@ -38,7 +42,7 @@ from headcount.bounding import (
     Sensitivity,
     SparseCounts,
 )
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError
 from headcount.events import formats, readers
@@ -52,7 +56,7 @@ from tests.laws import LEVEL, binomial, fits
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-TABLES: tuple[Table, ...] = ("items", "edges")
+TABLES: tuple[CountTable, ...] = ("items", "edges")
 tables = st.sampled_from(TABLES)
 mosts = st.sampled_from((1, 2, 3, 7))
 
@@ -61,16 +65,18 @@ def _values(counts: BoundedCounts) -> Arrays:
     return counts.items.sensitive_values, counts.edges.sensitive_values
 
 
-def _everything(engine: Engine, log: EventLog, bound: Bound, table: Table, most: int, secret: bytes) -> list[Any]:
+def _everything(
+    engine: Engine, log: EventLog, bound: CountBound, table: CountTable, most: int, secret: bytes
+) -> list[Any]:
     """Return what all verbs say of a log, in a form to compare: rows of the same sum have no order."""
-    rows = engine.rows(log, table, _most_of(log, table, most), secret)
+    rows = engine.measure(log, Records(table, _most_of(log, table, most)), secret)
     parts = zip(rows.sums.tolist(), rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
     return [
         *_counted(engine, log, bound, secret),
-        _promise_and_values(engine.activity(log, table, most, secret)),
+        _promise_and_values(engine.measure(log, Activity(table, most), secret)),
         (rows.width, rows.most),
         [(records, sorted(rows.columns[begin:end].tolist())) for records, begin, end in parts],
-        *_sparsely(engine.sparse(log, table, secret)),
+        *_sparsely(engine.measure(log, People(table), secret)),
     ]
 
 
@@ -78,8 +84,8 @@ def _sparsely(sparse: SparseCounts) -> list[Any]:
     return [sparse.size, sparse.sensitive_columns.tolist(), sparse.sensitive_people.tolist()]
 
 
-def _counted(engine: Engine, log: EventLog, bound: Bound, secret: bytes) -> list[Any]:
-    counts = engine.count(log, bound, secret)
+def _counted(engine: Engine, log: EventLog, bound: CountBound, secret: bytes) -> list[Any]:
+    counts = engine.measure(log, bound, secret)
     return [_promise_and_values(counts.items), _promise_and_values(counts.edges)]
 
 
@@ -87,7 +93,7 @@ def _promise_and_values(bounded: Bounded) -> list[Any]:
     return [bounded.sensitivity, bounded.unit, bounded.admission, bounded.sensitive_values.tolist()]
 
 
-def _most_of(log: EventLog, table: Table, most: int) -> int:
+def _most_of(log: EventLog, table: CountTable, most: int) -> int:
     """Where users are counted, rows are not cut: there must be room for every column."""
     columns = len(log.catalogue.ids) if table == "items" else log.cells
     return max(most, columns) if log.counting == "users" else most
@@ -100,16 +106,16 @@ def check_sensitivity(engine: Engine) -> None:
     """
 
     @given(cases(), st.data(), tables, mosts, secrets)
-    def exhaustive(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+    def exhaustive(case: Case, data: st.DataObject, table: CountTable, most: int, secret: bytes) -> None:
         asked, logs = data.draw(every_kind(case)), [case.log()]
         for user in case.everyone:
             logs += [case.without(user).log(), case.only(user).log()]
         counts, activity, rows, sparse = [], [], [], []
         for log in logs:  # all of one log before the next, as methods do
-            counts.append([engine.count(log, bound, secret) for bound in asked])
-            activity.append(engine.activity(log, table, most, secret))
-            rows.append(engine.rows(log, table, _most_of(log, table, most), secret))
-            sparse.append(engine.sparse(log, table, secret))
+            counts.append([engine.measure(log, bound, secret) for bound in asked])
+            activity.append(engine.measure(log, Activity(table, most), secret))
+            rows.append(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
+            sparse.append(engine.measure(log, People(table), secret))
         for rest in range(1, len(logs), 2):
             for (number, bound), name in itertools.product(enumerate(asked), TABLES):
                 whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
@@ -121,7 +127,7 @@ def check_sensitivity(engine: Engine) -> None:
     exhaustive()
 
 
-def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: Bound) -> None:
+def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: CountBound) -> None:
     step = whole.sensitive_values - rest.sensitive_values
     assert np.array_equal(step, own.sensitive_values), "another user's choice changed"
     assert (step >= 0).all(), "a count went down when a user joined"
@@ -178,24 +184,24 @@ def check_keeps_all_it_may(engine: Engine) -> None:
     """
 
     @given(cases(), st.data(), tables, mosts, secrets)
-    def full(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+    def full(case: Case, data: st.DataObject, table: CountTable, most: int, secret: bytes) -> None:
         log = case.log()
         for bound in data.draw(every_kind(case)):
-            _check_counts(case, *_values(engine.count(log, bound, secret)), bound)
+            _check_counts(case, *_values(engine.measure(log, bound, secret)), bound)
         people = [columns_of(case.only(user), table) for user in case.everyone]
         if all(len(choices) == 1 for choices in people):
             everyone = [columns for (columns,) in people]
-            _check_activity(engine.activity(log, table, most, secret), everyone, most)
+            _check_activity(engine.measure(log, Activity(table, most), secret), everyone, most)
         _check_rows(engine, log, table, most, secret)
         _check_sparse(engine, log, table, secret)
 
     full()
     # one item in two contexts is within a limit of one item, and above one of one pair: rare above
     twice = Case(rows=((0, 0, CONTEXTS[0], 1), (0, 0, CONTEXTS[1], 1)), contexts=True, counting="users")
-    _check_counts(twice, *_values(engine.count(twice.log(), Scale(1), bytes(16))), Scale(1))
+    _check_counts(twice, *_values(engine.measure(twice.log(), Scale(1), bytes(16))), Scale(1))
 
 
-def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: Bound) -> None:
+def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64], bound: CountBound) -> None:
     width = len(CONTEXTS) + 1 if case.contexts else 1
     groups = (2,) if bound.apart else ()
     assert items.shape == (*groups, case.listed)
@@ -218,7 +224,7 @@ def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64]
         assert (items <= edges.sum(axis=1)).all(), "an item has more users than kept pairs"
 
 
-def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: Bound, per_item: int) -> None:
+def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: CountBound, per_item: int) -> None:
     """Of users whose context cannot be told, any one may have been chosen; by lot, nobody may be in."""
     groups = 2 if bound.apart else 1
     nothing = (0,) * groups
@@ -236,7 +242,7 @@ def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound
     assert found in totals, "kept too many records, or too few"
 
 
-def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: Bound, per_item: int) -> None:
+def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: CountBound, per_item: int) -> None:
     expected = Counter[int]()
     size = counts.size // 2 if bound.apart else counts.size
     for columns in everyone:
@@ -245,16 +251,16 @@ def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: 
     assert counts.tolist() == [expected[place] for place in range(counts.size)], "not the weights of the records"
 
 
-def _group(columns: list[int], bound: Bound) -> int:
+def _group(columns: list[int], bound: CountBound) -> int:
     return int(bound.apart and len(columns) > bound.limit)
 
 
-def _weights(columns: list[int], bound: Bound, per_item: int) -> list[int]:
+def _weights(columns: list[int], bound: CountBound, per_item: int) -> list[int]:
     leans = bound.leaning
     return weights_of([1 if leans is None else int(leans.factors[at // per_item]) for at in columns], bound)
 
 
-def weights_of(factors: Sequence[int], bound: Bound) -> list[int]:
+def weights_of(factors: Sequence[int], bound: CountBound) -> list[int]:
     """Return what the records of one user weigh, in units, given how they lean: exactly, then cut down.
 
     From the record that leans most on, each weighs 1 as long as an equal share by factors would be no less.
@@ -280,27 +286,27 @@ def _check_activity(activity: Bounded, everyone: list[list[int]], most: int) -> 
     )
 
 
-def _check_rows(engine: Engine, log: EventLog, table: Table, most: int, secret: bytes) -> None:
+def _check_rows(engine: Engine, log: EventLog, table: CountTable, most: int, secret: bytes) -> None:
     """Rows are what a sample keeps, and as many users have so many of them as the activity says."""
     most = _most_of(log, table, most)
-    rows = engine.rows(log, table, most, secret)
+    rows = engine.measure(log, Records(table, most), secret)
     sample = Sample(most if log.counting == "records" else max(most, log.cells))
-    kept = getattr(engine.count(log, sample, secret), table).sensitive_values.ravel()
+    kept = getattr(engine.measure(log, sample, secret), table).sensitive_values.ravel()
     assert (rows.width, rows.most) == (kept.size, most)
     assert rows.columns.dtype == np.int32
     assert np.bincount(rows.columns, minlength=kept.size).tolist() == kept.tolist(), "not what a sample keeps"
     users = np.zeros(most, dtype=np.int64)
     users[rows.sums - 1] = np.diff(rows.starts) // rows.sums
-    assert users.tolist() == engine.activity(log, table, most, secret).sensitive_values.tolist()
+    assert users.tolist() == engine.measure(log, Activity(table, most), secret).sensitive_values.tolist()
     assert (np.diff(rows.sums) > 0).all(), "sums do not rise"
     assert (users[rows.sums - 1] * rows.sums).tolist() == np.diff(rows.starts).tolist(), "rows are cut off"
 
 
-def _check_sparse(engine: Engine, log: EventLog, table: Table, secret: bytes) -> None:
+def _check_sparse(engine: Engine, log: EventLog, table: CountTable, secret: bytes) -> None:
     """Sparse counts are the counts of people of whom everything is kept, without the zeros."""
-    sparse = engine.sparse(log, table, secret)
+    sparse = engine.measure(log, People(table), secret)
     people = log if log.counting == "users" else replace(log, counting="users")
-    dense = getattr(engine.count(people, Sample(10**6), secret), table).sensitive_values.ravel()
+    dense = getattr(engine.measure(people, Sample(10**6), secret), table).sensitive_values.ravel()
     there = np.flatnonzero(dense)
     assert _sparsely(sparse) == [dense.size, there.tolist(), dense[there].tolist()], "not the counts of people"
 
@@ -310,7 +316,7 @@ def check_equals_reference(engine: Engine) -> None:
     reference = ReferenceEngine()
 
     @given(cases(), st.data(), tables, mosts, secrets)
-    def small(case: Case, data: st.DataObject, table: Table, most: int, secret: bytes) -> None:
+    def small(case: Case, data: st.DataObject, table: CountTable, most: int, secret: bytes) -> None:
         log, bound = case.log(), data.draw(bounds(case))
         mine, its = (_everything(each, log, bound, table, most, secret) for each in (engine, reference))
         assert mine == its, "not the reference's choice"
@@ -325,7 +331,7 @@ def check_equals_reference(engine: Engine) -> None:
         ties = Noisy(generator.integers(0, 5, len(log.catalogue.ids)), LAW)
         sample = Sample(10**6 if seed == 0 else 2)
         leans = leaning(generator.choice(FACTORS, len(log.catalogue.ids)).tolist())
-        kinds: list[Bound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
+        kinds: list[CountBound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
         kinds.append(Scale(3, apart=True, leaning=leans))
         if log.counting == "users":
             kinds.append(Scale(3, norm="l2"))
@@ -513,11 +519,11 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
     case = Case(rows=tuple((n % 5, n % 3, None, 1) for n in range(20)))
     table = case.table()
     asks: tuple[Callable[[EventLog], object], ...] = (
-        lambda log: engine.count(log, Sample(2), bytes(16)),
-        lambda log: engine.count(log, Scale(2), bytes(16)),
-        lambda log: engine.activity(log, "items", 3, bytes(16)),
-        lambda log: engine.rows(log, "items", 3, bytes(16)),
-        lambda log: engine.sparse(log, "items", bytes(16)),
+        lambda log: engine.measure(log, Sample(2), bytes(16)),
+        lambda log: engine.measure(log, Scale(2), bytes(16)),
+        lambda log: engine.measure(log, Activity("items", 3), bytes(16)),
+        lambda log: engine.measure(log, Records("items", 3), bytes(16)),
+        lambda log: engine.measure(log, People("items"), bytes(16)),
     )
     with batches_of(4):
         for ask in asks:
@@ -542,18 +548,18 @@ def check_empty_log(engine: Engine) -> None:
         log = case.log()
         leans = leaning((1, 2, 3))
         for bound in (Sample(3), Scale(3, leaning=leans), SampleUsers(3, EVERYONE // 2), Scale(3, apart=True)):
-            items, edges = _values(engine.count(log, bound, bytes(16)))
+            items, edges = _values(engine.measure(log, bound, bytes(16)))
             if bound.apart:
                 assert (items.shape, edges.shape) == ((2, 3), (2, 3, 3))
                 items, edges = items.sum(axis=0), edges.sum(axis=0)
             assert items.tolist() == [0, 0, 0]
             assert edges.tolist() == [[0, 0, 0]] * 3
         for table, width in zip(TABLES, (3, 9), strict=True):
-            assert engine.activity(log, table, 4, bytes(16)).sensitive_values.tolist() == [0] * 4
-            rows = engine.rows(log, table, 4, bytes(16))
+            assert engine.measure(log, Activity(table, 4), bytes(16)).sensitive_values.tolist() == [0] * 4
+            rows = engine.measure(log, Records(table, 4), bytes(16))
             assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])
             assert (rows.width, rows.most) == (width, 4)
-            assert _sparsely(engine.sparse(log, table, bytes(16))) == [width, [], []]
+            assert _sparsely(engine.measure(log, People(table), bytes(16))) == [width, [], []]
 
 
 CHECKS = (

@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from headcount.bounding import (
     EVERYONE,
-    Bound,
     Bounded,
     BoundedCounts,
+    CountBound,
+    CountTable,
     Rows,
     SparseCounts,
     certify,
     certify_activity,
     certify_sparse,
+    columns_of,
 )
 from headcount.bounding.bounded import root_above
 from headcount.engines import draws, reference
-from headcount.engines.engine import Table, columns_of
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
@@ -31,16 +32,16 @@ from headcount.events.readers import TableSource
 Integers = NDArray[np.int64]
 
 
-def _with_limit(bound: Bound, limit: int) -> Bound:
+def _with_limit(bound: CountBound, limit: int) -> CountBound:
     kind: Any = bound
-    changed: Bound = replace(kind, limit=limit)
+    changed: CountBound = replace(kind, limit=limit)
     return changed
 
 
 class LimitOffByOne(ReferenceEngine):
     """Keeps one record too many, and declares the limit all the same."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, bound.limit + 1), secret)
         return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
@@ -48,7 +49,7 @@ class LimitOffByOne(ReferenceEngine):
 class OneRecordShort(ReferenceEngine):
     """Keeps one record fewer than it may."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         counts = super().count(log, _with_limit(bound, max(1, bound.limit - 1)), secret)
         return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
@@ -56,7 +57,7 @@ class OneRecordShort(ReferenceEngine):
 class _Broken(ReferenceEngine):
     """The reference engine once more, with its parts in reach of a fault. Sound by itself."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         encoded = EncodedLog(log)
         users, cells = reference._records(encoded)
         keys = self.keys(encoded, secret)
@@ -77,7 +78,7 @@ class _Broken(ReferenceEngine):
     sorted = True
 
     def kept(
-        self, users: Integers, cells: Integers, keys: draws.Draws, bound: Bound, width: int, secret: bytes
+        self, users: Integers, cells: Integers, keys: draws.Draws, bound: CountBound, width: int, secret: bytes
     ) -> tuple[Integers, Integers]:
         order = np.lexsort((cells, users)) if self.sorted else np.arange(users.size)
         users, cells = users[order], cells[order]
@@ -101,7 +102,7 @@ class _Broken(ReferenceEngine):
     def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
         return draws.record_draws(keys[users], cells, reference._number_within([users, cells]))
 
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         shape = (len(log.catalogue.ids), log.width)
         edges = self.table(users, cells, bound, log.cells, log.width)
         users, columns = reference._columns(log, "items", users, cells)
@@ -110,7 +111,7 @@ class _Broken(ReferenceEngine):
             return certify(bound, log.counting, items, edges.reshape(2, *shape))
         return certify(bound, log.counting, items[0], edges.reshape(shape))
 
-    def table(self, users: Integers, columns: Integers, bound: Bound, size: int, width: int) -> Integers:
+    def table(self, users: Integers, columns: Integers, bound: CountBound, size: int, width: int) -> Integers:
         records = np.bincount(users)
         weights = self.weights(records, bound)[users]
         if bound.norm == "l2" or bound.leaning is not None:
@@ -124,14 +125,14 @@ class _Broken(ReferenceEngine):
             np.add.at(totals[group], columns[inside[users]], weights[inside[users]])
         return totals
 
-    def weights(self, records: Integers, bound: Bound) -> Integers:
+    def weights(self, records: Integers, bound: CountBound) -> Integers:
         shares: Integers = bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1)
         return shares
 
-    def shares(self, factors: Integers, bound: Bound) -> Integers:
+    def shares(self, factors: Integers, bound: CountBound) -> Integers:
         return reference.shares_of_limit(factors, bound)
 
-    def groups(self, records: Integers, bound: Bound) -> list[NDArray[np.bool_]]:
+    def groups(self, records: Integers, bound: CountBound) -> list[NDArray[np.bool_]]:
         above = records > bound.limit
         return [~above, above] if bound.apart else [np.ones_like(above)]
 
@@ -262,7 +263,7 @@ class LotWithoutSecret(_Broken):
 class DropsTheUnknownContext(_Broken):
     """Does not count edges of the unknown context."""
 
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
         if log.context is not None:
@@ -273,7 +274,7 @@ class DropsTheUnknownContext(_Broken):
 class CountsUserOncePerTable(_Broken):
     """Where users are counted, counts all kept pairs of an item instead of the user once."""
 
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         counts = super().counted(users, cells, log, bound)
         edges = counts.edges.sensitive_values.copy()
         return certify(bound, log.counting, edges.sum(axis=-1), edges)
@@ -282,7 +283,7 @@ class CountsUserOncePerTable(_Broken):
 class ForgetsTheFirstBatch(_Broken):
     """Numbers equal records within a batch only: batches decide which draw a record gets."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         batches = log.source.batches(log.columns)
         self._sizes = [batch.num_rows for batch in batches]
         return super().count(log, bound, secret)
@@ -295,39 +296,39 @@ class ForgetsTheFirstBatch(_Broken):
 class RoundsWeightsUp(_Broken):
     """Rounds weights up: a user's records add up to a little more than the limit."""
 
-    def weights(self, records: Integers, bound: Bound) -> Integers:
+    def weights(self, records: Integers, bound: CountBound) -> Integers:
         return -(-bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1))
 
 
 class ForgetsTheActive(_Broken):
     """Weighs nothing of users above the limit."""
 
-    def weights(self, records: Integers, bound: Bound) -> Integers:
+    def weights(self, records: Integers, bound: CountBound) -> Integers:
         return np.where(records > bound.limit, 0, bound.unit)
 
 
 class WeighsEveryoneAlike(_Broken):
     """Weighs all records by the most active user: one who joins moves what others add."""
 
-    def weights(self, records: Integers, bound: Bound) -> Integers:
+    def weights(self, records: Integers, bound: CountBound) -> Integers:
         return super().weights(np.full_like(records, records.max(initial=0)), bound)
 
 
 class WeighsItemsAsPairs(_Broken):
     """Where users are counted, weighs an item by the user's pairs of item and context."""
 
-    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: Bound) -> BoundedCounts:
+    def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         self._pairs = np.bincount(users)
         return super().counted(users, cells, log, bound)
 
-    def weights(self, records: Integers, bound: Bound) -> Integers:
+    def weights(self, records: Integers, bound: CountBound) -> Integers:
         return super().weights(self._pairs, bound)
 
 
 class CountsTheActiveTwice(_Broken):
     """Counts users above the limit among those within it, too."""
 
-    def groups(self, records: Integers, bound: Bound) -> list[NDArray[np.bool_]]:
+    def groups(self, records: Integers, bound: CountBound) -> list[NDArray[np.bool_]]:
         groups = super().groups(records, bound)
         groups[0] = np.ones_like(groups[0])
         return groups
@@ -336,7 +337,7 @@ class CountsTheActiveTwice(_Broken):
 class RoundsRootsUp(_Broken):
     """Where the sum of squares is limited, rounds weights up: it comes to a little more than the limit."""
 
-    def shares(self, factors: Integers, bound: Bound) -> Integers:
+    def shares(self, factors: Integers, bound: CountBound) -> Integers:
         if bound.norm == "l1":
             return super().shares(factors, bound)
         return np.full(factors.size, root_above(-(-(bound.unit**2) * bound.limit // factors.size)), dtype=np.int64)
@@ -345,7 +346,7 @@ class RoundsRootsUp(_Broken):
 class LeansWithoutACap(_Broken):
     """Shares the limit by the factors alone: one record may weigh more than one."""
 
-    def shares(self, factors: Integers, bound: Bound) -> Integers:
+    def shares(self, factors: Integers, bound: CountBound) -> Integers:
         if bound.norm == "l2":
             return super().shares(factors, bound)
         return np.asarray(bound.unit * bound.limit * factors // factors.sum(), dtype=np.int64)
@@ -354,7 +355,7 @@ class LeansWithoutACap(_Broken):
 class CountsUsersInEachBatch(ReferenceEngine):
     """Counts a user's activity batch by batch: one with records in several is counted several times."""
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = np.zeros(most, dtype=np.int64)
         for batch in log.source.batches(log.columns):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
@@ -365,7 +366,7 @@ class CountsUsersInEachBatch(ReferenceEngine):
 class CountsTheIdle(ReferenceEngine):
     """Counts users without a record that counts among those who have one."""
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users, cells, keys = reference._eligible(log, secret)
         records = np.bincount(reference._columns(log, table, users, cells)[0], minlength=keys.size)
         return certify_activity(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
@@ -374,7 +375,7 @@ class CountsTheIdle(ReferenceEngine):
 class CountsUsersUpTo(ReferenceEngine):
     """Counts a user in every place up to the number of their records."""
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most, secret).sensitive_values
         return certify_activity(np.cumsum(users[::-1])[::-1].copy())
 
@@ -382,7 +383,7 @@ class CountsUsersUpTo(ReferenceEngine):
 class ForgetsTheMostActive(ReferenceEngine):
     """Leaves out users with more records than the last place has."""
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         users = super().activity(log, table, most + 1, secret).sensitive_values
         return certify_activity(users[:most].copy())
 
@@ -390,7 +391,7 @@ class ForgetsTheMostActive(ReferenceEngine):
 class RowsUncut(ReferenceEngine):
     """Collects all rows of users above the limit."""
 
-    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
         rows = super().rows(log, table, 10**6, secret)
         return Rows(rows.sums, rows.starts, rows.columns, width=rows.width, most=most)
 
@@ -398,7 +399,7 @@ class RowsUncut(ReferenceEngine):
 class RowsCutToTheFirst(ReferenceEngine):
     """Cuts users above the limit to their first rows: the order of rows decides."""
 
-    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
         users, cells, _ = reference._eligible(log, secret)
         width = columns_of(log, table, most)
         users, columns = reference._columns(log, table, users, cells)
@@ -414,7 +415,7 @@ class RowsCutToTheFirst(ReferenceEngine):
 class SparseOncePerRecord(ReferenceEngine):
     """Counts people once per record, where once per column was asked for."""
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         _, cells, _ = reference._eligible(replace(log, counting="records"), secret)
         width = log.width if table == "items" else 1
         columns, people = np.unique(cells // width, return_counts=True)
@@ -425,7 +426,7 @@ class SparseOncePerRecord(ReferenceEngine):
 class SparseInEachBatch(ReferenceEngine):
     """Counts people batch by batch: one with the same column in several is counted several times."""
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         size = super().sparse(log, table, secret).size
         people = np.zeros(size, dtype=np.int32)
         for batch in log.source.batches(log.columns):
@@ -439,7 +440,7 @@ class SparseInEachBatch(ReferenceEngine):
 class SparseInEveryContext(ReferenceEngine):
     """Counts people in all their contexts, where each was to have one."""
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         return super().sparse(replace(log, context_of="record"), table, secret)
 
 
@@ -449,7 +450,7 @@ class RemembersAFailedRead(ReferenceEngine):
     def __init__(self) -> None:
         self._refused: set[int] = set()
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         if id(log) in self._refused:
             part = getattr(log.source, "table").slice(0, 16)  # noqa: B009
             log = replace(log, source=TableSource(part))

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import EVERYONE, Bound, Noisy, Pick, Sample, SampleUsers
-from headcount.engines.engine import Engine, Table
+from headcount.bounding import EVERYONE, CountBound, CountTable, Noisy, Pick, Sample, SampleUsers
+from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -106,12 +106,12 @@ def replicated(
         counting=history.counting,
         context_of=history.context_of,
     )
-    bound: Bound = Sample(history.limit)
+    bound: CountBound = Sample(history.limit)
     if history.scores is not None:
         bound = Pick(history.limit, Noisy(np.tile(np.array(history.scores), copies), LAW))
     elif history.admission < EVERYONE:
         bound = SampleUsers(history.limit, history.admission)
-    edges = engine.count(log, bound, secret).edges.sensitive_values
+    edges = engine.measure(log, bound, secret).edges.sensitive_values
     each = edges.reshape(copies, history.items * (len(CONTEXTS) + 1))
     return [tuple(kept) for kept in each.tolist()]
 
@@ -128,7 +128,7 @@ def outcome(records: Sequence[Record], items: int) -> tuple[int, ...]:
     return tuple(counts[cell] for cell in cells)
 
 
-def columns_of(case: Case, table: Table) -> list[list[int]]:
+def columns_of(case: Case, table: CountTable) -> list[list[int]]:
     """Return the columns of a one-user case's records in a table, for each context that may be chosen."""
     places = {name: at for at, name in enumerate(CONTEXTS)} if case.contexts else {}
     records = [

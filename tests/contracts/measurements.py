@@ -12,27 +12,33 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from headcount.bounding.bounds import Norm
 
 from headcount.bounding import (
     EVERYONE,
-    Bound,
+    UNDRAWN,
+    Activity,
     Bounded,
+    CountBound,
+    CountTable,
     FixedRange,
     GroupSample,
     Noisy,
-    OffsetBound,
-    PairBound,
+    Offsets,
+    Pairs,
+    People,
+    PersonTotals,
     Pick,
     Sample,
     SampleUsers,
     Scale,
+    Support,
     marginal_weights,
     pair_weights,
     people_tagging,
     tag_weights,
 )
-from headcount.bounding.bounds import Norm
-from headcount.engines.engine import Engine, RatingEngine, Table
+from headcount.engines.engine import Engine, RatingEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
@@ -103,29 +109,29 @@ def _dense(name: str, bounded: Bounded) -> Cells:
     return {(name, cell): value for cell, value in enumerate(bounded.sensitive_values.ravel().tolist())}
 
 
-def _count(bound: Bound, engine: Engine, log: EventLog, secret: bytes) -> Cells:
-    counts = engine.count(log, bound, secret)
+def _count(bound: CountBound, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    counts = engine.measure(log, bound, secret)
     return _dense("item", counts.items) | _dense("edge", counts.edges)
 
 
-def _activity(table: Table, engine: Engine, log: EventLog, secret: bytes) -> Cells:
-    return _dense("people", engine.activity(log, table, 4, secret))
+def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    return _dense("people", engine.measure(log, Activity(table, 4), secret))
 
 
-def _sparse(table: Table, engine: Engine, log: EventLog, secret: bytes) -> Cells:
-    found = engine.sparse(log, table, secret)
+def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+    found = engine.measure(log, People(table), secret)
     return dict(zip(found.sensitive_columns.tolist(), found.sensitive_people.tolist(), strict=True))
 
 
 def _support(engine: Engine, log: EventLog, secret: bytes) -> Cells:
-    found = engine.support(log, 2, secret)
+    found = engine.measure(log, Support(2), secret)
     ids = found.sensitive_ids.to_pylist()
     assert len(set(ids)) == len(ids), "an item comes up twice"
     return dict(zip(ids, found.sensitive_people.tolist(), strict=True))
 
 
 def _totals(engine: Engine, log: EventLog, _: bytes) -> Cells:
-    found = engine.totals(log, 3, FixedRange(64, 320, 64) if log.roles.value else None)
+    found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
     sums = {} if found.distances is None else _dense("sum", found.distances)
     return _dense("people", found.users) | _dense("records", found.records) | sums
 
@@ -136,12 +142,12 @@ def _rating(engine: Engine) -> RatingEngine:
 
 
 def _offsets(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Cells:
-    return _dense("offset", _rating(engine).offsets(log, OffsetBound(3, norm)))
+    return _dense("offset", _rating(engine).offsets(log, Offsets(3, norm)))
 
 
 def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Cells:
     places = np.arange(3)
-    bound = PairBound(2, norm, places, 100 * (places + 20) if offsets else None)
+    bound = Pairs(2, norm, places, 100 * (places + 20) if offsets else None)
     return _dense("pair", _rating(engine).pairs(log, bound))
 
 
@@ -174,7 +180,7 @@ _REPEATED = {**_CONTEXT, "times": "many"}
 _SCORES = Noisy(np.array([3, 9, 3]), LAW)
 
 
-def _counted(name: str, bound: Bound, options: Mapping[str, Any]) -> Measurement:
+def _counted(name: str, bound: CountBound, options: Mapping[str, Any]) -> Measurement:
     return Measurement(name, "counts", partial(_count, bound), options)
 
 

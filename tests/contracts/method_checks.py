@@ -374,7 +374,7 @@ def check_intervals(subject: Subject, items: int = 1_500) -> None:
     probe = subject.release(subject.town(users=0))
     average = probe.interval.average
     log = subject.town(users=600, items=items, most=2 * subject.reach if average else subject.reach)
-    exact = ReferenceEngine().count(log, Sample(10**6), bytes(16))
+    exact = ReferenceEngine().measure(log, Sample(10**6), bytes(16))
     for what in ("items", "edges", "both"):
         release = subject.release(log, what=what, seed=3)
         if release.interval.covers == "smoothed":

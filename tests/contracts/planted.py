@@ -78,7 +78,7 @@ ISSUE = (
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "np.argsort(-support, kind=",
-        "np.argsort(-ratings.offsets(log, OffsetBound(OFFSETS_LENGTH[norm], norm)).sensitive_values[1], kind=",
+        "np.argsort(-ratings.measure(log, OffsetBound(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], kind=",
     ),
     Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.of_assignments",
@@ -105,7 +105,7 @@ COUNTS = (
     Plant(
         "the records of heavy users are not cut", "counts", "lpa", "counts.simple_random:SimpleRandom.release",
         "noised = noised_tables(",
-        "free = (engine or LocalEngine()).count(log, Sample(2**31 - 1), bytes(16))\n"
+        "free = (engine or LocalEngine()).measure(log, Sample(2**31 - 1), bytes(16))\n"
         "    counts = type(counts)("
         + _resealed("free.items.sensitive_values", "counts.items") + ", "
         + _resealed("free.edges.sensitive_values", "counts.edges") + ")\n"
@@ -115,7 +115,7 @@ COUNTS = (
         "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
         "limit = self.limit or chosen_limit(log, people, own, self.noise)",
         "limit = self.limit or 1 + int(max("
-        "engine.activity(log, 'items', 99, bytes(16)).sensitive_values.nonzero()[0], default=0))",
+        "engine.measure(log, Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0))",
     ),
     Plant(
         "popularity is ranked without noise", "counts", "hpa", "counts.hand_picked:HandPicked.release",
@@ -124,7 +124,7 @@ COUNTS = (
     Plant(
         "columns are sorted by exact counts", "counts", "gs-s", "counts.sampled_groups:SampledGroups.make",
         "groups = self._groups(sample,",
-        "groups = self._groups(Noisy(getattr(engine.count(log, Sample(self.limit), bytes(16)), table)"
+        "groups = self._groups(Noisy(getattr(engine.measure(log, Sample(self.limit), bytes(16)), table)"
         ".sensitive_values, sample.law),",
     ),
     Plant(
@@ -149,7 +149,7 @@ COUNTS = (
     Plant(
         "the story tells how many people there are", "counts", "sra", "counts.simple_random:SimpleRandom.release",
         "steps = [self",
-        "steps = [str(LocalEngine().totals(log, 1, None).users.sensitive_values), self",
+        "steps = [str(LocalEngine().measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values), self",
     ),
     Plant(
         "the scale-up sees exact sums", "counts", "dpsense-s", "counts.dpsense:weighted",
@@ -191,7 +191,7 @@ RANKINGS = (
     Plant(
         "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK.release",
         "if counts is not None and counts.pays(self._rounds(log), peeling):",
-        "if engine.activity(log, table, 99, bytes(16)).sensitive_values[7:].any():",
+        "if engine.measure(log, Activity(table, 99), bytes(16)).sensitive_values[7:].any():",
     ),
 )  # fmt: skip
 
@@ -210,8 +210,8 @@ SELECTION = (
     ),
     Plant(
         "it is told how many items there were", "selection", "selection", "selection:Selection.select",
-        "items = select(engine.support(log, self.limit, noise.key()), grant, noise)",
-        "found = engine.support(log, self.limit, noise.key())\n"
+        "items = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)",
+        "found = engine.measure(log, Support(self.limit), noise.key())\n"
         "    items = select(found, grant, noise)\n"
         "    plan['of'] = len(found.sensitive_ids)",
     ),
@@ -253,13 +253,13 @@ NEIGHBOURS = (
         "relations are released where there are people enough", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "self._relations(float(people.counts[0]), log,",
-        "self._relations(1e9 * float(engine.totals(log, 1, None).users.sensitive_values[0] > 15), log,",
+        "self._relations(1e9 * float(engine.measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values[0] > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "_factors(pairs, support[places], float(people.counts[0]))",
-        "_factors(pairs, support[places], float(engine.totals(log, 1, None).users.sensitive_values[0]))",
+        "_factors(pairs, support[places], float(engine.measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values[0]))",
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
@@ -275,7 +275,7 @@ NEIGHBOURS = (
         "items that nobody rated have no offset", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "made = _Made(offsets, support)\n",
-        "offsets = offsets * (ratings.offsets(log, OffsetBound(7, norm)).sensitive_values[1] > 0)\n"
+        "offsets = offsets * (ratings.measure(log, OffsetBound(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
         "    made = _Made(offsets, support)\n",
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.bounding import Bound, BoundedCounts, bounds
+from headcount.bounding import BoundedCounts, CountBound, bounds
 from headcount.engines.engine import Engine, RatingEngine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
@@ -198,7 +198,7 @@ def test_every_verb_and_every_bound_is_measured(tmp_path: Path) -> None:
             asked.add(name)
             return super().__getattribute__(name)
 
-        def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+        def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
             asked.add(type(bound).__name__)
             return super().count(log, bound, secret)
 

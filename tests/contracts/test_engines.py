@@ -9,17 +9,23 @@ from pathlib import Path
 import pytest
 
 from headcount.bounding import (
-    Bound,
+    UNDRAWN,
+    Activity,
     Bounded,
     BoundedCounts,
     BoundedTotals,
+    CountBound,
+    CountTable,
     FixedRange,
     GroupSample,
+    People,
+    PersonTotals,
+    Records,
     Rows,
     SparseCounts,
     Support,
 )
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -38,23 +44,25 @@ class FromAStore:
         self._log: EventLog | None = None
         self._packed: EventLog | None = None
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        return self.engine.count(self.packed(log), bound, secret)
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
+        return self.engine.measure(self.packed(log), bound, secret)
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
-        return self.engine.activity(self.packed(log), table, most, secret)
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
+        return self.engine.measure(self.packed(log), Activity(table, most), secret)
 
-    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
-        return self.engine.rows(self.packed(log), table, most, secret)
+    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
+        return self.engine.measure(self.packed(log), Records(table, most), secret)
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
-        return self.engine.sparse(self.packed(log), table, secret)
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
+        return self.engine.measure(self.packed(log), People(table), secret)
 
     def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
-        return self.engine.support(log, limit, secret)  # a store has a catalogue: there is nothing to select
+        return self.engine.measure(
+            log, Support(limit), secret
+        )  # a store has a catalogue: there is nothing to select
 
     def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
-        return self.engine.totals(self.packed(log), limit, within)
+        return self.engine.measure(self.packed(log), PersonTotals(limit, within), UNDRAWN)
 
     def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
         return self.engine.cells(log, grid, groups, bound, secret)  # a store holds no columns: there are no cells

@@ -61,7 +61,7 @@ def _fourier(release: Release, table: str, cells: int) -> Fraction:
 def _weighted(log: EventLog, release: Release, table: str) -> NDArray[np.float64]:
     """The counts of all records under the limit that was chosen, scaled up."""
     chosen = release.chosen[table]
-    exact = getattr(ReferenceEngine().count(log, Scale(chosen["theta"]), bytes(16)), table)
+    exact = getattr(ReferenceEngine().measure(log, Scale(chosen["theta"]), bytes(16)), table)
     values: NDArray[np.float64] = exact.sensitive_values.ravel() / exact.unit * float(chosen.get("alpha", 1))
     return values
 

@@ -42,12 +42,12 @@ def _file(folder: Path, name: str, rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _items(log: EventLog) -> list[int]:
-    counted: list[int] = LocalEngine().count(log, Sample(1), SECRET).items.sensitive_values.tolist()
+    counted: list[int] = LocalEngine().measure(log, Sample(1), SECRET).items.sensitive_values.tolist()
     return counted
 
 
 def _edges(log: EventLog) -> list[int]:
-    counted: list[int] = LocalEngine().count(log, Sample(1), SECRET).edges.sensitive_values[0].tolist()
+    counted: list[int] = LocalEngine().measure(log, Sample(1), SECRET).edges.sensitive_values[0].tolist()
     return counted
 
 
@@ -197,7 +197,7 @@ def test_a_stray_quote_swallows_nobody(line: str, small: bool, tmp_path: Path) -
 def test_quotes_that_are_closed_hold_delimiters(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text('user,item\n"a,1","tea"\n"a ""2""",tea\n"a,1",rye\n', encoding="utf-8")
-    counted = LocalEngine().count(_log(str(path)), Sample(5), SECRET).items.sensitive_values
+    counted = LocalEngine().measure(_log(str(path)), Sample(5), SECRET).items.sensitive_values
     assert counted.tolist() == [2, 1]
     assert sum(_items(_log(str(path)))) == 2  # of two people, one record each
 

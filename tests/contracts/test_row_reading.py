@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from headcount.bounding import Bound, BoundedCounts, Sample
+from headcount.bounding import BoundedCounts, CountBound, Sample
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError, HeadcountError
 from headcount.events.log import EventLog, read_events
@@ -37,7 +37,7 @@ UNREADABLE = ("x", "five", "", "NaN", "1e400", "2026-02-30T10:00:00", "\0", '"',
 
 
 def _everything(engine: Any, log: EventLog, secret: bytes) -> Cells:
-    edges = engine.count(log, Sample(1000), secret).edges.sensitive_values
+    edges = engine.measure(log, Sample(1000), secret).edges.sensitive_values
     return {"counted": int(edges[0].sum()), "unknown": int(edges[0, -1]) if log.context else 0}
 
 
@@ -278,7 +278,7 @@ def _swallows(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool)
 class LimitFromTheCrowd(ReferenceEngine):
     """Keeps less of everyone the more there are."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         many = super().activity(log, "items", 1, secret).sensitive_values[0]
         return super().count(log, Sample(max(1, 5 - int(many))), secret)
 

@@ -42,7 +42,7 @@ class HalfNoise(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         honest = super().release(log, grant, noise, engine)
-        counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
         tables = dict(honest.tables)
         for name, table in honest.tables.items():
             exact = getattr(counts, name).sensitive_values.ravel()
@@ -72,7 +72,7 @@ class SpendsTwice(SimpleRandom):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         grants = {name: Grant(grant.epsilon) for name in self._shares(log)}
-        counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         guarantee = self.guarantee(grant)
         grant.spend()

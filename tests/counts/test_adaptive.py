@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.answers.activity import BINS, bin_of, lower_ends
-from headcount.bounding import Leaning, Noisy, Scale, group_sums
+from headcount.bounding import Activity, CountTable, Leaning, Noisy, Scale, group_sums
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
@@ -158,13 +158,13 @@ def test_shares_can_be_given() -> None:
 
 
 @given(cases(), secrets, st.sampled_from(("items", "edges")))
-def test_the_bins_part_users(case: Case, secret: bytes, table: Table) -> None:
+def test_the_bins_part_users(case: Case, secret: bytes, table: CountTable) -> None:
     """The exact bins sum to the number of users who have a record in the catalogue; each user moves one by 1."""
     labels = bin_of(np.arange(1, MOST_RECORDS + 1))
     engine = ReferenceEngine()
 
     def bins(of: Case) -> Integers:
-        users = group_sums(engine.activity(of.log(), table, MOST_RECORDS, secret), labels, BINS)
+        users = group_sums(engine.measure(of.log(), Activity(table, MOST_RECORDS), secret), labels, BINS)
         assert (users.sensitivity.l1, users.sensitivity.linf) == (1, 1)
         return users.sensitive_values
 

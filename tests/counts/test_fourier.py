@@ -197,7 +197,7 @@ def test_intervals_enclose_the_smoothed_counts(kept: int) -> None:
     (and the seeds are fixed). Intervals of 0.7 times the width cover 88 % and less: they are seen.
     """
     log = log_of(np.arange(60), np.arange(60) ** 2 % 13, 13)  # within the limit, so nothing hangs on a secret
-    exact = ReferenceEngine().count(log, Sample(2), bytes(16))
+    exact = ReferenceEngine().measure(log, Sample(2), bytes(16))
     wanted = projected(truth(log), kept)
     covered, narrower = 0, 0
     engine = mock.Mock(count=lambda *_: exact)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from headcount.bounding import Bound, BoundedCounts, Noisy, Pick, Sample
+from headcount.bounding import BoundedCounts, CountBound, Noisy, Pick, Sample
 from headcount.budget import Grant
 from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity
 from headcount.engines.reference import ReferenceEngine
@@ -22,9 +22,9 @@ class Watching(ReferenceEngine):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Bound, bytes]] = []
+        self.asked: list[tuple[CountBound, bytes]] = []
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         self.asked.append((bound, secret))
         return super().count(log, bound, secret)
 

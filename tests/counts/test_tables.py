@@ -26,7 +26,7 @@ def test_much_epsilon_gives_the_bounded_counts_themselves() -> None:
     """At ε = 1000 the noise is 0: what is released is what was counted, in the catalogue's order."""
     log, noise = town(users=40), SeededNoise(1)
     release = SimpleRandom(limit=2).release(log, Grant("1000"), noise)
-    exact = ReferenceEngine().count(log, Sample(2), SeededNoise(1).key())
+    exact = ReferenceEngine().measure(log, Sample(2), SeededNoise(1).key())
     assert np.array_equal(release.items["count"].to_numpy(), exact.items.sensitive_values)
     assert np.array_equal(release.edges["count"].to_numpy(), exact.edges.sensitive_values.ravel())
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounding import BoundedTotals, FixedRange, certify_totals, unit_for
+from headcount.bounding import UNDRAWN, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
 from headcount.budget import Grant
 from headcount.counts.totals import Totals
 from headcount.curator import Curator
@@ -77,7 +77,7 @@ def test_totals_are_those_of_plain_python(
     records: list[Record], limit: int, span: tuple[Decimal, Decimal], unit: int
 ) -> None:
     within = FixedRange.of(*span, unit)
-    made = LocalEngine().totals(log_of(records, span=span), limit, within)
+    made = LocalEngine().measure(log_of(records, span=span), PersonTotals(limit, within), UNDRAWN)
     assert numbers(made) == plain(records, limit, Fraction(span[0]), Fraction(span[1]), unit)
 
 
@@ -88,13 +88,15 @@ def test_nobody_moves_a_total_by_more_than_is_paid_for(
 ) -> None:
     within = FixedRange.of(*span, unit)
     engine = LocalEngine()
-    made = engine.totals(log_of(records, span=span), limit, within)
+    made = engine.measure(log_of(records, span=span), PersonTotals(limit, within), UNDRAWN)
     assert made.distances is not None
     paid = [each.sensitivity.l1 for each in (made.users, made.records, made.distances)]
     assert paid == [1, limit, limit * within.reach]
     for user in {user for user, _ in records}:
         others = [record for record in records if record[0] != user]
-        moved = np.subtract(numbers(made), numbers(engine.totals(log_of(others, span=span), limit, within)))
+        moved = np.subtract(
+            numbers(made), numbers(engine.measure(log_of(others, span=span), PersonTotals(limit, within), UNDRAWN))
+        )
         assert (np.abs(moved) <= paid).all()
 
 
@@ -102,7 +104,7 @@ def test_the_bounds_are_reached() -> None:
     """A person with the largest values moves every total by all that is paid for: less noise would not do."""
     within = FixedRange.of(Decimal(1), Decimal(5), 16)
     for value, sign in ((99.0, 1), (-99.0, -1)):
-        moved = numbers(LocalEngine().totals(log_of([("ann", value)] * 9), 4, within))
+        moved = numbers(LocalEngine().measure(log_of([("ann", value)] * 9), PersonTotals(4, within), UNDRAWN))
         assert moved == (1, 4, sign * 4 * within.reach)
 
 
@@ -341,7 +343,7 @@ def test_no_value_makes_numpy_warn(span: tuple[float, float]) -> None:
     assert unit is not None
     within = FixedRange.of(Decimal(str(span[0])), Decimal(str(span[1])), unit)
     for value in HUGE:
-        made = LocalEngine().totals(log_of([("ann", value)], span=span), 2, within)
+        made = LocalEngine().measure(log_of([("ann", value)], span=span), PersonTotals(2, within), UNDRAWN)
         assert made.distances is not None
         cut = min(max(Fraction(value), Fraction(within.low, unit)), Fraction(within.high, unit))
         assert made.distances.sensitive_values.tolist() == [round(cut * unit) - within.middle]

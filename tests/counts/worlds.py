@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Bound, Bounded, BoundedCounts, Noisy, Sample
+from headcount.bounding import Bounded, BoundedCounts, CountBound, Noisy, Sample
 from headcount.budget import Grant
 from headcount.counts.grouping import Groups
 from headcount.engines.local import LocalEngine
@@ -82,7 +82,7 @@ def columns_of(counts: Sequence[int]) -> EventLog:
 
 def truth(log: EventLog, table: str = "items") -> Floats:
     """The counts of all records, in the catalogue's order."""
-    counts: Bounded = getattr(LocalEngine().count(log, Sample(ALL), bytes(16)), table)
+    counts: Bounded = getattr(LocalEngine().measure(log, Sample(ALL), bytes(16)), table)
     return counts.sensitive_values.ravel().astype(np.float64)
 
 
@@ -93,9 +93,9 @@ class Watching(ReferenceEngine):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Bound, bytes]] = []
+        self.asked: list[tuple[CountBound, bytes]] = []
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         self.asked.append((bound, secret))
         return super().count(log, bound, secret)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounding import FIXED_POINT, Sample, Scale
+from headcount.bounding import FIXED_POINT, Activity, Records, Sample, Scale
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
@@ -26,7 +26,7 @@ def test_progress_reports_rows_and_never_goes_back() -> None:
     seen: list[tuple[str, int, int | None]] = []
     engine = LocalEngine(threads=2, progress=lambda *report: seen.append(report))
     with batches_of(7):
-        engine.count(town(users=50), Sample(2), bytes(16))
+        engine.measure(town(users=50), Sample(2), bytes(16))
     rows = [done for stage, done, _ in seen if stage == "reading events"]
     assert rows == sorted(rows)
     assert rows[-1] == town(users=50).source.rows
@@ -37,11 +37,11 @@ def test_all_stages_of_a_release_read_a_log_once() -> None:
     seen: list[str] = []
     engine = LocalEngine(threads=2, progress=lambda stage, done, total: seen.append(stage))
     log = town(users=50)
-    engine.activity(log, "edges", 9, bytes(16))
+    engine.measure(log, Activity("edges", 9), bytes(16))
     once = seen.count("reading events")
-    engine.rows(log, "items", 9, bytes(16))
-    engine.count(log, Scale(2), bytes(16))
-    engine.count(log, Sample(2), bytes(16))
+    engine.measure(log, Records("items", 9), bytes(16))
+    engine.measure(log, Scale(2), bytes(16))
+    engine.measure(log, Sample(2), bytes(16))
     assert seen.count("reading events") == once > 0
 
 
@@ -51,22 +51,22 @@ def test_what_users_are_measured_by_is_checked(engine: Engine) -> None:
     log = town(users=9)
     for most in (0, -1):
         with pytest.raises(UsageError, match="most must be a whole number of at least 1"):
-            engine.activity(log, "items", most, bytes(16))
+            engine.measure(log, Activity("items", most), bytes(16))
         with pytest.raises(UsageError, match="must be a whole number of at least 1"):
-            engine.rows(log, "items", most, bytes(16))
+            engine.measure(log, Records("items", most), bytes(16))
     people = replace(log, counting="users")
     for table, columns in (("items", len(log.catalogue.ids)), ("edges", log.cells)):
         with pytest.raises(
             ValueError, match=f"different {table} are not cut down: most must be at least {columns}"
         ):
-            engine.rows(people, table, columns - 1, bytes(16))  # type: ignore[arg-type]
-        assert engine.rows(people, table, columns, bytes(16)).width == columns  # type: ignore[arg-type]
+            engine.measure(people, Records(table, columns - 1), bytes(16))  # type: ignore[arg-type]
+        assert engine.measure(people, Records(table, columns), bytes(16)).width == columns  # type: ignore[arg-type]
 
 
 def test_the_tally_is_for_the_curator() -> None:
     engine = LocalEngine()
     case = Case(rows=((0, 0, "AM", 1), (0, 4, "AM", 1), (2, 1, "night", 1), (2, 1, None, 1)), contexts=True)
-    engine.count(case.log(), Sample(1), bytes(16))
+    engine.measure(case.log(), Sample(1), bytes(16))
     tally = engine.tally
     assert tally is not None
     assert (tally.rows, tally.outside_catalogue, tally.unknown_context) == (4, 1, 2)
@@ -76,8 +76,8 @@ def test_an_engine_can_be_used_for_one_log_after_another() -> None:
     engine, reference = LocalEngine(), ReferenceEngine()
     for seed in range(12):
         log = town(users=5 + seed, seed=seed)
-        found = engine.count(log, Sample(2), bytes(16))
-        expected = reference.count(log, Sample(2), bytes(16))
+        found = engine.measure(log, Sample(2), bytes(16))
+        expected = reference.measure(log, Sample(2), bytes(16))
         assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
         del log
         gc.collect()
@@ -92,7 +92,7 @@ def test_a_log_that_fails_is_refused_every_time() -> None:
         with batches_of(rows):
             for _ in range(3):
                 with pytest.raises(DataError, match="torn"):
-                    engine.count(log, Sample(1), bytes(16))
+                    engine.measure(log, Sample(1), bytes(16))
 
 
 class Fading:
@@ -120,13 +120,13 @@ class Fading:
 def test_a_source_that_fails_later_is_never_counted_in_part(memory: int) -> None:
     """Whichever pass fails, of whichever count: the next count is right, or refused."""
     log = town(users=40)
-    expected = [ReferenceEngine().count(log, Sample(n), bytes(16)).edges.sensitive_values for n in (1, 2, 3)]
+    expected = [ReferenceEngine().measure(log, Sample(n), bytes(16)).edges.sensitive_values for n in (1, 2, 3)]
     table = log.source.table if isinstance(log.source, TableSource) else None
     for good in range(0, 40, 3):
         engine, fading = LocalEngine(threads=2, memory=memory), replace(log, source=Fading(table, good))
         for limit in (1, 2, 3, 1, 2, 3):
             try:
-                found = engine.count(fading, Sample(limit), bytes(16)).edges.sensitive_values
+                found = engine.measure(fading, Sample(limit), bytes(16)).edges.sensitive_values
             except DataError:
                 continue
             assert np.array_equal(found, expected[limit - 1])
@@ -141,17 +141,17 @@ def test_a_very_active_user_among_many_cells() -> None:
     for counting in ("records", "users"):
         log = replace(base, source=TableSource(table), counting=counting)
         for limit in (1, 100, 4_000, 19_999, 20_000, 2**31 - 1):
-            found = LocalEngine(threads=2).count(log, Sample(limit), bytes(16)).edges.sensitive_values
-            expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).edges.sensitive_values
+            found = LocalEngine(threads=2).measure(log, Sample(limit), bytes(16)).edges.sensitive_values
+            expected = ReferenceEngine().measure(log, Sample(limit), bytes(16)).edges.sensitive_values
             assert np.array_equal(found, expected)
             assert found.sum() == min(limit, 20_000 if counting == "records" else np.unique(items).size)
         for limit in (1, 4_000, 20_000):
-            found = LocalEngine(threads=2).count(log, Scale(limit), bytes(16)).edges.sensitive_values
-            expected = ReferenceEngine().count(log, Scale(limit), bytes(16)).edges.sensitive_values
+            found = LocalEngine(threads=2).measure(log, Scale(limit), bytes(16)).edges.sensitive_values
+            expected = ReferenceEngine().measure(log, Scale(limit), bytes(16)).edges.sensitive_values
             assert np.array_equal(found, expected)
         for most in (5_000, 19_999, 20_000, 30_000):
             mine, its = (
-                engine.rows(log, "items", most, bytes(16))
+                engine.measure(log, Records("items", most), bytes(16))
                 for engine in (LocalEngine(threads=2), ReferenceEngine())
             )
             assert mine.sums.tolist() == its.sums.tolist()
@@ -175,15 +175,15 @@ def test_many_records_in_one_row() -> None:
         )
     )
     for limit in (1, 50, 10**6 + 2):
-        found = LocalEngine().count(log, Sample(limit), bytes(16)).items.sensitive_values
-        expected = ReferenceEngine().count(log, Sample(limit), bytes(16)).items.sensitive_values
+        found = LocalEngine().measure(log, Sample(limit), bytes(16)).items.sensitive_values
+        expected = ReferenceEngine().measure(log, Sample(limit), bytes(16)).items.sensitive_values
         assert np.array_equal(found, expected)
         assert found.sum() == limit + min(limit, 2)
     for limit in (1, 50, 10**6 + 2, 10**6 + 3):
-        found = LocalEngine().count(log, Scale(limit), bytes(16)).items.sensitive_values
-        expected = ReferenceEngine().count(log, Scale(limit), bytes(16)).items.sensitive_values
+        found = LocalEngine().measure(log, Scale(limit), bytes(16)).items.sensitive_values
+        expected = ReferenceEngine().measure(log, Scale(limit), bytes(16)).items.sensitive_values
         assert np.array_equal(found, expected)
         heavy = FIXED_POINT * min(limit, 10**6 + 3) // (10**6 + 3)
         assert found[:2].tolist() == [10**6 * heavy + FIXED_POINT * min(limit, 2), 3 * heavy]
-    assert LocalEngine().activity(log, "items", 4, bytes(16)).sensitive_values.tolist() == [0, 1, 0, 1]
-    assert LocalEngine().rows(log, "items", 10**6, bytes(16)).sums.tolist() == [2, 10**6]
+    assert LocalEngine().measure(log, Activity("items", 4), bytes(16)).sensitive_values.tolist() == [0, 1, 0, 1]
+    assert LocalEngine().measure(log, Records("items", 10**6), bytes(16)).sums.tolist() == [2, 10**6]

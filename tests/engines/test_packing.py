@@ -65,7 +65,7 @@ def test_a_store_counts_as_its_log(name: str, case: Case, data: st.DataObject, s
         packed = through_a_store(log, folder)
         assert packed.describe() == log.describe()
         assert packed.catalogue.digest == log.catalogue.digest
-        expected = values(ReferenceEngine().count(log, bound, secret))
+        expected = values(ReferenceEngine().measure(log, bound, secret))
         assert values(ENGINES[name]().count(packed, bound, secret)) == expected
 
 
@@ -75,7 +75,7 @@ def test_the_order_of_rows_has_no_effect(case: Case, data: st.DataObject, secret
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         packed = [through_a_store(replace(case, rows=tuple(rows)).log(), folder)
                   for rows, folder in ((case.rows, one), (shuffled, other))]  # fmt: skip
-        first, second = (values(LocalEngine().count(each, Sample(2), secret)) for each in packed)
+        first, second = (values(LocalEngine().measure(each, Sample(2), secret)) for each in packed)
         assert first == second
 
 
@@ -179,8 +179,8 @@ def test_cells_take_two_bytes_where_they_can(items: int, kind: type[Any], tmp_pa
     source: Any = packed.source
     assert source.cells.dtype == kind
     assert source.cells.tolist() == [0, items - 1]
-    assert values(LocalEngine().count(packed, Sample(9), bytes(16))) == values(
-        ReferenceEngine().count(log, Sample(9), bytes(16))
+    assert values(LocalEngine().measure(packed, Sample(9), bytes(16))) == values(
+        ReferenceEngine().measure(log, Sample(9), bytes(16))
     )
 
 
@@ -202,7 +202,7 @@ def test_ids_of_any_size_come_back(tmp_path: Path) -> None:
     table = pa.table({"user": ["ann"], "item": [str(2**70)]})
     packed = through_a_store(read_events(table, user="user", item="item", items=ids), tmp_path)
     assert packed.catalogue.ids == ids
-    assert LocalEngine().count(packed, Sample(1), bytes(16)).items.sensitive_values.tolist() == [1, 0, 0]
+    assert LocalEngine().measure(packed, Sample(1), bytes(16)).items.sensitive_values.tolist() == [1, 0, 0]
 
 
 # --- whole, or not at all -------------------------------------------------------------------------------------
@@ -293,11 +293,11 @@ def test_a_store_that_changes_between_counts_is_refused(tmp_path: Path) -> None:
     log = town(users=5)
     packed = through_a_store(log, tmp_path)
     for engine in (ReferenceEngine(), LocalEngine()):
-        engine.count(packed, Sample(1), bytes(16))
+        engine.measure(packed, Sample(1), bytes(16))
     pack(log, tmp_path / "store", force=True)
     for engine in (ReferenceEngine(), LocalEngine()):
         with pytest.raises(DataError, match="changed while it was being read"):
-            engine.count(packed, Sample(1), bytes(16))
+            engine.measure(packed, Sample(1), bytes(16))
 
 
 def test_a_damaged_store_reaches_no_kernel(tmp_path: Path) -> None:
@@ -309,9 +309,9 @@ def test_a_damaged_store_reaches_no_kernel(tmp_path: Path) -> None:
     np.save(path, damaged)
     for engine in (ReferenceEngine(), LocalEngine()):
         with pytest.raises(DataError, match=r"does not hold what|changed while"):
-            engine.count(packed, Sample(1), bytes(16))
+            engine.measure(packed, Sample(1), bytes(16))
         with pytest.raises(DataError, match="does not hold what"):
-            engine.count(read_events(tmp_path / "store"), Sample(1), bytes(16))
+            engine.measure(read_events(tmp_path / "store"), Sample(1), bytes(16))
 
 
 def test_a_table_and_its_parquet_file_pack_alike(tmp_path: Path) -> None:
@@ -321,5 +321,5 @@ def test_a_table_and_its_parquet_file_pack_alike(tmp_path: Path) -> None:
     log = town(users=40)
     filed = replace(log, source=open_source(tmp_path / "log.parquet"))
     one, other = through_a_store(log, tmp_path / "a"), through_a_store(filed, tmp_path / "b")
-    first, second = (values(LocalEngine().count(each, Sample(3), bytes(16))) for each in (one, other))
+    first, second = (values(LocalEngine().measure(each, Sample(3), bytes(16))) for each in (one, other))
     assert first == second

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Norm, OffsetBound, PairBound
+from headcount.bounding import UNDRAWN, Bounded, Norm, Offsets, Pairs
 from headcount.budget import Grant
 from headcount.engines.engine import Engine, RatingEngine
 from headcount.engines.local import LocalEngine
@@ -40,9 +40,9 @@ def rated(given_records: list[Record]) -> EventLog:
     return EventLog.of(given_records, items=list(range(ITEMS)), value_range=(1, 5))
 
 
-def pair_bound(limit: int, norm: Norm, chosen: set[int], given_offsets: list[int] | None) -> PairBound:
+def pair_bound(limit: int, norm: Norm, chosen: set[int], given_offsets: list[int] | None) -> Pairs:
     released = None if given_offsets is None else np.array(given_offsets, dtype=np.int64)
-    return PairBound(limit, norm, np.array(sorted(chosen), dtype=np.int64), released)
+    return Pairs(limit, norm, np.array(sorted(chosen), dtype=np.int64), released)
 
 
 def moved(one: Bounded, other: Bounded) -> NDArray[np.int64]:
@@ -70,10 +70,10 @@ def test_the_kernels_equal_the_plain_engine(
     plain: bool,
 ) -> None:
     log, reference = rated(given_records), ReferenceEngine()
-    bound = OffsetBound(limit, norm)
-    assert not moved(engine.offsets(log, bound), reference.offsets(log, bound)).any()
+    bound = Offsets(limit, norm)
+    assert not moved(engine.measure(log, bound, UNDRAWN), reference.measure(log, bound, UNDRAWN)).any()
     pairs = pair_bound(limit, norm, chosen, None if plain else given_offsets)
-    assert not moved(engine.pairs(log, pairs), reference.pairs(log, pairs)).any()
+    assert not moved(engine.measure(log, pairs, UNDRAWN), reference.measure(log, pairs, UNDRAWN)).any()
 
 
 @given(records, offsets, places, st.integers(1, 12), st.sampled_from(NORMS), st.booleans())
@@ -88,21 +88,21 @@ def test_nobody_moves_the_sums_further_than_the_bound(
 ) -> None:
     engine, log = ReferenceEngine(), rated(given_records)
     pairs = pair_bound(limit, norm, chosen, None if plain else given_offsets)
-    bound = OffsetBound(limit, norm)
-    sums, met = engine.offsets(log, bound), engine.pairs(log, pairs)
+    bound = Offsets(limit, norm)
+    sums, met = engine.measure(log, bound, UNDRAWN), engine.measure(log, pairs, UNDRAWN)
     for user in {user for user, _, _ in given_records}:
         without = rated([record for record in given_records if record[0] != user])
-        assert within(sums, moved(sums, engine.offsets(without, bound)))
-        assert within(met, moved(met, engine.pairs(without, pairs)))
+        assert within(sums, moved(sums, engine.measure(without, bound, UNDRAWN)))
+        assert within(met, moved(met, engine.measure(without, pairs, UNDRAWN)))
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_bound_is_nearly_reached(norm: Norm) -> None:
     """So that it is not kept by adding nothing; a person who rates everything reaches nearly all of it."""
     log = EventLog.of([(1, n, 1 + 4 * (n % 2)) for n in range(40)], items=list(range(40)), value_range=(1, 5))
-    sums = ReferenceEngine().offsets(log, OffsetBound(7, norm))
+    sums = ReferenceEngine().measure(log, Offsets(7, norm), UNDRAWN)
     zeros = np.zeros(40, dtype=np.int64)
-    met = ReferenceEngine().pairs(log, PairBound(30, norm, np.arange(40), zeros))
+    met = ReferenceEngine().measure(log, Pairs(30, norm, np.arange(40), zeros), UNDRAWN)
     for bounded in (sums, met):
         values = bounded.sensitive_values.astype(np.float64).ravel()
         length, most = float(np.abs(values).sum()), float(bounded.sensitivity.l1)
@@ -116,9 +116,10 @@ def test_the_bound_is_nearly_reached(norm: Norm) -> None:
 def test_the_order_of_rows_makes_no_difference(given_records: list[Record], random: Any) -> None:
     shuffled = list(given_records)
     random.shuffle(shuffled)
-    bound = OffsetBound(3, "l2")
+    bound = Offsets(3, "l2")
     assert not moved(
-        LocalEngine().offsets(rated(given_records), bound), LocalEngine().offsets(rated(shuffled), bound)
+        LocalEngine().measure(rated(given_records), bound, UNDRAWN),
+        LocalEngine().measure(rated(shuffled), bound, UNDRAWN),
     ).any()
 
 
@@ -133,12 +134,12 @@ def test_a_hand_worked_case() -> None:
     """One person, ratings 5 and 2: mean (4 + 1 + 5 · 2.6) / 7 stars above 1, in units of 1/1024."""
     log = rated([(1, 0, 5.0), (1, 1, 2.0)])
     mean = (4096 + 1024 + 5 * 2662) // 7
-    sums = ReferenceEngine().offsets(log, OffsetBound(7, "l2")).sensitive_values
+    sums = ReferenceEngine().measure(log, Offsets(7, "l2"), UNDRAWN).sensitive_values
     assert sums[0, :2].tolist() == [int((4096 - mean) * 10 / 9), int((1024 - mean) * 10 / 9)]
     assert sums[1, :2].tolist() == [512, 512]
     met = (
         ReferenceEngine()
-        .pairs(log, PairBound(100, "l2", np.arange(2), np.zeros(ITEMS, np.int64)))
+        .pairs(log, Pairs(100, "l2", np.arange(2), np.zeros(ITEMS, np.int64)))
         .sensitive_values
     )
     assert met.tolist() == [int((4096 - mean) / 4) * int((1024 - mean) / 4)]
@@ -148,8 +149,10 @@ def test_a_hand_worked_case() -> None:
 def test_no_rating_makes_numpy_warn(value: float) -> None:
     log = EventLog.of([(1, 0, value), (1, 1, 3.0)], items=list(range(ITEMS)), value_range=("-1e307", "1.5e308"))
     assert read_ratings(log).values.tolist() == [{1.7e308: 4096, -1.7e308: 0, 5e-324: 256}[value], 256]
-    bound = OffsetBound(7, "l2")
-    one, other = (engine.offsets(log, bound).sensitive_values for engine in (LocalEngine(), ReferenceEngine()))
+    bound = Offsets(7, "l2")
+    one, other = (
+        engine.measure(log, bound, UNDRAWN).sensitive_values for engine in (LocalEngine(), ReferenceEngine())
+    )
     assert one.tolist() == other.tolist()
 
 
@@ -176,13 +179,13 @@ def test_co_counts_of_a_log_without_ratings_and_from_a_store(tmp_path: Any) -> N
     from headcount.engines.packing import pack
 
     log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
-    bound = PairBound(10, "l1", np.arange(2))
+    bound = Pairs(10, "l1", np.arange(2))
     stored = read_events(pack(log, tmp_path / "store"))
     for each in (log, stored):
-        assert (LocalEngine().pairs(each, bound).sensitive_values == [1 << 16]).all()
+        assert (LocalEngine().measure(each, bound, UNDRAWN).sensitive_values == [1 << 16]).all()
 
 
 @pytest.mark.parametrize("wrong", [[3, 1], [1, 1], [-1, 2]])
 def test_places_must_rise(wrong: list[int]) -> None:
     with pytest.raises(ValueError, match="rising"):
-        PairBound(1, "l2", np.array(wrong))
+        Pairs(1, "l2", np.array(wrong))

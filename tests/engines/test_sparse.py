@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headcount.bounding import CountTable, People
 from headcount.engines import sparse_kernels
-from headcount.engines.engine import Table
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -40,15 +40,15 @@ def large(stride: int) -> EventLog:
 
 @pytest.mark.parametrize("table", ["items", "edges"])
 @pytest.mark.parametrize("stride", [1, 64])
-def test_tables_grow(table: Table, stride: int, tmp_path: Path) -> None:
+def test_tables_grow(table: CountTable, stride: int, tmp_path: Path) -> None:
     log = large(stride)
-    expected = ReferenceEngine().sparse(log, table, bytes(16))
+    expected = ReferenceEngine().measure(log, People(table), bytes(16))
     assert expected.sensitive_columns.size > 8 * 2**10
     assert expected.sensitive_people.max() > 5
     stored = read_events(pack(log, tmp_path / "store"))
     engines = (LocalEngine(threads=1), LocalEngine(threads=3, memory=20_000))
     for source, engine in ((log, engines[0]), (log, engines[1]), (stored, engines[0]), (stored, engines[1])):
-        found = engine.sparse(source, table, bytes(16))
+        found = engine.measure(source, People(table), bytes(16))
         assert found.size == expected.size
         assert found.sensitive_columns.tolist() == expected.sensitive_columns.tolist()
         assert found.sensitive_people.tolist() == expected.sensitive_people.tolist()

@@ -87,12 +87,12 @@ def test_a_person_who_joins_changes_what_they_keep_themselves_alone(
 ) -> None:
     """Removing any one user takes 1 from at most ``limit`` items, and changes nothing else."""
     for engine in ENGINES:
-        everyone = Counter(counted(engine.support(log_of(rows, **how), limit, SECRET)))
+        everyone = Counter(counted(engine.measure(log_of(rows, **how), Support(limit), SECRET)))
         for user in {row[0] for row in rows}:
             others = [row for row in rows if row[0] != user]
-            without = Counter(counted(engine.support(log_of(others, **how), limit, SECRET)))
+            without = Counter(counted(engine.measure(log_of(others, **how), Support(limit), SECRET)))
             alone = [row for row in rows if row[0] == user]
-            own = Counter(counted(engine.support(log_of(alone, **how), limit, SECRET)))
+            own = Counter(counted(engine.measure(log_of(alone, **how), Support(limit), SECRET)))
             assert everyone == without + own
             assert sum(own.values()) <= limit
             assert set(own.values()) <= {1}
@@ -111,11 +111,13 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
     places: dict[Any, int] = {}
     monkeypatch.setattr(draws, "user_key", lambda _, raw: places.setdefault(raw, len(places) + 1))
     rows: list[Row] = [(user, item, None, 1) for user in range(12) for item in range(user % 5, 9)]
-    everyone = Counter(counted(engine.support(log_of(rows), 2, SECRET)))
+    everyone = Counter(counted(engine.measure(log_of(rows), Support(2), SECRET)))
     differs = False
     for user in range(12):
         places.clear()
-        without = Counter(counted(engine.support(log_of([row for row in rows if row[0] != user]), 2, SECRET)))
+        without = Counter(
+            counted(engine.measure(log_of([row for row in rows if row[0] != user]), Support(2), SECRET))
+        )
         places.clear()
         moved = sum(abs(everyone[item] - without[item]) for item in {*everyone, *without})
         differs |= moved > 2
@@ -125,8 +127,8 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_person_counts_once_per_item(engine: Engine) -> None:
     rows = [("ann", "tea", None, 1)] * 50 + [("ann", "rye", None, 1), ("bob", "tea", None, 1)]
-    assert counted(engine.support(log_of(rows), 2, SECRET)) == {"tea": 2, "rye": 1}
-    assert sum(counted(engine.support(log_of(rows), 1, SECRET)).values()) == 2
+    assert counted(engine.measure(log_of(rows), Support(2), SECRET)) == {"tea": 2, "rye": 1}
+    assert sum(counted(engine.measure(log_of(rows), Support(1), SECRET)).values()) == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -136,7 +138,7 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(engine: Engine) -> None:
     rows: list[Row] = [
         (user, item, None, 1) for user in range(users) for item in range(8) for _ in range(1 + item % 2)
     ]
-    found = counted(engine.support(log_of(rows), 3, SECRET))
+    found = counted(engine.measure(log_of(rows), Support(3), SECRET))
     assert sum(found.values()) == 3 * users
     assert all(abs(people - users * 3 / 8) < 6 * (users * 15 / 64) ** 0.5 for people in found.values())
 
@@ -155,15 +157,15 @@ def test_one_context_of_each_person(engine: Engine) -> None:
         ("cy", "rye", "AM", 1), ("cy", "tea", "PM", 5),
     ]  # fmt: skip
     log = log_of(rows, context="part", contexts="AM,PM", context_of="user", times="times")
-    assert counted(engine.support(log, 9, SECRET)) == {"tea": 2, "oat": 1}
+    assert counted(engine.measure(log, Support(9), SECRET)) == {"tea": 2, "oat": 1}
     alike = replace(log, context_of="record")
-    assert counted(engine.support(alike, 9, SECRET)) == {"tea": 2, "rye": 2, "fig": 1, "oat": 1}
+    assert counted(engine.measure(alike, Support(9), SECRET)) == {"tea": 2, "rye": 2, "fig": 1, "oat": 1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_without_user_or_item(engine: Engine) -> None:
     rows: list[Row] = [("ann", "tea", None, 1), ("bob", None, None, 1), (None, "rye", None, 1)]
-    assert counted(engine.support(log_of(rows), 2, SECRET)) == {"tea": 1}
+    assert counted(engine.measure(log_of(rows), Support(2), SECRET)) == {"tea": 1}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -180,7 +182,7 @@ def test_ids_of_any_type(engine: Engine, kind: pa.DataType) -> None:
         }
     )
     log = hc.read_events(table, user="user", item="item", select_items=True)
-    assert counted(engine.support(log, 2, SECRET)) == {items[0]: 2, items[1]: 1}
+    assert counted(engine.measure(log, Support(2), SECRET)) == {items[0]: 2, items[1]: 1}
 
 
 def test_a_log_without_rows_or_columns() -> None:
@@ -210,4 +212,4 @@ def test_many_people_and_items() -> None:
 def test_a_limit_must_be_a_number() -> None:
     for engine in ENGINES:
         with pytest.raises(UsageError, match="select_limit"):
-            engine.support(log_of([]), 0, SECRET)
+            engine.measure(log_of([]), Support(0), SECRET)

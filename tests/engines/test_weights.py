@@ -115,7 +115,7 @@ def test_users_within_the_limit_do_not_lean(counting: str) -> None:
     log = EventLog.of([(7, item) for item in range(3)], items=range(3), counting=counting)  # type: ignore[arg-type]
     bound = Scale(3, apart=True, leaning=leaning((1, 2**15, 2)))
     for engine in (LOCAL, ReferenceEngine()):
-        counts = engine.count(log, bound, bytes(16))
+        counts = engine.measure(log, bound, bytes(16))
         assert counts.items.sensitive_values.tolist() == [[FIXED_POINT] * 3, [0] * 3]
         assert counts.edges.sensitive_values.tolist() == [[[FIXED_POINT]] * 3, [[0]] * 3]
 
@@ -134,7 +134,7 @@ def test_roots_fill_the_sum_of_squares(records: int, data: st.DataObject) -> Non
 @pytest.mark.parametrize("engine", [LOCAL, ReferenceEngine()], ids=["local", "reference"])
 def test_no_engine_limits_the_sum_of_squares_of_records(engine: Engine) -> None:
     with pytest.raises(UsageError, match="needs every person to count once a cell"):
-        engine.count(_one_user(4), Scale(2, norm="l2"), bytes(16))
+        engine.measure(_one_user(4), Scale(2, norm="l2"), bytes(16))
 
 
 @pytest.mark.parametrize("limit", [1, 2**20, 2**31 - 1])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headcount.bounding import Sample, Scale
+from headcount.bounding import Activity, People, Records, Sample, Scale
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.evaluation import metrics
@@ -98,10 +98,10 @@ def test_noise_hangs_on_everything_but_the_label(log: EventLog) -> None:
 
 def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:
     engine = ReusingEngine(LocalEngine(), "run")
-    first, second = (engine.count(log, Sample(1), bytes(16)).edges.sensitive_values for _ in range(2))
+    first, second = (engine.measure(log, Sample(1), bytes(16)).edges.sensitive_values for _ in range(2))
     assert (first != second).any()
     engine.begin()
-    assert engine.count(log, Sample(1), bytes(16)).edges.sensitive_values is first
+    assert engine.measure(log, Sample(1), bytes(16)).edges.sensitive_values is first
 
 
 def test_samples_of_different_limits_are_independent(log: EventLog) -> None:
@@ -113,19 +113,19 @@ def test_samples_of_different_limits_are_independent(log: EventLog) -> None:
 
 def test_kept_counts_cannot_be_changed(log: EventLog) -> None:
     engine = ReusingEngine(LocalEngine(), "run")
-    rows = engine.rows(log, "items", 40, bytes(16))
+    rows = engine.measure(log, Records("items", 40), bytes(16))
     with pytest.raises(ValueError, match="read-only"):
         rows.columns[0] = 1
-    assert not engine.count(log, Scale(2), bytes(16)).items.sensitive_values.flags.writeable
-    assert not engine.activity(log, "items", 9, bytes(16)).sensitive_values.flags.writeable
-    assert not engine.sparse(log, "items", bytes(16)).sensitive_people.flags.writeable
+    assert not engine.measure(log, Scale(2), bytes(16)).items.sensitive_values.flags.writeable
+    assert not engine.measure(log, Activity("items", 9), bytes(16)).sensitive_values.flags.writeable
+    assert not engine.measure(log, People("items"), bytes(16)).sensitive_people.flags.writeable
 
 
 def test_memory_stays_bounded(log: EventLog) -> None:
     engine = ReusingEngine(LocalEngine(), "run", kept_bytes=2000)
     for limit in range(1, 30):
         engine.begin()
-        engine.count(log, Sample(limit), bytes(16))
+        engine.measure(log, Sample(limit), bytes(16))
     assert sum(size for _, size in engine._kept.values()) <= 2000
 
 

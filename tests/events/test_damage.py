@@ -64,7 +64,7 @@ def read(path: Path) -> None:
     log = read_events(
         path, user="user", item="item", context="weekday:time", items="tea 1,tea 2", where="item != tea 3"
     )
-    ReferenceEngine().count(log, Sample(10**6), bytes(16))
+    ReferenceEngine().measure(log, Sample(10**6), bytes(16))
 
 
 def damaged(content: bytes) -> Iterator[bytes]:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from headcount.events.binned import BinnedLog, check_table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events.binned import BinnedLog, check_table
 from headcount.events.grid import Grid, NumberBins, read_bins
 from headcount.events.people import read_people
 

@@ -74,8 +74,8 @@ def test_a_store_opens_as_the_log_it_was_packed_from(name: str, tmp_path: Path) 
     assert opened.source.names == list(log.columns)
     for column in log.columns:
         assert opened.source.type_of(column) == log.source.type_of(column)
-    expected = ReferenceEngine().count(log, Sample(2), bytes(16))
-    found = ReferenceEngine().count(opened, Sample(2), bytes(16))
+    expected = ReferenceEngine().measure(log, Sample(2), bytes(16))
+    found = ReferenceEngine().measure(opened, Sample(2), bytes(16))
     assert np.array_equal(found.edges.sensitive_values, expected.edges.sensitive_values)
     assert found.edges.sensitive_values.any()
 
@@ -284,7 +284,7 @@ def test_damage_is_refused(name: str, store: Path) -> None:
     harm, words = DAMAGE[name]
     harm(store)
     with pytest.raises(DataError, match=words) as refused:
-        ReferenceEngine().count(read_events(store), Sample(2), bytes(16))
+        ReferenceEngine().measure(read_events(store), Sample(2), bytes(16))
     assert str(store) in str(refused.value)
     assert "pack it again" in str(refused.value)
 
@@ -298,7 +298,7 @@ def test_arrays_that_do_not_fit_are_refused_though_nothing_was_flipped(store: Pa
     _edit(arrays=its["arrays"], rows=its["rows"])(store)
     assert mine["cells"] < its["cells"]
     with pytest.raises(DataError, match="do not fit together"):
-        ReferenceEngine().count(read_events(store), Sample(2), bytes(16))
+        ReferenceEngine().measure(read_events(store), Sample(2), bytes(16))
 
 
 def test_a_store_that_is_none_says_so(tmp_path: Path) -> None:

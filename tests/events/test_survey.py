@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from headcount.events.itemised import ItemisedLog
+from headcount.events.valued import ValuedLog
 
 from headcount.engines.packing import pack
 from headcount.events.encoding import EncodedLog
-from headcount.events.itemised import ItemisedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
 from headcount.events.sightings import Pairs
 from headcount.events.survey import survey
 from headcount.events.tagged import read_tags
 from headcount.events.tagging import TaggedLog
-from headcount.events.valued import ValuedLog
 
 USERS = ["ann", "bob", "cyn", "", None, "🦊", "x" * 10_000]
 ITEMS = ["tea", "rye", "oat", "tee", "", None, "\0"]

@@ -28,11 +28,11 @@ from headcount import api, weighing
 from headcount.answers.activity import BINS, Activity, lower_ends
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People
-from headcount.bounding import Bounded, Noisy
+from headcount.bounding import Bounded, CountTable, Noisy
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
 from headcount.curator import Curator
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError
@@ -89,7 +89,7 @@ ways = pytest.mark.parametrize("way", WAYS)
 def forced(users: NDArray[np.int64]) -> Iterator[None]:
     """Let the released histogram come out as given; it is paid for, and its law is the real one."""
 
-    def forged(log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
+    def forged(log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
         return replace(histogram(log, table, grant, noise, engine), values=users)
 
     with mock.patch.object(top_k, "histogram", forged):
@@ -258,7 +258,7 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
     for seed in range(12):
         log = case.town(users=[0, 30, 300][seed % 3], most=ITEMS)
         release = case.method.release(log, Grant("2"), SeededNoise(seed), ReferenceEngine())
-        table: Table = "edges" if case.method.per_context else "items"
+        table: CountTable = "edges" if case.method.per_context else "items"
         bins = np.array(release.tables["activity"]["users"].to_pylist()).round().astype(np.int64)
         known = Noisy(bins, release.noise["activity"])
         nothing = replace(case.town(users=0), counting="users")
@@ -473,12 +473,12 @@ class Twice(Once):
 
     def __init__(self) -> None:
         super().__init__()
-        self._active: dict[tuple[int, Table], Bounded] = {}
+        self._active: dict[tuple[int, CountTable], Bounded] = {}
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         key = (id(log.source), table)
         if key not in self._active:
-            self._active[key] = ReferenceEngine().activity(log, table, most, secret)
+            self._active[key] = ReferenceEngine().measure(log, Activity(table, most), secret)
         return self._active[key]
 
 

@@ -16,9 +16,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from headcount.bounding import Bound, BoundedCounts, SparseCounts, certify_sparse
+from headcount.bounding import BoundedCounts, CountBound, CountTable, People, SparseCounts, certify_sparse
 from headcount.budget import Grant
-from headcount.engines.engine import Table
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -44,14 +43,14 @@ def _sparse() -> Iterator[None]:
 class NoDenseCounts(LocalEngine):
     """Refuses to count densely."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         raise AssertionError("counted all cells")
 
 
 class NoSparseCounts(LocalEngine):
     """Refuses to count sparsely."""
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         raise AssertionError("left cells out")
 
 
@@ -122,10 +121,10 @@ class OnceSparsely(Once):
         super().__init__()
         self._sparse: dict[tuple[int, str], tuple[EventLog, SparseCounts]] = {}
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         key = (id(log.source), f"{log.context_of} {table}")
         if key not in self._sparse:
-            self._sparse[key] = (log, ReferenceEngine().sparse(log, table, secret))
+            self._sparse[key] = (log, ReferenceEngine().measure(log, People(table), secret))
         return self._sparse[key][1]
 
 
@@ -139,8 +138,8 @@ def test_nobody_loses_more_than_epsilon(method: DirectTopK, context_of: str) -> 
 class OncePerRecord(OnceSparsely):
     """Counts people once per record, and seals it all the same."""
 
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
-        counts = ReferenceEngine().count(replace(log, counting="records"), top_k.EVERYTHING, secret)
+    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
+        counts = ReferenceEngine().measure(replace(log, counting="records"), top_k.EVERYTHING, secret)
         values = getattr(counts, table).sensitive_values.ravel()
         there = np.flatnonzero(values)
         return certify_sparse(there.astype(np.int32), values[there].astype(np.int32), values.size)

@@ -27,7 +27,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount import api
-from headcount.bounding import Bound, Bounded, BoundedCounts, Scored, count_scores
+from headcount.bounding import Bounded, BoundedCounts, CountBound, Scored, count_scores
 from headcount.bounding.bounded import SEAL
 from headcount.budget import Grant
 from headcount.curator import Curator
@@ -396,10 +396,10 @@ class Once(LocalEngine):
         super().__init__(threads=1)
         self._counted: dict[tuple[int, str], tuple[EventLog, BoundedCounts]] = {}
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         key = (id(log.source), f"{log.counting} {log.context_of} {bound}")
         if key not in self._counted:
-            self._counted[key] = (log, ReferenceEngine().count(log, bound, secret))
+            self._counted[key] = (log, ReferenceEngine().measure(log, bound, secret))
         return self._counted[key][1]
 
 
@@ -507,8 +507,8 @@ def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
 def test_scores_of_counts_that_are_not_of_people_know_their_rise() -> None:
     """Were a log counted by records after all, the rise would be the limit, and not 1."""
     log = town(contexts=False)
-    by_record = ReferenceEngine().count(log, top_k.EVERYTHING, bytes(16)).items
-    by_person = ReferenceEngine().count(replace(log, counting="users"), top_k.EVERYTHING, bytes(16)).items
+    by_record = ReferenceEngine().measure(log, top_k.EVERYTHING, bytes(16)).items
+    by_person = ReferenceEngine().measure(replace(log, counting="users"), top_k.EVERYTHING, bytes(16)).items
     assert count_scores(by_record).rise == top_k.EVERYTHING.limit
     assert count_scores(by_person).rise == 1
 

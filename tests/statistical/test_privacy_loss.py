@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 
 from headcount.answers.intervals import consistent_half_widths
-from headcount.bounding import Bound, BoundedCounts
+from headcount.bounding import BoundedCounts, CountBound
 from headcount.budget import Grant
 from headcount.counts import tables
 from headcount.counts.hand_picked import HandPicked
@@ -47,13 +47,13 @@ class WithinLimit(ReferenceEngine):
     """Counts once what the secret cannot change: nobody has more records than the limit."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[int, Bound], BoundedCounts] = {}
+        self._counted: dict[tuple[int, CountBound], BoundedCounts] = {}
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         assert bound.ranks is None
         assert bound.limit >= 2  # the most anybody has here
         if (id(log), bound) not in self._counted:
-            self._counted[id(log), bound] = ReferenceEngine().count(log, bound, secret)
+            self._counted[id(log), bound] = ReferenceEngine().measure(log, bound, secret)
         return self._counted[id(log), bound]
 
 

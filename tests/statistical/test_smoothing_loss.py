@@ -18,14 +18,24 @@ from unittest import mock
 
 import pytest
 
-from headcount.bounding import EVERYONE, Bound, Bounded, BoundedCounts, Noisy, Sample, Scored, certify
+from headcount.bounding import (
+    EVERYONE,
+    Bounded,
+    BoundedCounts,
+    CountBound,
+    CountTable,
+    Noisy,
+    Sample,
+    Scored,
+    certify,
+)
 from headcount.budget import Grant
 from headcount.counts import sampled_groups
 from headcount.counts.dpsense import SensitivityControl
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines import reference
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
@@ -53,14 +63,14 @@ class Remembering(ReferenceEngine):
         self._most = most
         self._counted: dict[tuple[int, Any], Any] = {}
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         real = super().count
         if bound.admission != EVERYONE or (bound.unit == 1 and bound.limit < self._most):
             return real(log, bound, secret)
         found: BoundedCounts = self._once((id(log), bound), lambda: real(log, bound, secret))
         return found
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
+    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         real = super().activity
         found: Bounded = self._once((id(log), (table, most)), lambda: real(log, table, most, secret))
         return found
@@ -74,7 +84,7 @@ class Remembering(ReferenceEngine):
 class NotEnforced(Remembering):
     """Counts everything, whatever the maximum, and declares the maximum all the same."""
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
+    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         everything = super().count(log, Sample(self._most), secret)
         items, edges = everything.items.sensitive_values.copy(), everything.edges.sensitive_values.copy()
         return certify(bound, log.counting, items, edges)

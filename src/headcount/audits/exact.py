@@ -26,7 +26,7 @@ import numpy as np
 
 from headcount.audits.neighbours import History, Pair
 from headcount.audits.observing import log_of
-from headcount.bounding import Bound, Sensitivity
+from headcount.bounding import CountBound, Sensitivity
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.noise_law import DiscreteLaplace
@@ -70,14 +70,14 @@ def neighbours(people: int, items: int, most: int) -> Iterator[Pair]:
                 yield Pair("exhaustive", "every log of a small world, and every person", items, crowd, person)
 
 
-def exact_sensitivity(engine: Engine, bound: Bound, pairs: Iterable[Pair], secrets: Iterable[bytes]) -> Moved:
+def exact_sensitivity(engine: Engine, bound: CountBound, pairs: Iterable[Pair], secrets: Iterable[bytes]) -> Moved:
     """Return the most that any person moves the item counts, over all pairs and secrets."""
     keys, worst, where = list(secrets), Sensitivity(0, 0, 0), None
     declared = worst
     for pair in pairs:
         for key in keys:
             here, there = (
-                engine.count(log_of(pair, present=present), bound, key).items for present in (True, False)
+                engine.measure(log_of(pair, present=present), bound, key).items for present in (True, False)
             )
             moved = np.abs(here.sensitive_values - there.sensitive_values)
             l1, declared = int(moved.sum()), here.sensitivity

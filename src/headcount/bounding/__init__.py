@@ -5,39 +5,22 @@ here make of it, carries how far one person joining or leaving can move it. The 
 and nothing outside this package can make one.
 """
 
-from headcount.bounding.bounded import (
-    EVERYONE,
-    Bounded,
-    BoundedCounts,
-    Noisy,
-    Rows,
-    Scored,
-    Sensitivity,
-)
-from headcount.bounding.bounds import (
+from headcount.bounding.activity import Activity, certify_activity
+from headcount.bounding.bound import (
     FIXED_POINT,
-    LARGEST_FACTOR,
+    UNDRAWN,
     Bound,
     Counting,
-    Leaning,
+    CountTable,
+    Measured_co,
     Norm,
-    Pick,
-    Sample,
-    SampleUsers,
-    Scale,
-    certify,
-    certify_activity,
     check_limit,
-    sensitivity,
+    columns_of,
 )
-from headcount.bounding.cells import GroupSample, certify_cells
-from headcount.bounding.linear import (
-    LinearQueries,
-    distance_scores,
-    distances,
-    exact_answers,
-    quantile,
-)
+from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
+from headcount.bounding.cells import Cells, certify_cells
+from headcount.bounding.counting import CountBound, certify, sensitivity
+from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
 from headcount.bounding.maps import (
     column,
     fourier,
@@ -49,16 +32,32 @@ from headcount.bounding.maps import (
     transformed,
     walsh_hadamard,
 )
+from headcount.bounding.people import (
+    People,
+    SparseCounts,
+    SparseScored,
+    certify_sparse,
+    sparse_column,
+    sparse_part,
+    sparse_scores,
+)
+from headcount.bounding.pick import Pick
 from headcount.bounding.ratings import (
     FURTHEST,
     SHY,
     STAR,
     USUAL,
-    OffsetBound,
-    PairBound,
+    Offsets,
+    Pairs,
+    Raters,
+    RatingBound,
     certify_offsets,
     certify_pairs,
+    certify_raters,
 )
+from headcount.bounding.records import Records, Rows
+from headcount.bounding.sample import Sample, SampleUsers
+from headcount.bounding.scale import LARGEST_FACTOR, Leaning, Scale
 from headcount.bounding.scores import (
     HUNDREDTHS,
     TAIL_SPREAD,
@@ -69,17 +68,18 @@ from headcount.bounding.scores import (
     scaled_spread,
     tail_scores,
 )
-from headcount.bounding.sparse import (
-    SparseCounts,
-    SparseScored,
-    certify_sparse,
-    sparse_column,
-    sparse_part,
-    sparse_scores,
+from headcount.bounding.support import Support, SupportCounts, certify_support
+from headcount.bounding.tags import (
+    TOGETHER,
+    TagBound,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
+    certify_tags,
+    square,
 )
-from headcount.bounding.support import Support, certify_support
-from headcount.bounding.tagging import marginal_weights, pair_weights, people_tagging, square, tag_weights
-from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, certify_totals, unit_for
+from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
 
 __all__ = [
     "EVERYONE",
@@ -91,21 +91,32 @@ __all__ = [
     "SHY",
     "STAR",
     "TAIL_SPREAD",
+    "TOGETHER",
+    "UNDRAWN",
     "USUAL",
+    "Activity",
     "Bound",
     "Bounded",
     "BoundedCounts",
     "BoundedTotals",
+    "Cells",
+    "CountBound",
+    "CountTable",
     "Counting",
     "FixedRange",
-    "GroupSample",
     "Leaning",
     "LinearQueries",
+    "Measured_co",
     "Noisy",
     "Norm",
-    "OffsetBound",
-    "PairBound",
+    "Offsets",
+    "Pairs",
+    "People",
+    "PersonTotals",
     "Pick",
+    "Raters",
+    "RatingBound",
+    "Records",
     "Rows",
     "Sample",
     "SampleUsers",
@@ -115,18 +126,27 @@ __all__ = [
     "SparseCounts",
     "SparseScored",
     "Support",
+    "SupportCounts",
+    "TagBound",
+    "TagMarginals",
+    "TagPairs",
+    "TagWeights",
+    "Taggers",
     "capped_total_scores",
     "certify",
     "certify_activity",
     "certify_cells",
     "certify_offsets",
     "certify_pairs",
+    "certify_raters",
     "certify_sparse",
     "certify_support",
+    "certify_tags",
     "certify_totals",
     "check_candidates",
     "check_limit",
     "column",
+    "columns_of",
     "count_scores",
     "distance_scores",
     "distances",
@@ -136,10 +156,7 @@ __all__ = [
     "head",
     "inverse_fourier",
     "inverse_walsh_hadamard",
-    "marginal_weights",
-    "pair_weights",
     "part",
-    "people_tagging",
     "quantile",
     "scaled_scores",
     "scaled_spread",
@@ -148,7 +165,6 @@ __all__ = [
     "sparse_part",
     "sparse_scores",
     "square",
-    "tag_weights",
     "tail_scores",
     "transformed",
     "unit_for",

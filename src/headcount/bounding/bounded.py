@@ -43,6 +43,15 @@ class Sensitivity:
         """Return the sensitivity of the vector multiplied by a whole number."""
         return Sensitivity(self.l1 * factor, self.l2_squared * factor**2, self.linf * factor)
 
+    def __add__(self, other: Sensitivity) -> Sensitivity:
+        """Return the sensitivity of the sum of two vectors that the same person may move: at most both together.
+
+        >>> Sensitivity(3, 9, 3) + Sensitivity(4, 16, 4)
+        Sensitivity(l1=7, l2_squared=49, linf=7)
+        """
+        l2_squared = self.l2_squared + other.l2_squared + 2 * root_above(self.l2_squared * other.l2_squared)
+        return Sensitivity(self.l1 + other.l1, l2_squared, self.linf + other.linf)
+
     def of_some(self, size: int) -> Sensitivity:
         """Return the sensitivity of ``size`` of the entries: x each, or y in L2, are k · x, or √k · y, in L1."""
         l1 = min(self.l1, size * self.linf, root_above(size * self.l2_squared))
@@ -114,6 +123,16 @@ class Bounded:
         """The values themselves: for the noise layer, and for tests."""
         return self._values
 
+    def __add__(self, other: Bounded) -> Bounded:
+        """Add its like: one person may be in both, so the sensitivities add up as well."""
+        if type(other) is not Bounded:
+            return NotImplemented
+        mine, theirs = (self.shape, self.unit, self.admission), (other.shape, other.unit, other.admission)
+        if mine != theirs:
+            raise ValueError(f"{self} and {other} are not alike")
+        reach = self.sensitivity + other.sensitivity
+        return Bounded(self._values + other._values, reach, SEAL, unit=self.unit, admission=self.admission)
+
     def __repr__(self) -> str:
         return f"<Bounded {self.shape}, {self.sensitivity}>"
 
@@ -124,6 +143,10 @@ class BoundedCounts:
 
     items: Bounded
     edges: Bounded
+
+    def __add__(self, other: BoundedCounts) -> BoundedCounts:
+        """Add both tables."""
+        return BoundedCounts(self.items + other.items, self.edges + other.edges)
 
 
 @dataclass(frozen=True)
@@ -186,22 +209,3 @@ class Scored:
 
     def __repr__(self) -> str:
         return f"<Scored {self.size} candidates, spread {self.spread}>"
-
-
-class Rows:
-    """The columns of all users' records, sorted by how many records the user has: for scores alone.
-
-    ``columns[starts[k] : starts[k + 1]]`` belong to users with ``sums[k]`` records each, at most ``most``; there
-    are ``width`` columns.
-    """
-
-    __slots__ = ("columns", "most", "starts", "sums", "width")
-
-    def __init__(
-        self, sums: Integers, starts: Integers, columns: NDArray[np.int32], *, width: int, most: int
-    ) -> None:
-        self.sums, self.starts, self.columns = sums, starts, columns
-        self.width, self.most = width, most
-
-    def __repr__(self) -> str:
-        return f"<Rows of at most {self.most} records over {self.width} columns>"

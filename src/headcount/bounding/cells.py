@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headcount.bounding.bound import Bound, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
-from headcount.bounding.bounds import check_limit
 from headcount.errors import UsageError
+from headcount.events.encoding import Reading
+from headcount.events.grid import Grid
+from headcount.events.log import EventLog
 
 LARGEST_REACH = 1 << 20
 """How many records one group may add at most, whatever is declared."""
 
 
 @dataclass(frozen=True)
-class GroupSample:
+class Cells(Bound[Bounded]):
     """At most ``records`` random records of each person, and at most ``people`` random people of each group.
+
+    They are counted in the cells of a public ``grid``; ``groups`` names the column that says who belongs together.
 
     A person is in one group, that of most of their records (the first one by name, of several), or in none. The
     people of a group are kept by draws that hang on each of them alone, and their records by draws that hang on
@@ -27,10 +32,12 @@ class GroupSample:
         to ``people`` / 2 of them are covered. One person is, always: ``people`` is 2 or more where there are
         groups, and nobody makes room for anybody where there are none.
 
-    >>> GroupSample(records=2, people=6).reach
+    >>> Cells(Grid.of({"age": {"edges": [0, 18, 120]}}), "household", records=2, people=6).reach
     12
     """
 
+    grid: Grid
+    groups: str | None = None
     records: int = 1
     people: int = 1
 
@@ -44,13 +51,17 @@ class GroupSample:
                 remedy="lower --max-group or --max-records",
             )
 
+    def reading(self, log: EventLog) -> Reading:  # noqa: ARG002
+        """The columns of the grid, and that of the groups."""
+        return Reading(self.grid, "none", self.groups)
+
     @property
     def reach(self) -> int:
         """How many records one group can add."""
         return self.records * self.people
 
 
-def certify_cells(bound: GroupSample, counts: Integers) -> Bounded:
+def certify_cells(bound: Cells, counts: Integers) -> Bounded:
     """Turn an engine's counts per cell under a bound into bounded values that noise accepts.
 
     All of a group may be in one cell.

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding.bound import FIXED_POINT
 from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
-from headcount.bounding.bounds import FIXED_POINT
 
 Floats = NDArray[np.float64]
 

@@ -9,12 +9,15 @@ made shorter until it keeps the limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding.bound import FIXED_POINT, Bound, Norm, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
-from headcount.bounding.bounds import FIXED_POINT, Norm, check_limit
+from headcount.events.encoding import Reading
+from headcount.events.log import EventLog
 
 STAR = 1024
 """How many units make one star, a quarter of the range of ratings."""
@@ -32,15 +35,30 @@ MOST_ITEMS = 1 << 13
 """Of so many items at most are the pairs counted: a person's sums then fit 64 bits."""
 
 
+class RatingBound(Bound[Bounded]):
+    """What people rated, or have; nothing is drawn."""
+
+    draws: ClassVar[bool] = False
+
+    def reading(self, log: EventLog) -> Reading:  # noqa: ARG002
+        """Items of the catalogue, and values where the log has them."""
+        return Reading("listed", "none", values=True)
+
+
 @dataclass(frozen=True)
-class OffsetBound:
+class Raters(RatingBound):
+    """Each person once who rated, or has, anything."""
+
+
+@dataclass(frozen=True)
+class Offsets(RatingBound):
     """How far a person's ratings lie from that person's own mean, item by item, and that they rated at all.
 
     With e the distance of a rating from the person's mean, ``SHY`` usual ratings included, each rated item gets
     (e / 0.9, 1/2), e at most two stars. All of a person's numbers together have a length of at most ``limit``
     stars in the ``norm``; they are cut toward zero to whole units.
 
-    >>> certify_offsets(np.zeros((2, 5), np.int64), OffsetBound(7, "l2")).sensitivity
+    >>> certify_offsets(np.zeros((2, 5), np.int64), Offsets(7, "l2")).sensitivity
     Sensitivity(l1=22668, l2_squared=51380224, linf=7168)
     """
 
@@ -52,7 +70,7 @@ class OffsetBound:
 
 
 @dataclass(frozen=True, eq=False)
-class PairBound:
+class Pairs(RatingBound):
     """How far a person's ratings of two items lie from what is expected, multiplied; or that they have both.
 
     ``items`` are the items whose pairs are counted, rising; ``offsets`` are released, in units, for all items of
@@ -84,15 +102,20 @@ class PairBound:
         return places
 
 
-def certify_offsets(sums: Integers, bound: OffsetBound) -> Bounded:
+def certify_raters(people: int) -> Bounded:
+    """Turn an engine's number of people into a bounded one."""
+    return Bounded(np.array([people], dtype=np.int64), Sensitivity(1, 1, 1), SEAL)
+
+
+def certify_offsets(sums: Integers, bound: Offsets) -> Bounded:
     """Turn an engine's sums of distances and of halves, one row each, into bounded values, in stars."""
     return Bounded(sums, _moved(bound.limit * STAR, bound.norm, sums.size), SEAL, unit=STAR)
 
 
-def certify_pairs(sums: Integers, bound: PairBound) -> Bounded:
+def certify_pairs(sums: Integers, bound: Pairs) -> Bounded:
     """Turn an engine's sums over pairs of items, the first with all later ones and so on, into bounded values.
 
-    >>> bound = PairBound(10, "l1", np.array([0, 2, 5]))
+    >>> bound = Pairs(10, "l1", np.array([0, 2, 5]))
     >>> certify_pairs(np.zeros(3, np.int64), bound).sensitivity
     Sensitivity(l1=655360, l2_squared=429496729600, linf=655360)
     """

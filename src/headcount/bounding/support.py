@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
+from headcount.bounding.bound import Bound, check_limit
 from headcount.bounding.bounded import SEAL, Integers
-from headcount.bounding.bounds import check_limit
+from headcount.events.encoding import Reading
+from headcount.events.log import EventLog
 
 
-class Support:
+class SupportCounts:
     """Items that somebody has, and how many people each: made by :func:`certify_support`, accepted by noise.
 
     One person joining or leaving changes the number of people behind at most ``limit`` items, by 1 each, and may
@@ -20,7 +24,7 @@ class Support:
 
     def __init__(self, ids: pa.Array, people: Integers, limit: int, seal: object) -> None:
         if seal is not SEAL:
-            raise TypeError("Support is made by headcount.bounding alone; see certify_support")
+            raise TypeError("SupportCounts are made by headcount.bounding alone; see certify_support")
         self._ids = ids
         self._people = people
         self._people.flags.writeable = False
@@ -42,10 +46,27 @@ class Support:
         return self._people
 
     def __repr__(self) -> str:
-        return f"<Support of at most {self.limit} items per person>"
+        return f"<SupportCounts of at most {self.limit} items per person>"
 
 
-def certify_support(ids: pa.Array, people: Integers, limit: int) -> Support:
+@dataclass(frozen=True)
+class Support(Bound[SupportCounts]):
+    """Each person once behind at most ``limit`` random ones of their different items, which nobody lists.
+
+    Where each user keeps one context alone, records of their other contexts do not count.
+    """
+
+    limit: int
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit, "select_limit")
+
+    def reading(self, log: EventLog) -> Reading:
+        """Items as they come up; contexts where each user keeps one alone."""
+        return Reading("given", "beside" if log.context_of == "user" else "none")
+
+
+def certify_support(ids: pa.Array, people: Integers, limit: int) -> SupportCounts:
     """Turn an engine's number of people behind each item, at most ``limit`` items of each person, into support.
 
     Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show.
@@ -53,8 +74,7 @@ def certify_support(ids: pa.Array, people: Integers, limit: int) -> Support:
     >>> import numpy as np
     >>> made = certify_support(pa.array(["rye", "tea"]), np.array([0, 3]), 2)
     >>> made, made.sensitive_ids.to_pylist()
-    (<Support of at most 2 items per person>, ['tea'])
+    (<SupportCounts of at most 2 items per person>, ['tea'])
     """
-    check_limit(limit, "select_limit")
     kept = people > 0
-    return Support(ids.filter(pa.array(kept)), people[kept], limit, SEAL)
+    return SupportCounts(ids.filter(pa.array(kept)), people[kept], limit, SEAL)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
+from headcount.bounding.bound import FIXED_POINT, Bound, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
-from headcount.bounding.bounds import FIXED_POINT, check_limit
+from headcount.events.encoding import Reading
+from headcount.events.log import EventLog
 
 MOST_EXACT = 2**53
 """Up to here whole numbers are exact floating-point numbers."""
@@ -58,21 +61,45 @@ class BoundedTotals:
     records: Bounded
     distances: Bounded | None
 
+    def __add__(self, other: BoundedTotals) -> BoundedTotals:
+        """Add each total."""
+        distances = None
+        if self.distances is not None and other.distances is not None:
+            distances = self.distances + other.distances
+        return BoundedTotals(self.users + other.users, self.records + other.records, distances)
 
-def certify_totals(
-    records: Integers, distances: Integers | None, limit: int, within: FixedRange | None
-) -> BoundedTotals:
+
+@dataclass(frozen=True)
+class PersonTotals(Bound[BoundedTotals]):
+    """Each person once; ``limit`` of their records at most; and as much of the sum of their values.
+
+    Values are cut to the range ``within``, if any; with or without a catalogue of items.
+    """
+
+    limit: int
+    within: FixedRange | None = None
+    draws: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    def reading(self, log: EventLog) -> Reading:
+        """Whose record it is, that its item is listed if any are, and its value."""
+        return Reading("listed" if log.has_catalogue else "any", "none", values=True)
+
+
+def certify_totals(records: Integers, distances: Integers | None, bound: PersonTotals) -> BoundedTotals:
     """Turn each person's number of records, and sum of distances, into bounded totals.
 
     A person with n records counts with min(n, limit) of them, and with a sum of at most limit · reach either way:
     if n exceeds the limit, limit / n of their own sum, cut down to a whole number. A person without records is not
     there. Whatever the sums given, no person can add more: that is cut here, and so is a total beyond 2^62.
 
-    >>> totals = certify_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), 3, FixedRange(0, 4, 1))
+    >>> totals = certify_totals(np.array([2, 0, 9]), np.array([4, 0, -18]), PersonTotals(3, FixedRange(0, 4, 1)))
     >>> [each.sensitive_values.tolist() for each in (totals.users, totals.records, totals.distances)]
     [[2], [5], [-2]]
     """
-    check_limit(limit)
+    limit, within = bound.limit, bound.within
     counted = np.clip(records, 0, limit)
     sealed = Bounded(_total((records > 0).astype(np.int64)), _moved(1), SEAL)
     kept = Bounded(_total(counted), _moved(limit), SEAL)

@@ -130,7 +130,7 @@ def _k(flags: dict[str, Any]) -> int:
 def _log(flags: dict[str, Any]) -> Any:
     """Describe the ratings; without a catalogue, the items that occur are it."""
     from headcount.events.catalogue import Catalogue
-    from headcount.events.itemised import ItemisedLog
+    from headcount.events.encoding import EncodedLog, Reading
 
     if flags["value"] is None or flags["value_range"] is None:
         raise UsageError("ratings need a value", remedy="name its column with --value, and --value-range LO,HI")
@@ -138,10 +138,12 @@ def _log(flags: dict[str, Any]) -> Any:
     log = options.event_log({**flags, **unused, "select_items": not flags["items"]})
     if log.has_catalogue:
         return log
-    coded = ItemisedLog(replace(log, roles=replace(log.roles, value=None), value_range=None))
+    coded = EncodedLog(
+        replace(log, roles=replace(log.roles, value=None), value_range=None), Reading("given", "none")
+    )
     for _ in coded.batches():
         pass
-    listed = [each for each in coded.ids.to_pylist() if each != ""]
+    listed = [] if coded.items is None else [each for each in coded.items.ids.to_pylist() if each != ""]
     return replace(log, catalogue=Catalogue.of(listed))
 
 

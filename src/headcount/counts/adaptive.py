@@ -46,7 +46,7 @@ from headcount.answers.activity import histogram_table
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People
-from headcount.bounding import LARGEST_FACTOR, Leaning, Noisy, Sample, Scale, check_limit
+from headcount.bounding import LARGEST_FACTOR, Activity, CountTable, Leaning, Noisy, Sample, Scale, check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import (
     LEVEL,
@@ -57,12 +57,12 @@ from headcount.counts.tables import (
     interval_table,
     release_of,
 )
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, What, extent, paid, shares_of, tables_of
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, What, extent, paid, shares_of, tables_of
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
 from headcount.releases import Release
@@ -100,6 +100,7 @@ class Adaptive:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Activity, Sample, Scale)
 
     limit: int | None = None
     lean: float = 0.0
@@ -151,14 +152,14 @@ class Adaptive:
         limit = self.limit or chosen_limit(log, people, own, self.noise)
         scores = None
         if self.lean > 0:
-            scores = add(engine.count(log, Sample(1), noise.key()).items, grants["scores"], noise)
+            scores = add(engine.measure(log, Sample(1), noise.key()).items, grants["scores"], noise)
         leaning = None if scores is None else _leaning(scores, self.lean)
         bound = Scale(limit, NORMS[self.noise], apart=True, leaning=leaning)
-        counted = engine.count(log, bound, noise.key())
+        counted = engine.measure(log, bound, noise.key())
         noisy = {table: add_to(getattr(counted, table), own[table], noise, self.noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
-        made: dict[Table, Posterior] = {}
+        made: dict[CountTable, Posterior] = {}
         for table in tables:
             relative = _leaned(log, table, scores, people[table], bound)
             if table == "edges" and "items" in made:
@@ -188,14 +189,16 @@ class Adaptive:
             average=True,
         )
 
-    def _histograms(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> dict[Table, Noisy]:
+    def _histograms(
+        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> dict[CountTable, Noisy]:
         """Release how many users have how many records, in each table whose records differ."""
         measured = self._measured(log)
         shares = shares_of(measured, dict.fromkeys(measured, "1"), None)
         parts = grant.split(shares)
         return {table: histogram(log, table, parts[table], noise, engine) for table in measured}
 
-    def _measured(self, log: EventLog) -> list[Table]:
+    def _measured(self, log: EventLog) -> list[CountTable]:
         """Return the tables whose activity is released: one where both have the same records."""
         tables = [_table(name) for name in tables_of(self.what, log)]
         return tables if log.counting == "users" and log.width > 1 else tables[:1]
@@ -214,7 +217,7 @@ class Adaptive:
         log: EventLog,
         limit: int,
         released: Noisy,
-        noisy: Mapping[Table, Noisy],
+        noisy: Mapping[CountTable, Noisy],
         grants: Mapping[str, Grant],
     ) -> list[str]:
         unit = "records" if log.counting == "records" else "different items"
@@ -251,7 +254,7 @@ class Adaptive:
         return told
 
 
-def _table(name: str) -> Table:
+def _table(name: str) -> CountTable:
     return "items" if name == "items" else "edges"
 
 
@@ -263,7 +266,7 @@ def _leaning(scores: Noisy, lean: float) -> Leaning:
 
 
 def _leaned(
-    log: EventLog, table: Table, scores: Noisy | None, people: People, bound: Scale
+    log: EventLog, table: CountTable, scores: Noisy | None, people: People, bound: Scale
 ) -> NDArray[np.float64] | None:
     """Return how much more each cell's records of heavy users weigh than if all weighed alike, if they lean."""
     if scores is None or bound.leaning is None:
@@ -274,7 +277,7 @@ def _leaned(
     return relative if table == "items" else np.repeat(relative, log.width)
 
 
-def _activity_table(log: EventLog, histograms: Mapping[Table, Noisy]) -> pa.Table:
+def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa.Table:
     """Make the table of released bins: of records, or of different items and of different pairs."""
     names = {"items": "items", "edges": "pairs"}
     return pa.concat_tables(

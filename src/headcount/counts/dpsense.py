@@ -33,14 +33,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import FIXED_POINT, Bounded, Scale, capped_total_scores, check_limit
+from headcount.bounding import FIXED_POINT, Activity, Bounded, CountTable, Scale, capped_total_scores, check_limit
 from headcount.budget import Grant
 from headcount.counts.each_table import EachTable, Made
 from headcount.counts.tables import LEVEL, NOUNS
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
-from headcount.method import paid
+from headcount.method import Bounds, paid
 from headcount.noise import NoiseSource, add, choose, most_drawn, scale_for
 from headcount.noise_law import Law
 
@@ -60,6 +60,7 @@ class SensitivityControl(EachTable):
     """
 
     name: ClassVar[str] = "dpsense"
+    bounds: ClassVar[Bounds] = (Activity, Scale)
 
     repeats: int = 1
 
@@ -73,22 +74,22 @@ class SensitivityControl(EachTable):
             f"the grid of limits, for {self.repeats} {'record' if self.repeats == 1 else 'records'} a column, was"
         )
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
+    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:
         """Refuse a grid that does not fit; the noise depends on the θ that will be chosen."""
         parts = Grant(grant.epsilon).split(SHARES)
         scale_for(self.spread(log, table), parts["choice"].exact)
         scale_for(FIXED_POINT, parts["counts"].exact)
         return None
 
-    def spread(self, log: EventLog, table: Table) -> int:
+    def spread(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
         return largest_limit(log, table, self.repeats)
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit, and release the weighted counts."""
         parts = grant.split(SHARES)
         most = largest_limit(log, table, self.repeats)
-        activity = engine.activity(log, table, most, noise.key())
+        activity = engine.measure(log, Activity(table, most), noise.key())
         scored = capped_total_scores(activity, columns_of(log, table), parts["counts"].exact)
         theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"])
         told = (
@@ -109,7 +110,7 @@ def drawable(theta: int, grant: Grant) -> int:
 
 def weighted(
     log: EventLog,
-    table: Table,
+    table: CountTable,
     theta: int,
     alpha: Fraction | None,
     grant: Grant,
@@ -118,7 +119,7 @@ def weighted(
     told: str,
 ) -> Made:
     """Release the counts of all records, weighted so that nobody adds more than θ, and scaled up by α if any."""
-    counts: Bounded = getattr(engine.count(log, Scale(theta), noise.key()), table)
+    counts: Bounded = getattr(engine.measure(log, Scale(theta), noise.key()), table)
     noisy = add(counts, grant, noise)
     factor = Fraction(1) if alpha is None else alpha
     law = noisy.law.times(factor)
@@ -139,18 +140,18 @@ def weighted(
     )
 
 
-def _units(log: EventLog, table: Table) -> str:
+def _units(log: EventLog, table: CountTable) -> str:
     if log.counting == "records":
         return "records"
     return "different items" if table == "items" else "different pairs of item and context"
 
 
-def columns_of(log: EventLog, table: Table) -> int:
+def columns_of(log: EventLog, table: CountTable) -> int:
     """Return how many columns a table has."""
     return len(log.catalogue.ids) if table == "items" else log.cells
 
 
-def largest_limit(log: EventLog, table: Table, repeats: int) -> int:
+def largest_limit(log: EventLog, table: CountTable, repeats: int) -> int:
     """Return the end of the grid of limits: public, since it comes from the catalogue.
 
     >>> largest_limit(EventLog.of([], items=["rye", "tea"]), "items", 3)

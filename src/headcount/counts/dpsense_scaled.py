@@ -32,13 +32,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import HUNDREDTHS, check_candidates, scaled_scores, scaled_spread
+from headcount.bounding import (
+    HUNDREDTHS,
+    CountTable,
+    Records,
+    Scale,
+    check_candidates,
+    scaled_scores,
+    scaled_spread,
+)
 from headcount.budget import Grant
 from headcount.counts.dpsense import SHARES, SensitivityControl, columns_of, drawable, largest_limit, weighted
 from headcount.counts.each_table import Made
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.method import paid
+from headcount.method import Bounds, paid
 from headcount.noise import NoiseSource, choose
 
 
@@ -55,19 +63,20 @@ class ScaledSensitivityControl(SensitivityControl):
     """
 
     name: ClassVar[str] = "dpsense-s"
+    bounds: ClassVar[Bounds] = (Records, Scale)
 
-    def spread(self, log: EventLog, table: Table) -> int:
+    def spread(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
         most = largest_limit(log, table, self.repeats)
         check_candidates(most)
         return scaled_spread(most, columns_of(log, table))
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit and a factor, and release the weighted counts, scaled up."""
         parts = grant.split(SHARES)
         most = largest_limit(log, table, self.repeats)
         check_candidates(most)
-        rows = engine.rows(log, table, most, noise.key())
+        rows = engine.measure(log, Records(table, most), noise.key())
         chosen = choose(scaled_scores(rows, parts["counts"].exact), parts["choice"], noise)
         theta, hundredths = 1 + chosen // len(HUNDREDTHS), HUNDREDTHS[chosen % len(HUNDREDTHS)]
         theta, alpha = drawable(theta, parts["counts"]), Fraction(hundredths, 100)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from headcount.bounding import check_limit
+from headcount.bounding import CountTable, Sample, check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import NOUNS, Counts, Noised, assumptions, release_of, table_of
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, shares_of, tables_of
+from headcount.method import Bounds, What, shares_of, tables_of
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -50,13 +50,14 @@ class EachTable(ABC):
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Sample,)
     covers: ClassVar[str] = "bounded"
 
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
 
     @abstractmethod
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Spend a table's part of the grant on it."""
 
     @property
@@ -64,7 +65,7 @@ class EachTable(ABC):
     def declared(self) -> str:
         """What the caller chose, as the beginning of "… chosen without looking at the log"."""
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
         """Return the noise that a table will get, where that is known without data; refuse what cannot be done."""
         return None
 
@@ -144,5 +145,5 @@ def _joined(bounds: Mapping[str, str]) -> str:
     return " and ".join(f"{bound} ({name})" for name, bound in bounds.items())
 
 
-def _table(name: str) -> Table:
+def _table(name: str) -> CountTable:
     return "items" if name == "items" else "edges"

@@ -36,6 +36,7 @@ from headcount.answers.intervals import Term, half_width
 from headcount.bounding import (
     TAIL_SPREAD,
     Bounded,
+    CountTable,
     Sample,
     head,
     inverse_walsh_hadamard,
@@ -47,7 +48,7 @@ from headcount.bounding import (
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.tables import LEVEL, at_most, kept_up_to
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.method import paid
 from headcount.noise import NoiseSource, add, can_draw, choose, scale_for
@@ -73,7 +74,7 @@ class FourierPerturbation(UpToMaximum):
 
     name: ClassVar[str] = "fpa"
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
+    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:
         """Refuse a choice, or a single coefficient, whose noise cannot be drawn; how many are kept is unknown."""
         parts = Grant(grant.epsilon).split(_SHARES)
         scale_for(TAIL_SPREAD, parts["choice"].exact)
@@ -82,10 +83,10 @@ class FourierPerturbation(UpToMaximum):
         scale_for(moved.of_some(1).l1, parts["coefficients"].exact)
         return None
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose how many coefficients to keep, and release the counts that these describe."""
         parts = grant.split(_SHARES)
-        counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
+        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         coefficients = walsh_hadamard(counts)
         paying = parts["coefficients"].exact
         sizes = [

@@ -49,7 +49,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, paid, shares_of, tables_of
+from headcount.method import Bounds, What, paid, shares_of, tables_of
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
@@ -73,6 +73,7 @@ class HandPicked:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Sample, Pick)
 
     limit: int
     d: int = 1
@@ -103,9 +104,9 @@ class HandPicked:
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
         grants = self.stages(log, grant)
-        sampled = engine.count(log, Sample(self.d), noise.key())
+        sampled = engine.measure(log, Sample(self.d), noise.key())
         scores = popularity(add(sampled.items, grants["scores"], noise))
-        counts = engine.count(log, Pick(self.limit, scores), noise.key())
+        counts = engine.measure(log, Pick(self.limit, scores), noise.key())
         noised = noised_tables(log, counts, grants, noise, self.noise)
         steps = [
             f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with "

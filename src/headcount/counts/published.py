@@ -25,17 +25,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import check_limit
+from headcount.bounding import Activity, CountTable, Pick, Sample, check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.hand_picked import PUBLISHED_SHARES, HandPicked
 from headcount.counts.laplace import LaplacePerturbation
 from headcount.counts.tables import planned_laws
-from headcount.engines.engine import Engine, Table
+from headcount.engines.collecting import collected
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, shares_of, tables_of
+from headcount.method import Bounds, What, shares_of, tables_of
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -56,6 +57,7 @@ class LaplacePerturbationPublished:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _LPA_REASON
+    bounds: ClassVar[Bounds] = (Sample, Activity)
 
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
@@ -89,6 +91,7 @@ class HandPickedPublished:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _HPA_REASON
+    bounds: ClassVar[Bounds] = (Sample, Pick)
 
     limit: int
     what: What | None = None
@@ -117,23 +120,16 @@ class HandPickedPublished:
         return shares_of(("scores", *tables_of(self.what, log)), PUBLISHED_SHARES, self.shares)
 
 
-def largest_user(log: EventLog, table: Table, noise: NoiseSource, engine: Engine) -> int:
+def largest_user(log: EventLog, table: CountTable, noise: NoiseSource, engine: Engine) -> int:
     """Return the most records any user has in a table, unprotected: for the published variants alone."""
     if log.counting == "records":
         return int(records_per_user(log).max(initial=1))
     columns = len(log.catalogue.ids) if table == "items" else log.cells
-    users = engine.activity(log, table, columns, noise.key()).sensitive_values
+    users = engine.measure(log, Activity(table, columns), noise.key()).sensitive_values
     return int(np.flatnonzero(users).max(initial=0)) + 1
 
 
 def records_per_user(log: EventLog) -> NDArray[np.int64]:
     """Count each user's records, without any protection: for the published variants alone."""
-    encoded = EncodedLog(log)
-    totals = np.zeros(encoded.users.size, dtype=np.int64)
-    for batch in encoded.batches():
-        inside = batch.cells >= 0
-        weights = None if batch.times is None else batch.times[inside]
-        more = np.bincount(batch.users[inside], weights=weights, minlength=encoded.users.size).astype(np.int64)
-        more[: totals.size] += totals
-        totals = more
-    return totals
+    rows = collected(EncodedLog(log))
+    return np.bincount(rows.users, weights=rows.times).astype(np.int64)

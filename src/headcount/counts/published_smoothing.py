@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from headcount.answers.intervals import Term, half_width
-from headcount.bounding import Bounded, Sample, fourier, head, inverse_fourier
+from headcount.bounding import Activity, Bounded, CountTable, Sample, SampleUsers, fourier, head, inverse_fourier
 from headcount.budget import Grant
 from headcount.counts.each_table import EachTable, Made, UpToMaximum
 from headcount.counts.fourier import COEFFICIENTS
@@ -39,10 +39,10 @@ from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampling
 from headcount.counts.tables import LEVEL, at_most, were_kept
 from headcount.counts.tuned_groups import TunedGroups
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import paid
+from headcount.method import Bounds, paid
 from headcount.noise import NoiseSource, add
 
 _GS_REASON = (
@@ -61,6 +61,7 @@ class _ReadsMaximum(EachTable):
 
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _GS_REASON
+    bounds: ClassVar[Bounds] = (Activity, Sample, SampleUsers)
     covers: ClassVar[str] = "smoothed"
 
     @abstractmethod
@@ -76,7 +77,7 @@ class _ReadsMaximum(EachTable):
         """What the paper claims."""
         return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=self.reason)
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Read the maximum from the data, then go on with it."""
         return self.with_limit(largest_user(log, table, noise, engine)).make(log, table, grant, noise, engine)
 
@@ -153,9 +154,9 @@ class _BestCoefficients(UpToMaximum):
 
     name: ClassVar[str] = "fpa-published"
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Look for the best number of coefficients, and release the counts that these describe."""
-        counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
+        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
         noisy = add(head(transformed, kept), grant, noise)

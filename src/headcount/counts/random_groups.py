@@ -26,12 +26,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.bounding import Bounded, Sample, group_sums
+from headcount.bounding import Bounded, CountTable, Sample, group_sums
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, random_order
 from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.method import paid
 from headcount.noise import NoiseSource, add, scale_for
@@ -52,13 +52,13 @@ class RandomGroups(UpToMaximum):
 
     name: ClassVar[str] = "gs-r"
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
         """Scale limit / ε on the sums of groups."""
         return DiscreteLaplace(scale_for(self.limit, grant.exact), on=GROUP_SUMS)
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Group the columns at random, and release the groups' averages."""
-        counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
+        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         groups = Groups.of(random_order(counts.size, noise.key()), self.limit)
         steps = (
             kept_up_to(self.limit, log),

@@ -33,17 +33,17 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from headcount.bounding import EVERYONE, Bound, Bounded, Noisy, Sample, SampleUsers
+from headcount.bounding import EVERYONE, Bounded, CountBound, CountTable, Noisy, Sample, SampleUsers
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, order_by
 from headcount.counts.random_groups import GROUP_SUMS, smoothed
 from headcount.counts.tables import at_most, kept_up_to
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
-from headcount.method import paid
+from headcount.method import Bounds, paid
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 
@@ -69,6 +69,7 @@ class SampledGroups(UpToMaximum):
     """
 
     name: ClassVar[str] = "gs-s"
+    bounds: ClassVar[Bounds] = (Sample, SampleUsers)
     tunes: ClassVar[bool] = False
     why_so_large: ClassVar[str] = ""
 
@@ -83,17 +84,17 @@ class SampledGroups(UpToMaximum):
         promised = super().guarantee(grant)
         return promised if self.sampling != "row" else replace(promised, assumes=(*promised.assumes, UNFORESEEN))
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
+    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
         """Scale 2 · limit / ε on the sums of groups."""
         half = Grant(grant.epsilon).split(_HALVES)["sums"]
         return DiscreteLaplace(scale_for(self.limit, half.exact), on=GROUP_SUMS)
 
-    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+    def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Group the columns by a noisy sample, and release the groups' averages."""
         halves = grant.split(_HALVES)
         sample = self._sample(log, table, halves["sample"], noise, engine)
         groups = self._groups(sample, halves["sums"], noise)
-        counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
+        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         steps = (
             f"{self._sampled()} per column with {sample.law.in_words()}, paid with "
             f"{paid(halves['sample'])}; the columns were sorted by it and cut into groups of {groups.size:,}"
@@ -103,12 +104,12 @@ class SampledGroups(UpToMaximum):
         made = smoothed(counts, groups, halves["sums"], noise, at_most(self.limit, log), steps)
         return replace(made, chosen={"group size": groups.size} if self.tunes else {})
 
-    def _sample(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
+    def _sample(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
         """Release t_s."""
-        bound: Bound = Sample(1 if self.sampling == "column" else self.limit)
+        bound: CountBound = Sample(1 if self.sampling == "column" else self.limit)
         if self.sampling == "row":
             bound = SampleUsers(self.limit, admission(grant.exact, self.limit))
-        counted: Bounded = getattr(engine.count(log, bound, noise.key()), table)
+        counted: Bounded = getattr(engine.measure(log, bound, noise.key()), table)
         return add(counted, grant, noise, at_least=1)
 
     def _groups(self, sample: Noisy, grant: Grant, noise: NoiseSource) -> Groups:  # noqa: ARG002

@@ -46,7 +46,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import What, shares_of, tables_of
+from headcount.method import Bounds, What, shares_of, tables_of
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
@@ -68,6 +68,7 @@ class SimpleRandom:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Sample,)
     limit_name: ClassVar[str] = "limit"
     story: ClassVar[str] = "{were_kept}, drawn at random from each person's own."
 
@@ -97,7 +98,7 @@ class SimpleRandom:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
         grants = self.stages(log, grant)
-        counts = (engine or LocalEngine()).count(log, Sample(self.limit), noise.key())
+        counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise, self.noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
         bounded = at_most(self.limit, log)

@@ -28,7 +28,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headcount.answers.intervals import Term, half_width
-from headcount.bounding import MOST_EXACT, FixedRange, check_limit, unit_for
+from headcount.bounding import MOST_EXACT, UNDRAWN, FixedRange, PersonTotals, check_limit, unit_for
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
@@ -36,7 +36,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, paid, shares_of, what_counted
+from headcount.method import ONE_ID, Bounds, paid, shares_of, what_counted
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.releases import TOTALS_FIELDS, Interval, Release
@@ -60,6 +60,7 @@ class Totals:
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (PersonTotals,)
 
     limit: int
     shares: Mapping[str, Amount] | None = None
@@ -96,7 +97,7 @@ class Totals:
         guarantee, shares = self.guarantee(grant), self._shares(log)
         within = self._within(log, Grant(grant.epsilon).split(shares))
         grants = grant.split(shares)
-        exact = (engine or LocalEngine()).totals(log, self.limit, within)
+        exact = (engine or LocalEngine()).measure(log, PersonTotals(self.limit, within), UNDRAWN)
         noisy = {name: add(getattr(exact, name), grants[name], noise) for name in ("users", "records")}
         rows = [_row(name, float(each.counts[0]), [Term(1.0, each.law)]) for name, each in noisy.items()]
         laws = {name: each.law for name, each in noisy.items()}

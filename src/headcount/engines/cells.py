@@ -5,52 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, GroupSample, certify_cells
+from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
-from headcount.engines.engine import Progress, silent
+from headcount.engines.passes import Passes
 from headcount.engines.walking import user_keys
-from headcount.events.binned import BinnedLog
-from headcount.events.grid import Grid
 from headcount.events.ids import Ids
 from headcount.events.log import EventLog
 
 Integers = NDArray[np.int64]
 
 
-def cells(
-    log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes, progress: Progress = silent
-) -> Bounded:
+def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded:
     """Keep what the bound allows of each person and of each group, and count it per cell.
 
-    >>> import pyarrow as pa
-    >>> from headcount.events.people import read_people
-    >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
-    >>> grid = Grid.of({"age": {"edges": [0, 65, 120]}})
-    >>> cells(log, grid, None, GroupSample(records=1), bytes(16)).sensitive_values
-    array([1, 1])
+    The records stay in memory between the stages of one release.
     """
-    coded = BinnedLog(log, grid, groups)
-    users, places, named = _records(coded, progress)
+    reading = bound.reading(log)
+    coded, rows = passes.once(log, reading, lambda: passes.read(log, reading, "counting"))
+    users, places = rows.users.astype(np.int64), rows.cells.astype(np.int64)
     keys = user_keys(coded.users.raw, secret)
-    if coded.groups is not None:
-        kept = _members(users, named, coded.groups, keys, bound.people)
+    if coded.groups is not None and rows.contexts is not None:
+        kept = _members(users, rows.contexts.astype(np.int64), coded.groups.table, keys, bound.people)
         inside = kept[users]
         users, places = users[inside], places[inside]
     places = _kept(users, places, keys, bound.records)
-    return certify_cells(bound, np.bincount(places, minlength=grid.cells).astype(np.int64))
-
-
-def _records(coded: BinnedLog, progress: Progress) -> tuple[Integers, Integers, Integers]:
-    """Return the person, cell and group of every record that counts."""
-    found = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
-    for batch in coded.batches():
-        inside = batch.cells >= 0
-        groups = np.full(batch.cells.size, -1, dtype=np.int32) if batch.contexts is None else batch.contexts
-        for column, values in zip(found, (batch.users, batch.cells, groups), strict=True):
-            column.append(values[inside].astype(np.int64))
-        progress("counting", coded.tally.rows, coded.log.source.rows)
-    users, places, named = (np.concatenate(column) for column in found)
-    return users, places, named
+    return certify_cells(bound, np.bincount(places, minlength=bound.grid.cells).astype(np.int64))
 
 
 def _members(users: Integers, named: Integers, groups: Ids, keys: draws.Draws, most: int) -> NDArray[np.bool_]:

@@ -14,20 +14,27 @@ from headcount.bounding import (
     STAR,
     USUAL,
     Bounded,
-    OffsetBound,
-    PairBound,
+    Offsets,
+    Pairs,
+    Raters,
     certify_offsets,
     certify_pairs,
+    certify_raters,
 )
+from headcount.engines.collecting import collected
 from headcount.engines.ratings import WHOLE_RANGE
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-from headcount.events.valued import ValuedLog
 
 _LESS = 1 - 2.0**-31
 
 
-def plain_offsets(log: EventLog, bound: OffsetBound) -> Bounded:
+def plain_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Count the people who rated, or have, anything."""
+    return certify_raters(len(list(_people(log))))
+
+
+def plain_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up how far ratings lie from their users' means, and how many there are."""
     sums = np.zeros((2, len(log.catalogue.ids)), dtype=np.int64)
     limit = bound.limit * STAR
@@ -46,7 +53,7 @@ def plain_offsets(log: EventLog, bound: OffsetBound) -> Bounded:
     return certify_offsets(sums, bound)
 
 
-def plain_pairs(log: EventLog, bound: PairBound) -> Bounded:
+def plain_pairs(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up products of what users gave two items, or how many have both."""
     size, place = bound.items.size, {int(item): at for at, item in enumerate(bound.items)}
     table = np.zeros((size, size), dtype=np.int64)
@@ -76,17 +83,14 @@ def plain_pairs(log: EventLog, bound: PairBound) -> Bounded:
 def _people(log: EventLog) -> Iterator[dict[int, int]]:
     """Return what each user gave each item: the mean, where that was several ratings."""
     given: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    coded = EncodedLog(log) if log.roles.value is None else ValuedLog(log)
-    for batch in coded.batches():
-        for row, (user, cell) in enumerate(zip(batch.users.tolist(), batch.cells.tolist(), strict=True)):
-            if cell < 0:
-                continue
-            value = 0
-            if batch.values is not None and log.value_range is not None:
-                low, high = map(float, log.value_range)
-                stretched = (min(max(float(batch.values[row]), low), high) - low) * (WHOLE_RANGE / (high - low))
-                value = round(min(max(stretched, 0), WHOLE_RANGE))
-            given[user][cell // log.width].append(value)
+    rows = collected(EncodedLog(log, Raters().reading(log)))
+    for row, (user, item) in enumerate(zip(rows.users.tolist(), rows.cells.tolist(), strict=True)):
+        value = 0
+        if rows.values is not None and log.value_range is not None:
+            low, high = map(float, log.value_range)
+            stretched = (min(max(float(rows.values[row]), low), high) - low) * (WHOLE_RANGE / (high - low))
+            value = round(min(max(stretched, 0), WHOLE_RANGE))
+        given[user][item].append(value)
     for ratings in given.values():
         yield {item: (2 * sum(each) + len(each)) // (2 * len(each)) for item, each in ratings.items()}
 

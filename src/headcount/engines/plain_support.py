@@ -6,27 +6,25 @@ from collections import Counter
 
 import numpy as np
 
-from headcount.bounding import Support, certify_support, check_limit
+from headcount.bounding import Support, SupportCounts, certify_support
 from headcount.engines import draws
-from headcount.events.itemised import ItemisedLog
+from headcount.engines.collecting import collected
+from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
 
-def plain_support(log: EventLog, limit: int, secret: bytes) -> Support:
+def plain_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
     """Hold every record, choose each person's context and items, and count."""
-    check_limit(limit, "select_limit")
-    coded = ItemisedLog(log)
+    coded = EncodedLog(log, bound.reading(log))
+    if coded.items is None:
+        raise TypeError("support is of items as they come up")
+    rows = collected(coded)
+    contexts = [0] * rows.users.size if rows.contexts is None else rows.contexts.tolist()
+    times = [1] * rows.users.size if rows.times is None else rows.times.tolist()
     records: dict[int, Counter[tuple[int, int]]] = {}
-    for batch in coded.batches():
-        rows = len(batch.users)
-        contexts = [0] * rows if batch.contexts is None else batch.contexts.tolist()
-        times = [1] * rows if batch.times is None else batch.times.tolist()
-        for user, item, context, each in zip(
-            batch.users.tolist(), batch.cells.tolist(), contexts, times, strict=True
-        ):
-            if item >= 0:
-                records.setdefault(user, Counter())[context, item] += each
-    raw_users, raw_items = _names(coded.users.raw), _names(coded.items.raw)
+    for user, item, context, each in zip(rows.users.tolist(), rows.cells.tolist(), contexts, times, strict=True):
+        records.setdefault(user, Counter())[context, item] += each
+    raw_users, raw_items = _names(coded.users.raw), _names(coded.items.table.raw)
     item_keys = np.array([draws.user_key(secret, each) for each in raw_items], dtype=np.uint64)
     people = np.zeros(len(raw_items), dtype=np.int64)
     for user, history in records.items():
@@ -39,8 +37,8 @@ def plain_support(log: EventLog, limit: int, secret: bytes) -> Support:
             chosen = int(draws.chosen_contexts(tallies, key)[0])
         items = np.array(sorted({item for context, item in history if context == chosen}))
         order = np.argsort(draws.item_draws(np.repeat(key, items.size), item_keys[items]), kind="stable")
-        people[items[order][:limit]] += 1
-    return certify_support(coded.ids, people, limit)
+        people[items[order][: bound.limit]] += 1
+    return certify_support(coded.items.ids, people, bound.limit)
 
 
 def _names(raw: object) -> list[int | str]:

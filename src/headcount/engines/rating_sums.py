@@ -16,32 +16,50 @@ from headcount.bounding import (
     STAR,
     USUAL,
     Bounded,
-    OffsetBound,
-    PairBound,
+    Offsets,
+    Pairs,
+    Raters,
+    RatingBound,
     certify_offsets,
     certify_pairs,
+    certify_raters,
 )
-from headcount.engines.ratings import Rated
+from headcount.engines.passes import Passes
+from headcount.engines.ratings import Rated, read_ratings
+from headcount.events.log import EventLog
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def offsets(rated: Rated, bound: OffsetBound, threads: int) -> Bounded:
+def raters(passes: Passes, log: EventLog, bound: Raters, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Count the users who rated, or have, anything."""
+    return certify_raters(int(np.count_nonzero(np.diff(_ratings(passes, log, bound).starts))))
+
+
+def offsets(passes: Passes, log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up how far ratings lie from their users' means, and how many there are."""
     from headcount.engines.rating_kernels import offset_sums
 
+    rated = _ratings(passes, log, bound)
     asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
-    return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), threads), bound)
+    return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), passes.threads), bound)
 
 
-def pairs(rated: Rated, bound: PairBound, threads: int) -> Bounded:
+def pairs(passes: Passes, log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up products of what users gave two items, or how many have both."""
     from headcount.engines.rating_kernels import pair_sums
 
+    rated = _ratings(passes, log, bound)
     released = _NONE if bound.offsets is None else bound.offsets
     places = bound.places(rated.size)
     asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST, places, bound.items.size, released)
+    threads = passes.threads_for(bound.pairs)
     return certify_pairs(_summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
+
+
+def _ratings(passes: Passes, log: EventLog, bound: RatingBound) -> Rated:
+    """Return the ratings of a log, which stay in memory between the stages of one release."""
+    return passes.once(log, bound.reading(log), lambda: read_ratings(log, passes))
 
 
 def _summed(

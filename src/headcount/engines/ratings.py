@@ -6,16 +6,15 @@ user has. All ratings are held, and some 70 bytes of memory for each while they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import STAR
-from headcount.engines.engine import Progress, silent
-from headcount.events.encoding import CodedBatch, EncodedLog
+from headcount.bounding import STAR, Raters
+from headcount.engines.passes import Passes
 from headcount.events.log import EventLog
-from headcount.events.valued import ValuedLog
+from headcount.events.values import Range
 
 WHOLE_RANGE = 4 * STAR
 
@@ -38,19 +37,19 @@ class Rated:
         return self.starts.size - 1
 
 
-def read_ratings(log: EventLog, progress: Progress = silent) -> Rated:
+def read_ratings(log: EventLog, passes: Passes | None = None) -> Rated:
     """Read all ratings of a log.
 
     >>> rated = read_ratings(EventLog.of([("ann", "tea"), ("bob", "tea"), ("ann", "rye")], items=["rye", "tea"]))
     >>> rated.starts.tolist(), rated.items.tolist()
     ([0, 2, 3], [0, 1, 1])
     """
-    items, parts = len(log.catalogue.ids), [np.zeros((2, 0), dtype=np.int64)]
-    coded = EncodedLog(replace(log, context=None)) if log.roles.value is None else ValuedLog(log)
-    for batch in coded.batches():
-        parts.append(_records(batch, log, items))
-        progress("reading events", coded.tally.rows, log.source.rows)
-    keys, values = np.concatenate(parts, axis=1)
+    coded, rows = (passes or Passes()).read(log, Raters().reading(log))
+    items = len(log.catalogue.ids)
+    keys = rows.users.astype(np.int64) * items + rows.cells
+    values = np.zeros(keys.size, dtype=np.int64)
+    if rows.values is not None and log.value_range is not None:
+        values = units_of(rows.values, log.value_range)
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -62,14 +61,8 @@ def read_ratings(log: EventLog, progress: Progress = silent) -> Rated:
     return Rated(starts.astype(np.int64), places.astype(np.int32), means.astype(np.int32), items)
 
 
-def _records(batch: CodedBatch, log: EventLog, items: int) -> NDArray[np.int64]:
-    """Return one key for user and item of each record that counts, and below it the value in units."""
-    inside = batch.cells >= 0
-    places = batch.cells[inside].astype(np.int64) // log.width
-    keys = batch.users[inside].astype(np.int64) * items + places
-    values = np.zeros(keys.size, dtype=np.int64)
-    if batch.values is not None and log.value_range is not None:
-        low, high = map(float, log.value_range)
-        stretched = (np.clip(batch.values[inside], low, high) - low) * (WHOLE_RANGE / (high - low))
-        values = np.rint(np.clip(stretched, 0, WHOLE_RANGE)).astype(np.int64)
-    return np.stack([keys, values])
+def units_of(values: NDArray[np.float64], within: Range) -> NDArray[np.int64]:
+    """Cut values to their range, and stretch it: whole units above its lower end."""
+    low, high = map(float, within)
+    stretched = (np.clip(values, low, high) - low) * (WHOLE_RANGE / (high - low))
+    return np.rint(np.clip(stretched, 0, WHOLE_RANGE)).astype(np.int64)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding import Raters
+from headcount.engines.collecting import collected
 from headcount.errors import UsageError
+from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-from headcount.events.valued import ValuedLog
 
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -27,19 +29,12 @@ def ratings_of(log: EventLog) -> tuple[Codes, Codes, Floats]:
     if not log.has_catalogue:
         raise UsageError("ratings need a catalogue of items", remedy="name one with --items")
     low, high = (float(end) for end in log.value_range)
-    users, items, sums, weights = [], [], [], []
-    for batch in ValuedLog(log).batches():
-        counts = batch.cells >= 0
-        times = counts.astype(np.float64) if batch.times is None else batch.times * counts
-        counts = times > 0
-        values = np.clip(np.asarray(batch.values, dtype=np.float64)[counts], low, high)
-        users.append(batch.users[counts].astype(np.int64))
-        items.append(batch.cells[counts].astype(np.int64))
-        sums.append(values * times[counts])
-        weights.append(times[counts])
-    if not users:
+    rows = collected(EncodedLog(log, Raters().reading(log)))
+    if rows.values is None:
         return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+    weights = np.ones(rows.users.size) if rows.times is None else rows.times.astype(np.float64)
+    sums = np.clip(rows.values, low, high) * weights
     size = len(log.catalogue.ids)
-    pairs, place = np.unique(np.concatenate(users) * size + np.concatenate(items), return_inverse=True)
-    total, weight = (np.bincount(place, np.concatenate(each), pairs.size) for each in (sums, weights))
+    pairs, place = np.unique(rows.users.astype(np.int64) * size + rows.cells, return_inverse=True)
+    total, weight = (np.bincount(place, each, pairs.size) for each in (sums, weights))
     return (pairs // size).astype(np.int32), (pairs % size).astype(np.int32), total / weight

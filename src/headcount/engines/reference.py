@@ -3,125 +3,160 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import (
+    Activity,
     Bound,
     Bounded,
     BoundedCounts,
     BoundedTotals,
-    FixedRange,
-    GroupSample,
-    OffsetBound,
-    PairBound,
+    Cells,
+    CountBound,
+    CountTable,
+    Measured_co,
+    Offsets,
+    Pairs,
+    People,
+    PersonTotals,
+    Pick,
+    Raters,
+    Records,
     Rows,
     Sample,
+    SampleUsers,
+    Scale,
     SparseCounts,
     Support,
+    TagBound,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
     certify,
     certify_activity,
     certify_sparse,
-    check_limit,
+    columns_of,
 )
 from headcount.engines import draws
 from headcount.engines.cells import cells
-from headcount.engines.engine import Table, columns_of
-from headcount.engines.plain_ratings import plain_offsets, plain_pairs
+from headcount.engines.collecting import collected
+from headcount.engines.passes import Passes
+from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_support import plain_support
-from headcount.engines.tagging import tagging
+from headcount.engines.tag_sums import tagged
 from headcount.engines.totals import totals
 from headcount.events.encoding import EncodedLog
-from headcount.events.grid import Grid
 from headcount.events.log import EventLog
-from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 
 Integers = NDArray[np.int64]
+
+
+def plain_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:
+    return totals(Passes(), log, bound, secret)
+
+
+def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
+    return cells(Passes(), log, bound, secret)
+
+
+def plain_tags(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
+    return tagged(Passes(), log, bound, secret)
+
+
+def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
+    """Keep, per user, the records of smallest priority, or weigh them all, and count."""
+    users, cells, keys = _eligible(log, secret)
+    taken = draws.admitted(keys, bound.admission)[users]
+    users, cells = users[taken], cells[taken]
+    shape = (len(log.catalogue.ids), log.width)
+    if bound.unit == 1:
+        users, cells = _kept(users, cells, keys, bound, log.width)
+    items = _weighed(*_columns(log, "items", users, cells), bound, shape[0], 1)
+    edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells, log.width)
+    groups = (2,) if bound.apart else ()
+    return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
+
+
+def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
+    """Count the users by the number of their records."""
+    users, cells, _ = _eligible(log, secret)
+    records = np.bincount(_columns(log, bound.table, users, cells)[0])
+    places = np.minimum(records[records > 0], bound.most)
+    return certify_activity(np.bincount(places, minlength=bound.most + 1)[1:].astype(np.int64))
+
+
+def records(log: EventLog, bound: Records, secret: bytes) -> Rows:
+    """Sort the records by the number of records that their users have."""
+    users, cells, keys = _eligible(log, secret)
+    width = bound.width(log)
+    if log.counting == "records":
+        users, cells = _kept(users, cells, keys, Sample(bound.most), log.width)
+    users, columns = _columns(log, bound.table, users, cells)
+    many = np.bincount(users)[users]
+    order = np.argsort(many, kind="stable")
+    sums, starts = np.unique(many[order], return_index=True)
+    ends = np.append(starts, users.size)
+    return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=bound.most)
+
+
+def people(log: EventLog, bound: People, secret: bytes) -> SparseCounts:
+    """Count the people behind each column that somebody is in."""
+    log = replace(log, counting="users")
+    users, cells, _ = _eligible(log, secret)
+    columns, many = np.unique(_columns(log, bound.table, users, cells)[1], return_counts=True)
+    return certify_sparse(columns.astype(np.int32), many.astype(np.int32), columns_of(log, bound.table))
+
+
+MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
+    Sample: counts,
+    SampleUsers: counts,
+    Pick: counts,
+    Scale: counts,
+    Activity: activity,
+    Records: records,
+    People: people,
+    Support: plain_support,
+    PersonTotals: plain_totals,
+    Cells: plain_cells,
+    Raters: plain_raters,
+    Offsets: plain_offsets,
+    Pairs: plain_pairs,
+    Taggers: plain_tags,
+    TagWeights: plain_tags,
+    TagMarginals: plain_tags,
+    TagPairs: plain_tags,
+}
+"""How each kind of bound is measured: by code that no other engine shares."""
 
 
 class ReferenceEngine:
     """Holds the whole log in memory and sorts it.
 
-    >>> from headcount.bounding import Sample
     >>> log = EventLog.of([("ann", "tea"), ("ann", "tea"), ("bob", "rye")], items=["rye", "tea"])
-    >>> ReferenceEngine().count(log, Sample(1), bytes(16)).items.sensitive_values.tolist()
+    >>> ReferenceEngine().measure(log, Sample(1), bytes(16)).items.sensitive_values.tolist()
     [1, 1]
     """
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        """Keep, per user, the records of smallest priority, or weigh them all, and count."""
-        users, cells, keys = _eligible(log, secret)
-        taken = draws.admitted(keys, bound.admission)[users]
-        users, cells = users[taken], cells[taken]
-        shape = (len(log.catalogue.ids), log.width)
-        if bound.unit == 1:
-            users, cells = _kept(users, cells, keys, bound, log.width)
-        items = _weighed(*_columns(log, "items", users, cells), bound, shape[0], 1)
-        edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells, log.width)
-        groups = (2,) if bound.apart else ()
-        return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        """Say whether bounds of a kind can be measured: all that come with Headcount can."""
+        return kind in MEASURES
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:
-        """Count the users by the number of their records."""
-        check_limit(most, "most")
-        users, cells, _ = _eligible(log, secret)
-        records = np.bincount(_columns(log, table, users, cells)[0])
-        places = np.minimum(records[records > 0], most)
-        return certify_activity(np.bincount(places, minlength=most + 1)[1:].astype(np.int64))
-
-    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
-        """Sort the records by the number of records that their users have."""
-        users, cells, keys = _eligible(log, secret)
-        width = columns_of(log, table, most)
-        if log.counting == "records":
-            users, cells = _kept(users, cells, keys, Sample(most), log.width)
-        users, columns = _columns(log, table, users, cells)
-        records = np.bincount(users)[users]
-        order = np.argsort(records, kind="stable")
-        sums, starts = np.unique(records[order], return_index=True)
-        ends = np.append(starts, users.size)
-        return Rows(sums, ends, columns[order].astype(np.int32), width=width, most=most)
-
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
-        """Count the people behind each column that somebody is in."""
-        log = replace(log, counting="users")
-        users, cells, _ = _eligible(log, secret)
-        columns, people = np.unique(_columns(log, table, users, cells)[1], return_counts=True)
-        size = len(log.catalogue.ids) if table == "items" else log.cells
-        return certify_sparse(columns.astype(np.int32), people.astype(np.int32), size)
-
-    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
-        """Choose each person's items one by one."""
-        return plain_support(log, limit, secret)
-
-    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
-        """Add up what each person did: plain enough as it is."""
-        return totals(log, limit, within)[0]
-
-    def offsets(self, log: EventLog, bound: OffsetBound) -> Bounded:
-        """Add up each user's distances one by one."""
-        return plain_offsets(log, bound)
-
-    def pairs(self, log: EventLog, bound: PairBound) -> Bounded:
-        """Add up each user's pairs one by one."""
-        return plain_pairs(log, bound)
-
-    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
-        """Sort the people of a table into the cells of a grid: plain enough as it is."""
-        return cells(log, grid, groups, bound, secret)
-
-    def tagging(self, log: TagLog) -> Tagging:
-        """Collect the assignments: plain enough as it is."""
-        return tagging(log)[0]
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        """Add up, over all people, what the bound makes of each person's own records and own draws."""
+        measured: Measured_co = MEASURES[type(bound)](log, bound, secret)
+        return measured
 
 
 def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:
     """Return the user and cell of every record that counts, and every user's key."""
     encoded = EncodedLog(log)
-    users, cells = _records(encoded)
+    users, cells = collected(encoded).repeated()
     keys = user_keys(encoded, secret)
     if log.context_of == "user":
         tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
@@ -134,7 +169,7 @@ def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.D
     return users, cells, keys
 
 
-def _columns(log: EventLog, table: Table, users: Integers, cells: Integers) -> tuple[Integers, Integers]:
+def _columns(log: EventLog, table: CountTable, users: Integers, cells: Integers) -> tuple[Integers, Integers]:
     """Return the user and column of every record in a table; where users are counted, each pair once."""
     if table == "edges":
         return users, cells
@@ -145,7 +180,7 @@ def _columns(log: EventLog, table: Table, users: Integers, cells: Integers) -> t
     return users, columns
 
 
-def _weighed(users: Integers, columns: Integers, bound: Bound, size: int, width: int) -> Integers:
+def _weighed(users: Integers, columns: Integers, bound: CountBound, size: int, width: int) -> Integers:
     """Count each record with its weight, in the bound's units; an item has ``width`` columns."""
     records = np.bincount(users)
     above = records > bound.limit
@@ -162,7 +197,7 @@ def _weighed(users: Integers, columns: Integers, bound: Bound, size: int, width:
     return totals
 
 
-def shares_of_limit(factors: Integers, bound: Bound) -> Integers:
+def shares_of_limit(factors: Integers, bound: CountBound) -> Integers:
     """Return what each record of a user above the limit weighs, in units, given its factor.
 
     Records whose share would be more than 1 weigh 1; the others share the rest of the limit by their factors.
@@ -195,18 +230,8 @@ def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
     return np.array([draws.user_key(secret, each) for each in named], dtype=np.uint64)
 
 
-def _records(encoded: EncodedLog) -> tuple[Integers, Integers]:
-    users, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for batch in encoded.batches():
-        inside = batch.cells >= 0
-        times = np.ones(batch.cells.size, dtype=np.int64) if batch.times is None else batch.times
-        users.append(np.repeat(batch.users[inside], times[inside]).astype(np.int64))
-        cells.append(np.repeat(batch.cells[inside], times[inside]).astype(np.int64))
-    return np.concatenate(users), np.concatenate(cells)
-
-
 def _kept(
-    users: Integers, cells: Integers, keys: draws.Draws, bound: Bound, width: int
+    users: Integers, cells: Integers, keys: draws.Draws, bound: CountBound, width: int
 ) -> tuple[Integers, Integers]:
     order = np.lexsort((cells, users))
     users, cells = users[order], cells[order]

@@ -17,35 +17,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import Support, certify_support, check_limit
+from headcount.bounding import Support, SupportCounts, certify_support
 from headcount.engines import draws, support_kernels
-from headcount.engines.engine import Progress, silent
+from headcount.engines.passes import Passes
 from headcount.engines.walking import user_keys
+from headcount.events.encoding import EncodedLog
 from headcount.events.ids import Ids, NumberTable
-from headcount.events.itemised import ItemisedLog
 from headcount.events.log import EventLog
 
 Integers = NDArray[np.int64]
 
 
-def support(log: EventLog, limit: int, secret: bytes, progress: Progress = silent) -> Support:
-    """Count the people behind each item, at most ``limit`` different items of each person.
-
-    >>> visits = [("ann", "tea"), ("ann", "tea"), ("bob", "tea"), ("bob", "rye")]
-    >>> found = support(EventLog.of(visits, items=None), 2, bytes(16))
-    >>> found.sensitive_ids.to_pylist(), found.sensitive_people.tolist()
-    (['tea', 'rye'], [2, 1])
-    """
-    check_limit(limit, "select_limit")
-    coded = ItemisedLog(log)
-    users, items = _Keys(coded.users, secret), _Keys(coded.items, secret)
-    histories = _Histories(users, limit, 0 if coded.log.context is None else coded.log.width)
+def support(passes: Passes, log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
+    """Count the people behind each item, at most ``limit`` different items of each person."""
+    coded = EncodedLog(log, bound.reading(log))
+    if coded.items is None:
+        raise TypeError("support is of items as they come up")
+    users, items = _Keys(coded.users, secret), _Keys(coded.items.table, secret)
+    histories = _Histories(users, bound.limit, 0 if coded.log.context is None else coded.log.width)
     for batch in coded.batches():
         histories.take(batch.users, batch.contexts, batch.cells, batch.times, items.up_to_date())
-        progress("selecting items", coded.tally.rows, log.source.rows)
-    people = np.zeros(coded.items.size, dtype=np.int64)
+        passes.progress("selecting items", coded.tally.rows, log.source.rows)
+    people = np.zeros(coded.items.table.size, dtype=np.int64)
     histories.count(people)
-    return certify_support(coded.ids, people, limit)
+    return certify_support(coded.items.ids, people, bound.limit)
 
 
 class _Keys:

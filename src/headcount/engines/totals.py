@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount.bounding import BoundedTotals, FixedRange, certify_totals
-from headcount.engines.engine import Progress, silent
-from headcount.events.encoding import Tally
+from headcount.bounding import BoundedTotals, PersonTotals, certify_totals
+from headcount.engines.passes import Passes
+from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-from headcount.events.valued import ValuedLog
 
 
-def totals(
-    log: EventLog, limit: int, within: FixedRange | None, progress: Progress = silent
-) -> tuple[BoundedTotals, Tally]:
+def totals(passes: Passes, log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:  # noqa: ARG001
     """Add up each person's records, and the distances of their values from the middle of a range.
-
-    Beside it comes what was met on the way.
 
     Sums that outgrow 64 bits wrap around, whatever the order of the rows: a person's part is cut to what one
     person may add afterwards.
-
-    >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> totals(log, 5, None)[0].records.sensitive_values
-    array([3])
     """
-    coded = ValuedLog(log)
+    coded, within = EncodedLog(log, bound.reading(log)), bound.within
     records, distances = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     for batch in coded.batches():
         counts = batch.cells >= 0
@@ -40,5 +31,6 @@ def totals(
             cut = np.clip(batch.values, within.low / within.unit, within.high / within.unit)
             fixed = np.rint(cut * within.unit).astype(np.int64)
             np.add.at(distances, batch.users, (fixed - within.middle) * times)
-        progress("adding up", coded.tally.rows, log.source.rows)
-    return certify_totals(records, None if within is None else distances, limit, within), coded.tally
+        passes.progress("adding up", coded.tally.rows, log.source.rows)
+    passes.tally = coded.tally
+    return certify_totals(records, None if within is None else distances, bound)

@@ -15,22 +15,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headcount.bounding import (
+    Activity,
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedTotals,
-    FixedRange,
-    GroupSample,
+    CountBound,
+    Measured_co,
+    People,
     Pick,
+    Records,
     Rows,
     SparseCounts,
-    Support,
 )
-from headcount.engines.engine import Engine, Table
-from headcount.events.grid import Grid
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 
 Answer = TypeVar("Answer")
 Request = tuple[Any, ...]
@@ -57,39 +55,16 @@ class ReusingEngine:
         """Begin a trial: it gets its first sample of each bound anew."""
         self._asked.clear()
 
-    def count(self, log: EventLog, bound: Bound, secret: bytes) -> BoundedCounts:
-        """Count under a bound."""
-        if isinstance(bound, Pick) or bound.leaning is not None:
-            return self.engine.count(log, bound, secret)
-        return self._answer(("count", bound), lambda own: self.engine.count(log, bound, own))
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        """Say what the engine below can do."""
+        return self.engine.can(kind)
 
-    def activity(self, log: EventLog, table: Table, most: int, secret: bytes) -> Bounded:  # noqa: ARG002
-        """Count the users by the number of their records."""
-        return self._answer(("activity", table, most), lambda own: self.engine.activity(log, table, most, own))
-
-    def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:  # noqa: ARG002
-        """Collect the columns of all users' records."""
-        return self._answer(("rows", table, most), lambda own: self.engine.rows(log, table, most, own))
-
-    def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:  # noqa: ARG002
-        """Count the people behind each column."""
-        return self._answer(("sparse", table), lambda own: self.engine.sparse(log, table, own))
-
-    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
-        """Count the people behind each item of a log without a catalogue."""
-        return self.engine.support(log, limit, secret)
-
-    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
-        """Count people and their records."""
-        return self.engine.totals(log, limit, within)
-
-    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
-        """Count people in the cells of a grid."""
-        return self.engine.cells(log, grid, groups, bound, secret)
-
-    def tagging(self, log: TagLog) -> Tagging:
-        """Collect who gave which tag to which resource."""
-        return self.engine.tagging(log)
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        """Measure under a bound; what hangs on a trial's own noise is measured with the trial's own key."""
+        request = _request(bound)
+        if request is None:
+            return self.engine.measure(log, bound, secret)
+        return self._answer(request, lambda own: self.engine.measure(log, bound, own))
 
     def _answer(self, request: Request, make: Callable[[bytes], Answer]) -> Answer:
         """Return what is kept, or count with the key that this request has in this run."""
@@ -105,6 +80,19 @@ class ReusingEngine:
         while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self.kept_bytes:
             self._kept.popitem(last=False)
         return answer
+
+
+def _request(bound: Bound[Any]) -> Request | None:
+    """Name what is asked for, as figures were made with; None where it must not be kept, or need not."""
+    if isinstance(bound, Activity):
+        return "activity", bound.table, bound.most
+    if isinstance(bound, Records):
+        return "rows", bound.table, bound.most
+    if isinstance(bound, People):
+        return "sparse", bound.table
+    if isinstance(bound, CountBound) and not isinstance(bound, Pick) and bound.leaning is None:
+        return "count", bound
+    return None
 
 
 def _size(answer: object) -> int:

@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding import Bound, Measured_co, TagBound, certify_tags
+from headcount.engines.tag_sums import sums_of
+from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.releases import Release
 from headcount.tags.folkrank import FolkRank, best_places
@@ -120,3 +124,22 @@ def semantic_loss(users: Integers, distances: Floats) -> float:
     """
     many = np.bincount(users)
     return float((np.bincount(users, distances)[many > 0] / many[many > 0]).mean())
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """An engine that measures assignments at hand, whatever the log holds."""
+
+    tagging: Tagging
+
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        """Say whether a bound is of tags."""
+        return issubclass(kind, TagBound)
+
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:  # noqa: ARG002
+        """Add up what the bound makes of each person's assignments."""
+        if not isinstance(bound, TagBound):
+            raise TypeError(f"assignments tell nothing of {bound}")
+        measured: Any = certify_tags(bound, TagLog.of_log(log), sums_of(self.tagging, bound))
+        found: Measured_co = measured
+        return found

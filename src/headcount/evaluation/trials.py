@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Sample
+from headcount.bounding import Activity, Sample
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import GrantError, UnknownNameError, UsageError
@@ -62,9 +62,9 @@ class Truth:
     def of(cls, log: EventLog, engine: Engine) -> Truth:
         """Count everything of everyone, without any protection."""
         secret = bytes(16)
-        counted = engine.count(log, Sample(EVERYTHING), secret)
+        counted = engine.measure(log, Sample(EVERYTHING), secret)
         items, edges = (each.sensitive_values.astype(np.float64) for each in (counted.items, counted.edges))
-        users = int(engine.activity(log, "edges", 1, secret).sensitive_values.sum())
+        users = int(engine.measure(log, Activity("edges", 1), secret).sensitive_values.sum())
         return cls(items, edges, users, log)
 
     @property

@@ -1,14 +1,15 @@
 """A log as compact codes: one pass after the other, batch by batch, never whole in memory.
 
-Each row becomes a user code and a cell (its item and context in the public catalogue), or -1 where it does not
-count. User codes are the same in every pass. What a row becomes is a function of that row and of public settings:
-each value is read by itself, and one that cannot be read is not counted.
+Each row becomes a user code and a cell, or -1 where it does not count; what a cell is, and what comes beside it,
+is said by a :class:`Reading`. User codes are the same in every pass. What a row becomes is a function of that row
+and of public settings: each value is read by itself, and one that cannot be read is not counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,21 +19,57 @@ from numpy.typing import NDArray
 from headcount.errors import DataError
 from headcount.events import kernels
 from headcount.events.ahead import read_ahead
-from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
+from headcount.events.catalogue import NoCatalogue
+from headcount.events.coders import Coder, GivenItems, GridCells, Groups, ListedItems, check_table, one_cell
+from headcount.events.grid import Grid
+from headcount.events.ids import Codes, Ids, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
 from headcount.events.texts import sound_batch
-from headcount.events.values import repetitions
+from headcount.events.values import finite_numbers, repetitions
 
-__all__ = ["CodedBatch", "EncodedLog", "Tally"]
+__all__ = ["COUNTED", "CodedBatch", "EncodedLog", "Reading", "Tally"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a pass makes of each row, beside who it is about: public, and the same for every row.
+
+    ``cells`` says what a cell is: an item of the catalogue ("listed"), an item that gets a code when it first
+    comes up ("given"), one cell for all ("any"), or a cell of a grid. ``contexts`` says what becomes of the log's
+    contexts: cells are of item and context ("within"), or of items and the contexts stand beside them, unknown
+    ones in the last place ("beside"); without a listed one a row may not count ("required"); or they are not read
+    ("none"). ``groups`` names a column of people who belong together, which then stand beside the cells, -1 for
+    none. With ``values`` those come along, and a row without a finite one does not count.
+    """
+
+    cells: Literal["listed", "given", "any"] | Grid = "listed"
+    contexts: Literal["within", "beside", "required", "none"] = "within"
+    groups: str | None = None
+    values: bool = False
+
+    def narrowed(self, log: EventLog) -> EventLog:
+        """Return the log as far as it is read."""
+        if self.contexts == "none":
+            log = replace(log, context=None, context_of="record")
+        return replace(log, catalogue=NoCatalogue()) if isinstance(self.cells, Grid) else log
+
+    def columns(self, log: EventLog) -> tuple[str, ...]:
+        """Return the columns that must be read of a log."""
+        own = self.cells.columns if isinstance(self.cells, Grid) else ()
+        grouped = () if self.groups is None else (self.groups,)
+        return tuple(dict.fromkeys((*self.narrowed(log).columns, *own, *grouped)))
+
+
+COUNTED = Reading()
+"""Items of the catalogue in their contexts, as most counts are of."""
 
 
 @dataclass(frozen=True)
 class CodedBatch:
     """Some rows: who, which cell (-1: does not count), and how many records each stands for (None: one).
 
-    Where items are in no catalogue, cells are items, and contexts stand apart; where people are in groups, these
-    are the contexts. Values come where they are needed.
+    Contexts, or groups of people, and values come where the reading asks for them.
     """
 
     users: Codes
@@ -43,23 +80,33 @@ class CodedBatch:
 
 
 class EncodedLog:
-    """Reads an :class:`EventLog` in passes of coded batches."""
+    """Reads an :class:`EventLog` in passes of coded batches.
 
-    def __init__(self, log: EventLog) -> None:
-        self.log = log
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "rye"), ("ann", "oat")], items=["rye", "tea"])
+    >>> [(batch.users.tolist(), batch.cells.tolist()) for batch in EncodedLog(log).batches()]
+    [([0, 1, 0], [1, 0, -1])]
+    """
+
+    def __init__(self, log: EventLog, reading: Reading = COUNTED) -> None:
+        if isinstance(reading.cells, Grid):
+            check_table(log, reading.cells, reading.groups)
+        self.reading, self.columns = reading, reading.columns(log)
+        self._stored_width = log.width
+        self.log = log = reading.narrowed(log)
         self.tally = Tally()
+        self.items: GivenItems | None = None
+        self.groups: Groups | None = None
         if isinstance(log.source, PackedSource):
             self.users: Ids = log.source.users
             return
         kind = log.type_of(log.roles.user)
         known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
-        self._items = catalogue_codes(log.catalogue.as_type(log.type_of(log.roles.item), log.roles.item))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that must be read."""
-        return self.log.columns
+        if reading.cells == "given":
+            self.items = GivenItems(log)
+        if reading.groups is not None:
+            self.groups = Groups(log, reading.groups)
+        self._cells = self.items or _cell_coder(log, reading)
 
     def batches(self) -> Iterator[CodedBatch]:
         """Read the log once; rows without user or item, or whose value cannot be read, are left out."""
@@ -76,16 +123,23 @@ class EncodedLog:
         """Do what needs no table of ids, so that it can be done while the batch before is given its codes."""
         for raw in self.log.source.batches(self.columns):
             self.tally.rows += raw.num_rows
-            batch = self._without_nulls(self._fulfilling(self._sound(raw)))
+            batch = self._without_nulls(self._valued(self._fulfilling(self._sound(raw))))
             if batch.num_rows:
                 yield batch, None if self.log.context is None else self.log.context.codes(batch)
 
     def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
-        """Read a store; what was met when it was packed is known in the end."""
+        """Read a store, whose cells are of item and context; what was met is known in the end."""
         self.tally = Tally()
-        for users, cells, times in source.entries():
+        for users, stored, times in source.entries():
             self.tally.rows += users.size
-            yield CodedBatch(users, cells, times)
+            if self.reading.contexts == "within" or self._stored_width == 1:
+                yield CodedBatch(users, stored, times)
+                continue
+            cells, contexts = np.divmod(stored, np.int32(self._stored_width))
+            if self.reading.contexts == "required":
+                contexts[contexts == self._stored_width - 1] = -1
+                cells[contexts < 0] = -1
+            yield CodedBatch(users, cells, times, None if self.reading.contexts == "none" else contexts)
         self.tally = source.tally
 
     def _sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
@@ -104,6 +158,14 @@ class EncodedLog:
                 batch = batch if kept.all() else batch.filter(pa.array(kept))
         return batch
 
+    def _valued(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take what is no finite number for missing, where values are read."""
+        value = self.log.roles.value
+        if value is None or not self.reading.values:
+            return batch
+        place = batch.schema.get_field_index(value)
+        return batch.set_column(place, value, finite_numbers(batch.column(place)))
+
     @property
     def _needed(self) -> tuple[str, ...]:
         """The columns without which a row does not count."""
@@ -121,14 +183,23 @@ class EncodedLog:
     def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
         roles = self.log.roles
         users = self.users.codes(batch.column(roles.user))
-        cells = self._items(batch.column(roles.item))
-        if contexts is not None:
+        cells = self._cells(batch)
+        if contexts is not None and self.reading.contexts == "within":
             outside, unknown = kernels.combine(cells, contexts, self.log.width, cells)
             self.tally.unknown_context += unknown
+            contexts = None
         else:
+            if contexts is not None and self.reading.contexts == "required":
+                cells[contexts < 0] = -1
+            elif contexts is not None:
+                contexts = np.where(contexts < 0, np.int32(self.log.width - 1), contexts)
             outside = int(np.count_nonzero(cells < 0))
         self.tally.outside_catalogue += outside
-        return CodedBatch(users, *self._repeated(batch, cells))
+        values = None
+        if self.reading.values and roles.value is not None:
+            values = batch.column(roles.value).to_numpy(zero_copy_only=False)
+        beside = contexts if self.groups is None else self.groups(batch)
+        return CodedBatch(users, *self._repeated(batch, cells), beside, values)
 
     def _repeated(self, batch: pa.RecordBatch, cells: Codes) -> tuple[Codes, NDArray[np.int64] | None]:
         """Return the cells, and how many records each row stands for; one that stands for none has no cell."""
@@ -138,3 +209,9 @@ class EncodedLog:
         times, there = repetitions(batch.column(name))
         self.tally.nulls[name] += int(np.count_nonzero(~there))
         return np.where(times == 0, np.int32(-1), cells), times
+
+
+def _cell_coder(log: EventLog, reading: Reading) -> Coder:
+    if isinstance(reading.cells, Grid):
+        return GridCells(log, reading.cells)
+    return ListedItems(log) if reading.cells == "listed" else one_cell

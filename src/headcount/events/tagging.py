@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-
-from headcount.events.encoding import CodedBatch, EncodedLog
-from headcount.events.store import PackedSource
-from headcount.events.tagged import TagLog
 
 Codes = NDArray[np.int32]
 
@@ -50,26 +44,3 @@ class Tagging:
     def where(self, kept: NDArray[np.bool_]) -> Tagging:
         """Keep some of the assignments."""
         return replace(self, user=self.user[kept], resource=self.resource[kept], tag=self.tag[kept])
-
-
-class TaggedLog(EncodedLog):
-    """Reads a tag log in passes of coded batches, in which ``cells`` are resources and ``contexts`` tags."""
-
-    log: TagLog
-
-    def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
-        for batch in super()._packed(source):
-            resources, tags = np.divmod(batch.cells, np.int32(self.log.width))
-            tags[tags == self.log.width - 1] = -1
-            yield CodedBatch(batch.users, np.where(tags < 0, np.int32(-1), resources), batch.times, tags)
-
-    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
-        roles, tags = self.log.roles, contexts
-        if tags is None:
-            raise ValueError("a tag log has tags")
-        users = self.users.codes(batch.column(roles.user))
-        resources = self._items(batch.column(roles.item))
-        counts = (resources >= 0) & (tags >= 0)
-        self.tally.outside_catalogue += int(np.count_nonzero(~counts))
-        resources, _ = self._repeated(batch, np.where(counts, resources, np.int32(-1)))
-        return CodedBatch(users, resources, None, tags)

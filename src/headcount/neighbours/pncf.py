@@ -37,7 +37,7 @@ from headcount.engines.raw_ratings import ratings_of
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import what_counted
+from headcount.method import Bounds, what_counted
 from headcount.neighbours.candidates import Candidates, Queries, candidates, parts
 from headcount.neighbours.plain import Neighbourhood, best, spoken_for
 from headcount.neighbours.pncf_selection import Mechanism, perturbed, select, sensitivities
@@ -137,6 +137,7 @@ class PncfPublished:
     family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
+    bounds: ClassVar[Bounds] = ()
 
     k: int = 40
     metric: Metric = "cos"

@@ -42,15 +42,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.answers.tastes import FEWEST_ITEMS, factors_of, offsets_of, worthwhile_items
-from headcount.bounding import FIXED_POINT, STAR, Bounded, Noisy, Norm, OffsetBound, PairBound
+from headcount.bounding import FIXED_POINT, STAR, UNDRAWN, Bounded, Noisy, Norm, Offsets, Pairs, Raters
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, paid, what_counted
-from headcount.neighbours.tables import check_ratings, item_column, rating_engine
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, paid, what_counted
+from headcount.neighbours.tables import check_ratings, item_column
 from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
@@ -84,6 +84,7 @@ class PrivateNeighbours:
     family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs)
 
     relations: bool | None = None
 
@@ -102,10 +103,6 @@ class PrivateNeighbours:
         shares = {"people": PEOPLE_SHARE, "model": 1 - PEOPLE_SHARE}
         return grant.split(shares, {"model": Decimal(1)} if grant.delta else None)
 
-    def check_engine(self, engine: Engine) -> None:
-        """Refuse an engine that cannot add up ratings."""
-        rating_engine(engine)
-
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the number of people, and of the sums where it is known; refuse what cannot be."""
         check_ratings(log, needs_value=True)
@@ -122,11 +119,11 @@ class PrivateNeighbours:
         check_ratings(log, needs_value=True)
         guarantee, grants = self.guarantee(grant), self.stages(log, grant)
         engine = engine or LocalEngine()
-        ratings, norm = rating_engine(engine), _norm(grant)
-        people = add(engine.totals(log, 1, None).users, grants["people"], noise)
+        norm = _norm(grant)
+        people = add(engine.measure(log, Raters(), UNDRAWN), grants["people"], noise)
         items, share = self._relations(float(people.counts[0]), log, grants["model"])
         parts = _split(grants["model"], share)
-        noisy = _noised(ratings.offsets(log, OffsetBound(OFFSETS_LENGTH[norm], norm)), parts["offsets"], noise)
+        noisy = _noised(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
         offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
         offsets = np.rint(offsets * STAR) / STAR
         made = _Made(offsets, support)
@@ -134,8 +131,8 @@ class PrivateNeighbours:
         if items:
             places = np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
             units = np.rint(offsets * STAR).astype(np.int64)
-            bound = PairBound(PAIRS_LENGTH[norm], norm, places, units)
-            pairs = _noised(ratings.pairs(log, bound), parts["relations"], noise)
+            bound = Pairs(PAIRS_LENGTH[norm], norm, places, units)
+            pairs = _noised(engine.measure(log, bound, UNDRAWN), parts["relations"], noise)
             made = _Made(offsets, support, places, _factors(pairs, support[places], float(people.counts[0])))
             laws[RELATIONS] = pairs.law
         return Release(

@@ -26,15 +26,15 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headcount.bounding import FIXED_POINT, Bounded, Noisy, Norm, PairBound, Scale, check_limit
+from headcount.bounding import FIXED_POINT, UNDRAWN, Bounded, Noisy, Norm, Pairs, Scale, check_limit
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, paid, what_counted
-from headcount.neighbours.tables import check_ratings, item_column, rating_engine
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, paid, what_counted
+from headcount.neighbours.tables import check_ratings, item_column
 from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
@@ -68,6 +68,7 @@ class CoCountRelease:
     family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Scale, Pairs)
 
     items: int = 500
     limit: int | None = None
@@ -88,10 +89,6 @@ class CoCountRelease:
         """Return the grant as one stage: with δ both tables share its ρ."""
         return {"model": grant}
 
-    def check_engine(self, engine: Engine) -> None:
-        """Refuse an engine that cannot add up ratings."""
-        rating_engine(engine)
-
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of each table; refuse what cannot be done."""
         check_ratings(log, needs_value=False)
@@ -106,12 +103,11 @@ class CoCountRelease:
         check_ratings(log, needs_value=False)
         guarantee, norm, story = self.guarantee(grant), _norm(grant), paid(grant)
         log, engine, parts = replace(log, counting="users"), engine or LocalEngine(), _split(grant)
-        pairing = rating_engine(engine)
-        counted = engine.count(log, _scale(norm), noise.key()).items
+        counted = engine.measure(log, _scale(norm), noise.key()).items
         common = _noised(counted, parts["items"], noise)
         places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
-        bound = PairBound(self._limit(norm), norm, places)
-        pairs = _noised(pairing.pairs(log, bound), parts["pairs"], noise)
+        bound = Pairs(self._limit(norm), norm, places)
+        pairs = _noised(engine.measure(log, bound, UNDRAWN), parts["pairs"], noise)
         laws = {ITEMS: common.law, PAIRS: pairs.law}
         return Release(
             method=self.name,

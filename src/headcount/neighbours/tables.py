@@ -6,7 +6,6 @@ from math import inf
 
 import pyarrow as pa
 
-from headcount.engines.engine import Engine, RatingEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 
@@ -39,13 +38,6 @@ def check_ratings(log: EventLog, *, needs_value: bool) -> None:
             )
     if not needs_value and log.roles.value is not None:
         raise UsageError("--value is of no use to co-counts", remedy="leave it out, or use --method private")
-
-
-def rating_engine(engine: Engine) -> RatingEngine:
-    """Return an engine that can add up ratings, or refuse one that cannot."""
-    if not isinstance(engine, RatingEngine):
-        raise UsageError(f"{type(engine).__name__} cannot add up ratings", remedy="use --engine local")
-    return engine
 
 
 def item_column(log: EventLog) -> tuple[pa.Array, pa.Array]:

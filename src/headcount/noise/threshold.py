@@ -50,7 +50,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from headcount.bounding import Support
+from headcount.bounding import SupportCounts
 from headcount.budget import Grant
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
@@ -82,10 +82,10 @@ def threshold_for(limit: int, grant: Grant) -> Threshold:
     return Threshold(1 + _steps_above(limit, law.scale, grant.delta), law)
 
 
-def select(support: Support, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
+def select(support: SupportCounts, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
     """Spend the grant on the items that enough people have; return their ids, sorted."""
-    if type(support) is not Support:
-        raise TypeError(f"items are selected by their Support alone, not from {type(support).__name__}")
+    if type(support) is not SupportCounts:
+        raise TypeError(f"items are selected by their SupportCounts alone, not from {type(support).__name__}")
     threshold = threshold_for(support.limit, grant)
     confirm(threshold.law.scale, support.limit, grant.exact)
     grant.spend()

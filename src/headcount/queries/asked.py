@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.answers.words import some
-from headcount.bounding import Bounded, GroupSample, LinearQueries
+from headcount.bounding import Bounded, Cells, LinearQueries
 from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
-from headcount.events.binned import check_table
+from headcount.events.coders import check_table
 from headcount.events.grid import Grid, NumberBins
 from headcount.events.log import EventLog
 from headcount.guarantee import GROUP_UNIT, Guarantee
@@ -75,9 +75,9 @@ class Asked:
             )
 
     @property
-    def bound(self) -> GroupSample:
+    def bound(self) -> Cells:
         """What one group may add at most."""
-        return GroupSample(records=self.max_records, people=self.max_group or 1)
+        return Cells(self.grid, self.groups, self.max_records, self.max_group or 1)
 
     @property
     def has_queries(self) -> bool:
@@ -138,7 +138,7 @@ class Asked:
 
     def count(self, log: EventLog, engine: Engine, secret: bytes) -> Bounded:
         """Count the cells of the grid, bounded."""
-        return engine.cells(log, self.grid, self.groups, self.bound, secret)
+        return engine.measure(log, self.bound, secret)
 
     @property
     def bounded(self) -> str:

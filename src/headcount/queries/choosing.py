@@ -39,12 +39,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headcount.bounding import Bounded, distances, exact_answers, quantile
+from headcount.bounding import Bounded, Cells, distances, exact_answers, quantile
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import Bounds
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, TOTAL, released_total
@@ -89,6 +90,7 @@ class Automatic:
     family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Cells,)
 
     asked: Asked
 

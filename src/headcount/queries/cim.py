@@ -36,11 +36,13 @@ from numpy.typing import NDArray
 
 from headcount.bounding.linear import Floats, LinearQueries
 from headcount.budget import Grant
+from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
-from headcount.events.binned import BinnedLog
+from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import Bounds
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.queries.asked import Asked, answers_table
@@ -70,6 +72,7 @@ class CoupledIteration:
     family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = REASON
+    bounds: ClassVar[Bounds] = ()
 
     asked: Asked
     threshold: float = 0.3
@@ -150,14 +153,9 @@ class Records:
     @classmethod
     def of(cls, log: EventLog, asked: Asked) -> Records:
         """Read the table, without any protection; whoever is in no group is alone."""
-        coded = BinnedLog(log, asked.grid, asked.groups)
-        places, groups = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for batch in coded.batches():
-            inside = batch.cells >= 0
-            named = np.full(batch.cells.size, -1) if batch.contexts is None else batch.contexts
-            places.append(batch.cells[inside].astype(np.int64))
-            groups.append(named[inside].astype(np.int64))
-        return cls.coupled(np.concatenate(places), np.concatenate(groups), asked.grid.cells)
+        rows = collected(EncodedLog(log, asked.bound.reading(log)))
+        groups = np.full(rows.cells.size, -1) if rows.contexts is None else rows.contexts
+        return cls.coupled(rows.cells.astype(np.int64), groups.astype(np.int64), asked.grid.cells)
 
     @classmethod
     def coupled(cls, places: Integers, groups: Integers, cells: int) -> Records:

@@ -36,13 +36,13 @@ from numpy.typing import NDArray
 
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.projection import onto_total
-from headcount.bounding import Bounded
+from headcount.bounding import Bounded, Cells
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import shares_of
+from headcount.method import Bounds, shares_of
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
@@ -73,6 +73,7 @@ class Histogram:
     family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Cells,)
 
     asked: Asked
     consistent: bool = False

@@ -38,7 +38,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, distance_scores, distances, exact_answers, part
+from headcount.bounding import Bounded, Cells, distance_scores, distances, exact_answers, part
 from headcount.bounding.linear import Floats
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine
@@ -46,7 +46,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import shares_of
+from headcount.method import Bounds, shares_of
 from headcount.noise import NoiseSource, add, choose, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
@@ -79,6 +79,7 @@ class MultiplicativeWeights:
     family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Cells,)
 
     asked: Asked
     rounds: int | None = None

@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.words import some
-from headcount.bounding import Bounded, LinearQueries, distances, exact_answers, part
+from headcount.bounding import Bounded, Cells, LinearQueries, distances, exact_answers, part
 from headcount.budget import Amount, Grant, Sole
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import shares_of
+from headcount.method import Bounds, shares_of
 from headcount.noise import NoiseSource, SparseVector, add, scale_for, sparse_laws
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import LEVEL, TOTAL, released_total
@@ -222,6 +222,7 @@ class PrivateWeights:
     family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Cells,)
 
     asked: Asked
     updates: int | None = None

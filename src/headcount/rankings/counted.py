@@ -17,9 +17,9 @@ import numpy as np
 from headcount.answers.scaling import weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import People
-from headcount.bounding import Noisy, Scale
+from headcount.bounding import CountTable, Noisy, Scale
 from headcount.budget import Grant
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law
@@ -31,13 +31,13 @@ from headcount.weighing import chosen_limit, counts_from, law_for, people_of
 class ByCounts:
     """The plan of a ranking by counts: which limit, and how noisy its counts will be."""
 
-    table: Table
+    table: CountTable
     people: People
     limit: int
     deviation: float
 
     @classmethod
-    def of(cls, log: EventLog, table: Table, histogram: Noisy, grant: Grant) -> ByCounts:
+    def of(cls, log: EventLog, table: CountTable, histogram: Noisy, grant: Grant) -> ByCounts:
         """Plan with a released histogram of activity, for a grant that is not touched."""
         people = people_of(log, table, histogram)
         limit = chosen_limit(log, {table: people}, {table: grant}, "laplace")
@@ -56,7 +56,7 @@ class ByCounts:
     ) -> tuple[list[Ranked], Law]:
         """Spend the grant on all counts, and return the best of each column, and the law of the noise."""
         bound = Scale(self.limit, apart=True)
-        noisy = add(getattr(engine.count(log, bound, noise.key()), self.table), grant, noise)
+        noisy = add(getattr(engine.measure(log, bound, noise.key()), self.table), grant, noise)
         counts = counts_from(noisy, self.people, bound, level)
         if self.table == "items":
             return [_best(counts, k)], noisy.law

@@ -42,9 +42,13 @@ import pyarrow as pa
 from headcount.answers.activity import histogram_table
 from headcount.answers.words import some
 from headcount.bounding import (
+    Activity,
     Bounded,
+    CountTable,
     Noisy,
+    People,
     Sample,
+    Scale,
     Scored,
     SparseCounts,
     SparseScored,
@@ -57,12 +61,12 @@ from headcount.bounding import (
     sparse_scores,
 )
 from headcount.budget import Amount, Grant
-from headcount.engines.engine import Engine, Table
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, extent, shares_of, what_counted
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, extent, shares_of, what_counted
 from headcount.noise import NoiseSource, add, peel, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.rankings.counted import ByCounts
@@ -98,6 +102,7 @@ class DirectTopK:
     family: ClassVar[str] = "rankings"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Activity, People, Sample, Scale)
 
     k: int
     per_context: bool = False
@@ -136,7 +141,7 @@ class DirectTopK:
             found = self._peeled(log, grant, noise, engine)
         else:
             grants = _divided(grant)
-            table: Table = "edges" if self.per_context else "items"
+            table: CountTable = "edges" if self.per_context else "items"
             released = histogram(log, table, grants["activity"], noise, engine)
             peeling = float(grants["ranking"].exact) * float(self._shares()["ranking"])
             counts = None
@@ -179,11 +184,11 @@ class DirectTopK:
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
         """Count people, and return what each ranking is of; zeros are held where there are few cells."""
         if log.cells > MANY_CELLS:
-            sparse = engine.sparse(log, "edges" if self.per_context else "items", secret)
+            sparse = engine.measure(log, People("edges" if self.per_context else "items"), secret)
             if not self.per_context:
                 return [sparse]
             return (sparse_column(sparse, log.width, place) for place in range(log.width - 1))
-        counted = engine.count(log, EVERYTHING, secret)
+        counted = engine.measure(log, EVERYTHING, secret)
         if not self.per_context:
             return [counted.items]
         return (column(counted.edges, place) for place in range(log.width - 1))

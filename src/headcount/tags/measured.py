@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Noisy, Norm, pair_weights, square, tag_weights
+from headcount.bounding import Bounded, Noisy, Norm, TagBound, TagPairs, TagWeights, square
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 from headcount.method import paid
 from headcount.noise import NoiseSource, add, add_gaussian
 from headcount.noise_law import DiscreteLaplace, Law
@@ -60,10 +59,19 @@ class Measured:
         laws = {"model/tags": both.law, "model/resources": both.law}
         return cls(tags, resources, laws, kept_tags, kept, seen >= min(ENOUGH, resources.size))
 
-    def measure_pairs(self, exact: Tagging, norm: Norm, grant: Grant, noise: NoiseSource) -> None:
-        """Measure tags on resources and tags together, and take out the noise."""
-        bounded = pair_weights(exact, self.kept_resources, self.kept_tags, norm)
-        released = noisy(bounded, grant, noise)
+    def next(self, norm: Norm) -> TagBound:
+        """Say what is measured next: tags on resources where enough of these stand out, else tags once more."""
+        return TagPairs(self.kept_resources, self.kept_tags, norm) if self.has_pairs else TagWeights(norm)
+
+    def take(self, released: Noisy, norm: Norm) -> None:
+        """Take in what was measured next."""
+        if self.has_pairs:
+            self._take_pairs(released, norm)
+        else:
+            self._take_tags(released)
+
+    def _take_pairs(self, released: Noisy, norm: Norm) -> None:
+        """Take in tags on resources and tags together, and take out the noise."""
         shape = self.kept_resources.size, self.kept_tags.size
         self.noisy_pairs = released.counts[: shape[0] * shape[1]].reshape(shape)
         deviation = math.sqrt(released.law.variance)
@@ -73,9 +81,8 @@ class Measured:
         self.laws["model/pairs"] = released.law
         self.fit = denoised(self.noisy_pairs, self.tags[self.kept_tags], deviation, self.together, beside)
 
-    def measure_tags(self, exact: Tagging, norm: Norm, grant: Grant, noise: NoiseSource) -> None:
-        """Measure the tags once more, and average both by how precise they are."""
-        released = noisy(tag_weights(exact, norm), grant, noise)
+    def _take_tags(self, released: Noisy) -> None:
+        """Average both measurements of the tags by how precise they are."""
         first, second = self.laws["model/tags"].variance, released.law.variance
         self.tags = (self.tags / first + released.counts / second) / (1 / first + 1 / second)
         self.again = released.law

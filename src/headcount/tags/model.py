@@ -45,10 +45,13 @@ from numpy.typing import NDArray
 
 from headcount.bounding import (
     FIXED_POINT,
+    UNDRAWN,
     Noisy,
     Norm,
-    marginal_weights,
-    people_tagging,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
 )
 from headcount.budget import Amount, Grant
 from headcount.engines.engine import Engine
@@ -56,9 +59,8 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, paid, shares_of, what_counted
+from headcount.method import ONE_ID, Bounds, paid, shares_of, what_counted
 from headcount.noise import NoiseSource, add, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
@@ -89,6 +91,7 @@ class TagModel:
     family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Taggers, TagMarginals, TagPairs, TagWeights)
 
     shares: Mapping[str, Amount] | None = None
 
@@ -105,27 +108,21 @@ class TagModel:
         """Return the noise of the marginals and of the number of people; that of pairs hangs on the data."""
         tagged = _checked(log)
         parts = _split(Grant(grant.epsilon, grant.delta or None), self._shares())
-        both = marginal_weights(_empty(tagged), _norm(grant)).sensitivity
+        both = TagMarginals(_norm(grant)).sensitivity(tagged)
         law = _law(both.l1, both.l2_squared, parts["marginals"])
         people = DiscreteLaplace(scale_for(1, parts["people"].exact))
         return {"model/tags": law, "model/resources": law, "model/people": people}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Collect the assignments, and go on with them."""
-        tagged = _checked(log)
-        return self.of_assignments((engine or LocalEngine()).tagging(tagged), tagged, grant, noise)
-
-    def of_assignments(self, exact: Tagging, tagged: TagLog, grant: Grant, noise: NoiseSource) -> Release:
         """Measure three times, and work the model out."""
+        tagged, engine = _checked(log), engine or LocalEngine()
         guarantee, norm = self.guarantee(grant), _norm(grant)
         grants = _split(grant, self._shares())
-        people = add(people_tagging(exact), grants["people"], noise)
-        both = noisy(marginal_weights(exact, norm), grants["marginals"], noise)
-        found = Measured.of(both, exact.tags)
-        if found.has_pairs:
-            found.measure_pairs(exact, norm, grants["pairs"], noise)
-        else:
-            found.measure_tags(exact, norm, grants["pairs"], noise)
+        people = add(engine.measure(tagged, Taggers(), UNDRAWN), grants["people"], noise)
+        both = noisy(engine.measure(tagged, TagMarginals(norm), UNDRAWN), grants["marginals"], noise)
+        found = Measured.of(both, len(tagged.vocabulary.ids))
+        exact = engine.measure(tagged, found.next(norm), UNDRAWN)
+        found.take(noisy(exact, grants["pairs"], noise), norm)
         laws = {**found.laws, "model/people": people.law}
         return Release(
             method=self.name,
@@ -180,11 +177,6 @@ def _law(l1: int, l2_squared: int, grant: Grant) -> Law:
     if grant.delta:
         return DiscreteGaussian(sigma_for(l2_squared, grant.rho)).divided(FIXED_POINT)
     return DiscreteLaplace(scale_for(l1, grant.exact)).divided(FIXED_POINT)
-
-
-def _empty(log: TagLog) -> Tagging:
-    sizes = {"resources": len(log.catalogue.ids), "tags": len(log.vocabulary.ids)}
-    return Tagging.of([], [], [], people=0, **sizes)
 
 
 def _people(people: Noisy) -> pa.Table:

@@ -36,11 +36,12 @@ from numpy.typing import NDArray
 from headcount.bounding import check_limit
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
+from headcount.engines.tag_sums import tagging_of
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import Bounds
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -71,6 +72,7 @@ class PriTopPublished:
     family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
+    bounds: ClassVar[Bounds] = ()
 
     topics: int = 100
 
@@ -86,11 +88,17 @@ class PriTopPublished:
         TagLog.of_log(log)
         return {}
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+    def release(
+        self,
+        log: EventLog,
+        grant: Grant,
+        noise: NoiseSource,
+        engine: Engine | None = None,  # noqa: ARG002
+    ) -> Release:
         """Replace everybody's tags."""
         grant.check_pure("PriTop")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
-        exact = (engine or LocalEngine()).tagging(tagged)
+        exact = tagging_of(tagged)
         grant.spend()
         draws = np.random.Generator(np.random.PCG64(int.from_bytes(noise.key(), "little")))
         model = fit_topics(exact, self.topics, int(draws.integers(0, 1 << 62)))

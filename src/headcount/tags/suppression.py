@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
+from headcount.engines.tag_sums import tagging_of
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import Bounds
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -52,6 +53,7 @@ class SuppressionPublished:
     family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
+    bounds: ClassVar[Bounds] = ()
 
     kept: float = 0.8
 
@@ -68,11 +70,17 @@ class SuppressionPublished:
         TagLog.of_log(log)
         return {}
 
-    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+    def release(
+        self,
+        log: EventLog,
+        grant: Grant,
+        noise: NoiseSource,
+        engine: Engine | None = None,  # noqa: ARG002
+    ) -> Release:
         """Delete everybody's least used tags."""
         grant.check_pure("tag suppression")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
-        exact = (engine or LocalEngine()).tagging(tagged)
+        exact = tagging_of(tagged)
         grant.spend()
         steps = (f"Everybody kept {self.kept:.0%} of their different tags, those they use most.",)
         left = exact.where(most_used(exact, self.kept))

@@ -18,7 +18,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from headcount.bounding import Noisy, Scale, capped_total_scores
+from headcount.bounding import Activity, Noisy, Scale, capped_total_scores
 from headcount.budget import Grant
 from headcount.counts.dpsense import SHARES
 from headcount.evaluation import metrics
@@ -137,7 +137,7 @@ def fixed(bench: Bench, trial: Trial) -> Iterator[Row]:
 def quality(bench: Bench, theta: int, epsilon: float) -> float:
     """Return q(θ): the average column count that a limit of θ leaves, less θ/ε of noise (equation 3)."""
     columns = bench.truth.items.size
-    rows = bench.engine.activity(bench.log, "items", columns, bytes(16)).sensitive_values
+    rows = bench.engine.measure(bench.log, Activity("items", columns), bytes(16)).sensitive_values
     left = (rows * np.minimum(np.arange(1, columns + 1), theta)).sum()
     return float(left / columns - theta / epsilon)
 
@@ -147,7 +147,7 @@ def divided(bench: Bench, trial: Trial) -> Iterator[Row]:
     noise, columns = bench.noise(trial), bench.truth.items.size
     choice = Decimal(dict(trial.parameters)["choice"])
     parts = Grant(trial.epsilon).split({"choice": choice, "counts": 1 - choice})
-    rows = bench.engine.activity(bench.log, "items", columns, noise.key())
+    rows = bench.engine.measure(bench.log, Activity("items", columns), noise.key())
     scored = capped_total_scores(rows, columns, parts["counts"].exact)
     theta = 1 + choose(scored, parts["choice"], noise)
     released = np.maximum(weighted(bench, theta, parts["counts"], noise).counts, 0)
@@ -156,7 +156,7 @@ def divided(bench: Bench, trial: Trial) -> Iterator[Row]:
 
 def weighted(bench: Bench, theta: int, grant: Grant, noise: NoiseSource) -> Noisy:
     """Count everyone's records, weighted so that nobody adds more than θ, with noise."""
-    return add(bench.engine.count(bench.log, Scale(theta), noise.key()).items, grant, noise)
+    return add(bench.engine.measure(bench.log, Scale(theta), noise.key()).items, grant, noise)
 
 
 def compared(truth: Truth, release: Release) -> Iterator[Row]:

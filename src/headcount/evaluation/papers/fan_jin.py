@@ -237,7 +237,7 @@ def scored(bench: Bench, trial: Trial) -> Iterator[Row]:
     """Measure figure 5: the precision of the noisy scores, from d records of each user and 0.1 ε."""
     noise = bench.noise(trial)
     fewest = _fewest(bench.log)
-    counts = bench.engine.count(bench.log, Sample(fewest), noise.key())
+    counts = bench.engine.measure(bench.log, Sample(fewest), noise.key())
     scores = add(counts.items, Grant(trial.epsilon), noise).values.astype(np.float64)
     for k in SCORE_TOPS:
         found = metrics.top_precision(bench.truth.items, scores, k)
@@ -260,10 +260,10 @@ def _sample(bench: Bench, trial: Trial) -> BoundedCounts:
     """Draw the records that SRA or HPA keeps; only the scores of HPA carry noise."""
     limit, noise = int(trial.limit or 0), bench.noise(trial)
     if trial.method == "sra":
-        return bench.engine.count(bench.log, Sample(limit), noise.key())
-    first = bench.engine.count(bench.log, Sample(_fewest(bench.log)), noise.key())
+        return bench.engine.measure(bench.log, Sample(limit), noise.key())
+    first = bench.engine.measure(bench.log, Sample(_fewest(bench.log)), noise.key())
     scores = popularity(add(first.items, Grant(trial.epsilon), noise))
-    return bench.engine.count(bench.log, Pick(limit, scores), noise.key())
+    return bench.engine.measure(bench.log, Pick(limit, scores), noise.key())
 
 
 def _fewest(log: EventLog) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.engines.engine import Table
+from headcount.bounding import CountTable
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.papers.paper import Picture
 from headcount.evaluation.papers.results import LOG
@@ -97,7 +97,7 @@ def _scores(name: str) -> Picture:
     )
 
 
-def _limits(table: Table) -> Iterator[Picture]:
+def _limits(table: CountTable) -> Iterator[Picture]:
     noun = _NOUNS[table]
     yield Picture(
         name=f"limits-{table}",
@@ -126,7 +126,7 @@ def _limits_by_epsilon() -> Iterator[Picture]:
         )
 
 
-def _limits_elsewhere(name: str, table: Table) -> Picture:
+def _limits_elsewhere(name: str, table: CountTable) -> Picture:
     [picture] = _limits(table)
     return replace(
         picture,
@@ -137,7 +137,7 @@ def _limits_elsewhere(name: str, table: Table) -> Picture:
     )
 
 
-def _dots(metric: str, table: Table, names: tuple[str, ...]) -> Iterator[Picture]:
+def _dots(metric: str, table: CountTable, names: tuple[str, ...]) -> Iterator[Picture]:
     title, unit = {"MSE": ("Mean squared error", "MSE (records²)"), "KL": ("KL divergence", "KL (nats)")}[metric]
     if names:
         yield Picture(
@@ -153,7 +153,7 @@ def _dots(metric: str, table: Table, names: tuple[str, ...]) -> Iterator[Picture
         )
 
 
-def _top_10(table: Table, names: tuple[str, ...]) -> Iterator[Picture]:
+def _top_10(table: CountTable, names: tuple[str, ...]) -> Iterator[Picture]:
     if names:
         yield Picture(
             name=f"top-{table}",

@@ -127,7 +127,7 @@ def tuned(bench: Bench, trial: Trial) -> Iterator[Row]:
     """Measure figure 8: the error that GS expects of each group size, the real one, and what its choice costs."""
     noise, halves = bench.noise(trial), Grant(trial.epsilon).split(_HALVES)
     most = largest_user(bench.log, "items", noise, bench.engine)
-    counts = bench.engine.count(bench.log, Sample(1), noise.key()).items
+    counts = bench.engine.measure(bench.log, Sample(1), noise.key()).items
     sample = add(counts, halves["sample"], noise, at_least=1).values
     scale = float(scale_for(most, halves["sums"].exact))
     estimated, order = size_errors(sample, most, scale, noise.key()), order_by(sample)

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from headcount.engines.collecting import collected
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.papers.paper import Paper, Plan, Setting
 from headcount.evaluation.papers.pncf_page import GUARANTEES, KS, OURS, pictures, tables
@@ -89,13 +90,10 @@ def with_ratings(data: Dataset) -> EventLog:
 
 def ratings_in(log: EventLog) -> Ratings:
     """Read the ratings from a log that has them as its context."""
-    users, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for batch in EncodedLog(log).batches():
-        rated = (batch.cells >= 0) & (batch.cells % log.width < len(STARS))
-        users.append(batch.users[rated].astype(np.int64))
-        cells.append(batch.cells[rated].astype(np.int64))
-    who, what = np.concatenate(users), np.concatenate(cells)
-    _, who = np.unique(who, return_inverse=True)  # only those who rated
+    rows = collected(EncodedLog(log))
+    rated = rows.cells % log.width < len(STARS)
+    what = rows.cells[rated].astype(np.int64)
+    _, who = np.unique(rows.users[rated], return_inverse=True)  # only those who rated
     return Ratings.of(who, what // log.width, 1.0 + what % log.width, n_items=len(log.catalogue.ids))
 
 

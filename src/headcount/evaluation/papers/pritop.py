@@ -18,14 +18,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import tag_weights
+from headcount.bounding import UNDRAWN, TagWeights
 from headcount.budget import Grant
+from headcount.engines.collecting import collected
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.papers import results as tables
 from headcount.evaluation.papers.paper import Paper, Plan, Setting
 from headcount.evaluation.papers.pritop_page import LISTS, SUPPRESSED, pictures
 from headcount.evaluation.papers.results import Results
 from headcount.evaluation.tagging import (
+    Assignments,
     Hidden,
     by_folkrank,
     by_model,
@@ -111,10 +113,12 @@ def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
     names = [str(place) for place in range(hidden.left.resources)]
     log = TagLog.listing([], resources=names, vocabulary=[str(place) for place in range(hidden.left.tags)])
     for epsilon in OURS:
-        release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, DELTA), noise)
+        release = TagModel().release(log, Grant(epsilon, DELTA), noise, Assignments(hidden.left))
         for name, own in (("tag-model", True), ("tag-model without own tags", False)):
             yield from _measured(f"{name} (ε = {epsilon})", hidden, by_model(hidden, release, own=own))
-        popular = add_gaussian(tag_weights(hidden.left, "l2"), Grant(epsilon, DELTA), noise)
+        popular = add_gaussian(
+            Assignments(hidden.left).measure(log, TagWeights("l2"), UNDRAWN), Grant(epsilon, DELTA), noise
+        )
         yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))
 
 
@@ -184,12 +188,11 @@ def pairs_as_items(data: Dataset) -> EventLog:
 
 def tagging_of(log: EventLog) -> Tagging:
     """Read the assignments of a log whose items are pairs; resources and tags are those that occur."""
-    parts = [(batch.users[batch.cells >= 0], batch.cells[batch.cells >= 0]) for batch in EncodedLog(log).batches()]
-    users, cells = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
-    pairs = np.array(log.catalogue.ids, dtype=np.int64)[cells]
+    rows = collected(EncodedLog(log))
+    pairs = np.array(log.catalogue.ids, dtype=np.int64)[rows.cells]
     resources, resource = np.unique(pairs >> _SHIFT, return_inverse=True)
     tags, tag = np.unique(pairs & ((1 << _SHIFT) - 1), return_inverse=True)
-    people, user = np.unique(users, return_inverse=True)
+    people, user = np.unique(rows.users, return_inverse=True)
     return Tagging.of(user, resource, tag, people=people.size, resources=resources.size, tags=tags.size)
 
 

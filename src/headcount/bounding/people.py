@@ -7,10 +7,12 @@ columns that nobody is in as it treats all others. How many columns there are in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding.bound import Bound, CountTable
 from headcount.bounding.bounded import FURTHEST, SEAL, Bounded, Sensitivity
 
 Codes = NDArray[np.int32]
@@ -52,6 +54,13 @@ class SparseCounts:
 
     def __repr__(self) -> str:
         return f"<SparseCounts over {self.size} columns>"
+
+
+@dataclass(frozen=True)
+class People(Bound[SparseCounts]):
+    """Each person once in every column of a table that they have a record in, whatever the log counts."""
+
+    table: CountTable
 
 
 class SparseScored:

@@ -1,0 +1,85 @@
+"""Bounds of counts per item, and per item and context: how far one person can move them, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding.bound import Bound, Counting, Norm, check_limit
+from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Integers, Sensitivity, root_above
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from headcount.bounding.scale import Leaning
+
+
+@dataclass(frozen=True)
+class CountBound(Bound[BoundedCounts]):
+    """At most ``limit`` records (or distinct item-context pairs) of a user; what is said here holds for most.
+
+    ``admission`` says how many of 2^64 users are taken into account at all, by lot.
+    """
+
+    limit: int
+    admission = EVERYONE
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    @property
+    def ranks(self) -> NDArray[np.int64] | None:
+        """The rank of each item, best first and ties equal, or None where all records are alike."""
+        return None
+
+    @property
+    def unit(self) -> int:
+        """How many units make one record: 1 where records are kept whole, or ``FIXED_POINT``."""
+        return 1
+
+    @property
+    def norm(self) -> Norm:
+        """What is limited: a user's sum ("l1"), or the sum of squares ("l2")."""
+        return "l1"
+
+    @property
+    def apart(self) -> bool:
+        """Whether users within the limit and users above it are counted in two tables, one after the other."""
+        return False
+
+    @property
+    def leaning(self) -> Leaning | None:
+        """How much more a record about one item weighs than about another, or None where all weigh alike."""
+        return None
+
+
+def sensitivity(bound: CountBound, counting: Counting, columns: int | None = None) -> Sensitivity:
+    """Return how far one user's kept records can move the counts, in the bound's units.
+
+    All kept records may hit one cell when records are counted; a user counts once a cell when users are. Where the
+    sum of squares is limited, k cells move by at most √(k · limit) in L1, so the number of columns matters.
+    """
+    limit = bound.limit
+    if bound.norm == "l2":
+        if counting != "users" or columns is None:
+            raise UsageError(
+                "a limited sum of squares needs every person to count once a cell", remedy="add --count users"
+            )
+        return Sensitivity(l1=root_above(limit * columns), l2_squared=limit, linf=1).times(bound.unit)
+    if counting == "users":
+        return Sensitivity(l1=limit, l2_squared=limit, linf=1).times(bound.unit)
+    return Sensitivity(l1=limit, l2_squared=limit**2, linf=limit).times(bound.unit)
+
+
+def certify(bound: CountBound, counting: Counting, items: Integers, edges: Integers) -> BoundedCounts:
+    """Turn an engine's counts under a bound into bounded values that noise accepts."""
+
+    def sealed(values: Integers) -> Bounded:
+        reach = sensitivity(bound, counting, values.size // 2 if bound.apart else values.size)
+        admission = Fraction(bound.admission, EVERYONE)
+        return Bounded(values, reach, SEAL, unit=bound.unit, admission=admission)
+
+    return BoundedCounts(sealed(items), sealed(edges))

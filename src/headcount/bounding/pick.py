@@ -1,0 +1,30 @@
+"""The records of each person about the items that have the best released scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding.bounded import Noisy
+from headcount.bounding.counting import CountBound
+
+
+@dataclass(frozen=True)
+class Pick(CountBound):
+    """The at most ``limit`` records of each user whose items have the best released scores, ties at random."""
+
+    scores: Noisy
+
+    @property
+    def ranks(self) -> NDArray[np.int64] | None:
+        """Dense ranks of the scores, 0 for the best.
+
+        >>> from headcount.noise_law import DiscreteLaplace
+        >>> noisy = Noisy(np.array([5, 9, 5]), DiscreteLaplace.from_json({"scale": "1"}))
+        >>> Pick(2, noisy).ranks
+        array([1, 0, 1])
+        """
+        _, ascending = np.unique(self.scores.values, return_inverse=True)
+        return np.asarray(ascending.max(initial=0) - ascending, dtype=np.int64)

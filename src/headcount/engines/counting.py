@@ -1,0 +1,101 @@
+"""Counts of records and of people by the local engine: compiled kernels over every user's whole history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import (
+    EVERYONE,
+    Activity,
+    Bounded,
+    BoundedCounts,
+    CountBound,
+    CountTable,
+    People,
+    Records,
+    Rows,
+    SparseCounts,
+    certify,
+    certify_activity,
+    certify_sparse,
+    columns_of,
+)
+from headcount.engines import draws, kernels, weighing_kernels
+from headcount.engines.passes import Passes
+from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
+from headcount.engines.walking import Kernel
+from headcount.events.log import EventLog
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
+    """Keep what the bound allows of each user's records, or weigh them all, and count."""
+    groups = (2,) if bound.apart else ()
+    size = 2 if bound.apart else 1
+    threads = passes.threads_for(size * log.cells)
+    edges = np.zeros((threads, size * log.cells), dtype=np.int64)
+    items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
+    modes = (log.width, log.counting == "users", log.context_of == "user")
+    pair: tuple[Kernel, Kernel] = kernels.keep_blocks, kernels.keep_packed
+    if bound.unit == 1:
+        ranks = _NOTHING if bound.ranks is None else bound.ranks
+        lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
+        asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
+    else:
+        pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+        factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
+        asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
+    passes.each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
+    whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
+    counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
+    return certify(bound, log.counting, counted, whole)
+
+
+def activity(passes: Passes, log: EventLog, bound: Activity, secret: bytes) -> Bounded:
+    """Count the users by the number of their records."""
+    return certify_activity(_active(passes, log, bound, secret))
+
+
+def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Rows:
+    """Sort the records by the number of records that their users have: one pass to count, one to collect."""
+    width = bound.width(log)
+    users = _active(passes, log, bound, secret)
+    sums = np.arange(1, bound.most + 1)
+    ends = np.cumsum(sums * users)
+    ahead = np.concatenate([[0, 0], ends[:-1]])
+    columns = np.empty(ends[-1], dtype=np.int32)
+    modes = (log.width, log.cells, log.counting == "users", log.context_of == "user")
+    pair = weighing_kernels.gather_blocks, weighing_kernels.gather_packed
+    passes.each(log, secret, pair, [(bound.most, _width(log, bound.table), *modes, ahead, columns)])
+    there = users > 0
+    starts = np.concatenate([[0], ends[there]])
+    return Rows(sums[there], starts, columns, width=width, most=bound.most)
+
+
+def people(passes: Passes, log: EventLog, bound: People, secret: bytes) -> SparseCounts:
+    """Count people into one hash table a thread, and put these together."""
+    tables = [PeopleTable() for _ in range(passes.threads)]
+    asked = (_width(log, bound.table), log.width, log.context_of == "user")
+    passes.each(log, secret, (count_blocks, count_packed), [(*asked, each) for each in tables])
+    return certify_sparse(*merged(tables), columns_of(log, bound.table))
+
+
+def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: bytes) -> NDArray[np.int64]:
+    """Return how many users have 1, 2, … records, the last place for those with the most or more."""
+    threads = passes.threads_for(bound.most)
+    users = np.zeros((threads, bound.most), dtype=np.int64)
+    modes = (log.width, log.counting == "users", log.context_of == "user")
+    asked = (1, 1, _width(log, bound.table), False, False, _NOTHING, *modes)
+    pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+    passes.each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
+    summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
+    return summed
+
+
+def _width(log: EventLog, table: CountTable) -> int:
+    """Return how many cells make one column of a table."""
+    return log.width if table == "items" else 1

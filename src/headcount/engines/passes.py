@@ -1,0 +1,82 @@
+"""What all measures of the local engine share: its threads and memory, and the log that is at hand.
+
+Users are dealt to blocks while the log is read (see :mod:`headcount.engines.walking`); then the blocks are gone
+through in parallel, with every user's whole history at hand. What is in memory stays there between the stages of
+one release.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from headcount.engines.collecting import Collected, collected
+from headcount.engines.engine import Progress, silent
+from headcount.engines.holding import HeldLog
+from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
+from headcount.events.encoding import EncodedLog, Reading, Tally
+from headcount.events.log import EventLog
+from headcount.events.store import PackedSource
+
+MANY_CELLS = 1 << 24
+"""Above so many sums one thread adds up, so that they are held once."""
+
+Held = TypeVar("Held")
+
+
+@dataclass
+class Passes:
+    """Goes through logs with ``threads`` threads and ``memory`` bytes of records; neither changes a result."""
+
+    threads: int = field(default_factory=lambda: max(1, min(8, os.cpu_count() or 1)))
+    memory: int = 320 << 20
+    progress: Progress = silent
+    tally: Tally | None = field(default=None, init=False, repr=False)
+    """What the last pass met, for the curator's eyes."""
+
+    _log: EventLog | None = field(default=None, init=False, repr=False)
+    _held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def threads_for(self, sums: int) -> int:
+        """Return how many threads may hold so many sums each."""
+        return self.threads if sums <= MANY_CELLS else 1
+
+    def once(self, log: EventLog, what: object, make: Callable[[], Held]) -> Held:
+        """Return what is held of a log, made now if it is not; another log's things are let go of first."""
+        if self._log is not log:
+            self._held.clear()
+            self._log = log
+        if what not in self._held:
+            self._held[what] = make()
+        held: Held = self._held[what]
+        return held
+
+    def read(self, log: EventLog, reading: Reading, stage: str = "reading events") -> tuple[EncodedLog, Collected]:
+        """Read all rows of a log that count; they are not held."""
+        coded = EncodedLog(log, reading)
+        rows = collected(coded, self.progress, stage)
+        self.tally = coded.tally
+        return coded, rows
+
+    def each(
+        self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
+        walk = self.once(log, Walk, lambda: _walk_through(log, self.memory))
+        kernel, threads = walk.kernel(*pair), len(asked)
+        with ThreadPoolExecutor(threads) as pool:
+            for together in walk.pieces(secret, threads, pool, self.progress):
+                if len(together) == 1:  # handing one piece to another thread takes longer than a small log
+                    kernel(*together[0], *asked[0])
+                else:
+                    list(pool.map(lambda piece, rest: kernel(*piece, *rest), together, asked[: len(together)]))
+        self.tally = walk.tally
+
+
+def _walk_through(log: EventLog, memory: int) -> Walk:
+    if isinstance(log.source, PackedSource):
+        return PackedWalk(log.source)
+    return HeldWalk(HeldLog(log, memory))
