@@ -16,9 +16,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from headcount.bounding import tag_weights
+from headcount.bounding import UNDRAWN, TagWeights
 from headcount.budget import Grant
-from headcount.evaluation.tagging import by_folkrank, by_model, by_popularity, leave_one_out, recall_and_precision
+from headcount.evaluation.tagging import (
+    Assignments,
+    by_folkrank,
+    by_model,
+    by_popularity,
+    leave_one_out,
+    recall_and_precision,
+)
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.noise import SeededNoise
@@ -57,8 +64,12 @@ def main() -> None:
         found: dict[str, list[float]] = {"model and own tags": [], "model alone": [], "popular tags": []}
         for seed in range(given.runs):
             hidden, noise = leave_one_out(tagging, seed), SeededNoise(seed)
-            release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, delta), noise)
-            weights = noisy(tag_weights(hidden.left, "l1" if given.pure else "l2"), Grant(epsilon, delta), noise)
+            release = TagModel().release(log, Grant(epsilon, delta), noise, Assignments(hidden.left))
+            weights = noisy(
+                Assignments(hidden.left).measure(log, TagWeights("l1" if given.pure else "l2"), UNDRAWN),
+                Grant(epsilon, delta),
+                noise,
+            )
             best = {
                 "model and own tags": by_model(hidden, release, own=True),
                 "model alone": by_model(hidden, release, own=False),

@@ -21,7 +21,7 @@ from headcount.answers.edges import edges_of
 from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import People, combine
+from headcount.answers.two_groups import KnownPeople, combine
 from headcount.bounding import FIXED_POINT, Activity, Bounded, CountTable, Noisy, Norm, Scale, group_sums
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
@@ -48,13 +48,13 @@ def _bins(most: int) -> NDArray[np.int64]:
     return activities.bin_of(np.arange(1, most + 1))
 
 
-def people_of(log: EventLog, table: CountTable, released: Noisy) -> People:
+def people_of(log: EventLog, table: CountTable, released: Noisy) -> KnownPeople:
     """Say what a released histogram tells of the users of a table."""
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
         raise TypeError("a histogram has Laplace noise")
     known = released.counts, float(released.law.scale), columns(log, table) if distinct else None
-    return People(activities.estimate(*known), activities.at_most(*known), distinct)
+    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct)
 
 
 def columns(log: EventLog, table: CountTable) -> int:
@@ -90,7 +90,7 @@ def drawable(limit: int, grant: Grant, kind: NoiseKind) -> bool:
 
 
 def chosen_limit(
-    log: EventLog, people: Mapping[CountTable, People], grants: Mapping[CountTable, Grant], kind: NoiseKind
+    log: EventLog, people: Mapping[CountTable, KnownPeople], grants: Mapping[CountTable, Grant], kind: NoiseKind
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
     limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
@@ -133,7 +133,7 @@ def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
 
 
 def edges_from(
-    noisy: Noisy, items: Posterior, people: People, bound: Scale, leaned: NDArray[np.float64] | None = None
+    noisy: Noisy, items: Posterior, people: KnownPeople, bound: Scale, leaned: NDArray[np.float64] | None = None
 ) -> Posterior:
     """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone."""
     light, heavy = noisy.counts
@@ -146,7 +146,7 @@ def edges_from(
 
 
 def counts_from(
-    noisy: Noisy, people: People, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
+    noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
 ) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
     light, heavy = noisy.counts.reshape(2, -1)

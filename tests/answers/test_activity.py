@@ -17,7 +17,7 @@ from headcount.answers.activity import (
     BINS,
     LAST_EDGE,
     UPPER_ENDS,
-    Activity,
+    EstimatedActivity,
     at_most,
     bin_of,
     estimate,
@@ -208,8 +208,8 @@ def test_sums_over_users_and_how_sure_they_are() -> None:
         found = estimate(noisy, 40.0)
         assert found.sum_of(found.records)[0] == pytest.approx(found.total_records)
         sums.append(found.total_records)
-    told = Activity(np.array([1.0]), np.array([8_000.0]), 40.0).sum_of(np.ones(1))[1]
-    surely = Activity(np.array([1.0]), np.array([8_000.0]), 0.0).sum_of(np.ones(1))[1]
+    told = EstimatedActivity(np.array([1.0]), np.array([8_000.0]), 40.0).sum_of(np.ones(1))[1]
+    surely = EstimatedActivity(np.array([1.0]), np.array([8_000.0]), 0.0).sum_of(np.ones(1))[1]
     assert np.std(sums) == pytest.approx(told - surely, rel=0.1)
 
 
@@ -224,5 +224,5 @@ def test_unevenness_is_the_variance_of_logarithms() -> None:
     records = np.array([2.0, 8.0, 32.0])
     weights = np.array([1.0, 2.0, 1.0])
     many = np.repeat(np.log(records), weights.astype(np.int64))
-    assert Activity(records, weights).unevenness == pytest.approx(many.var())
-    assert Activity(records * 7, weights * 3).unevenness == pytest.approx(many.var())
+    assert EstimatedActivity(records, weights).unevenness == pytest.approx(many.var())
+    assert EstimatedActivity(records * 7, weights * 3).unevenness == pytest.approx(many.var())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.prediction import MISPLACED, best_limit, misjudged, predicted_error
 from headcount.answers.scaling import Norm
 
@@ -15,16 +15,16 @@ norms = st.sampled_from(("l1", "l2"))
 
 
 @st.composite
-def activities(draw: st.DrawFn) -> Activity:
+def activities(draw: st.DrawFn) -> EstimatedActivity:
     size = draw(st.integers(1, 6))
     records = draw(st.lists(st.integers(1, 2_000), min_size=size, max_size=size, unique=True))
     users = draw(st.lists(st.floats(0.5, 5_000), min_size=size, max_size=size))
-    return Activity(np.sort(np.array(records, dtype=np.float64)), np.array(users))
+    return EstimatedActivity(np.sort(np.array(records, dtype=np.float64)), np.array(users))
 
 
 @given(activities(), st.integers(1, 64), st.floats(0.01, 1e4), st.floats(1, 100), st.integers(1, 5_000), norms)
 def test_more_noise_means_more_error(
-    activity: Activity, limit: int, deviation: float, times: float, cells: int, norm: Norm
+    activity: EstimatedActivity, limit: int, deviation: float, times: float, cells: int, norm: Norm
 ) -> None:
     """And with it the error falls with ε; it never exceeds giving up all counts, but for what is misjudged."""
     for distinct in (True, False):
@@ -37,7 +37,7 @@ def test_more_noise_means_more_error(
 
 @given(activities(), st.floats(0.01, 100), st.integers(1, 5_000), norms)
 def test_without_heavy_users_the_error_is_noise_or_the_counts_themselves(
-    activity: Activity, deviation: float, cells: int, norm: Norm
+    activity: EstimatedActivity, deviation: float, cells: int, norm: Norm
 ) -> None:
     for distinct in (True, False):
         error = predicted_error(activity, 2_000, deviation, cells, norm, distinct=distinct)
@@ -47,7 +47,7 @@ def test_without_heavy_users_the_error_is_noise_or_the_counts_themselves(
 
 
 @given(activities(), st.integers(1, 64), st.integers(1, 500))
-def test_with_no_noise_only_misjudging_is_left(activity: Activity, limit: int, cells: int) -> None:
+def test_with_no_noise_only_misjudging_is_left(activity: EstimatedActivity, limit: int, cells: int) -> None:
     heavy = activity.above(limit)
     error = predicted_error(activity, limit, 0.0, cells, "l1", distinct=False)
     most = misjudged(heavy, "l1") * heavy.total_records**2
@@ -60,7 +60,7 @@ def test_with_no_noise_only_misjudging_is_left(activity: Activity, limit: int, c
 
 def test_more_epsilon_calls_for_a_larger_limit() -> None:
     """With little noise it pays to count people in full; with so much that all is given up, nothing matters."""
-    activity = Activity(np.array([1.0, 5.0, 25.0, 125.0]), np.array([4_000.0, 2_000.0, 500.0, 50.0]))
+    activity = EstimatedActivity(np.array([1.0, 5.0, 25.0, 125.0]), np.array([4_000.0, 2_000.0, 500.0, 50.0]))
     limits = [1 << k for k in range(10)]
     chosen = []
     for epsilon in (0.1, 1.0, 10.0, 1_000.0):
@@ -83,7 +83,7 @@ def test_several_tables_agree_on_the_geometric_mean() -> None:
 
 def test_ranks_that_stand_for_many_leave_out_none() -> None:
     """Where noise is all, the error is that of every cell: as many as there are, far beyond 400 ranks."""
-    plenty = Activity(np.array([1_000.0]), np.array([1e9]))
+    plenty = EstimatedActivity(np.array([1_000.0]), np.array([1e9]))
     for cells in (1, 7, 400, 401, 12_345, 1_000_000):
         error = predicted_error(plenty, 1_000, 3.0, cells, "l1", distinct=False)
         assert error == pytest.approx(9.0 * cells)
@@ -99,6 +99,6 @@ def test_it_is_near_what_happens() -> None:
         noise = np.random.default_rng(1).laplace(0, scale, (10, 1_000))
         kept = counts > 2**0.5 * scale  # an oracle's choice
         happens = (np.where(kept, noise, counts) ** 2).sum(axis=1).mean()
-        activity = Activity(np.array([1.0]), np.array([5_000.0]))
+        activity = EstimatedActivity(np.array([1.0]), np.array([5_000.0]))
         told = predicted_error(activity, 1, 2**0.5 * scale, 1_000, "l1", distinct=False)
         assert 0.5 < told / happens < 2

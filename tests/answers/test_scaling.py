@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, chances, leaned, scale_up, weights
 
 Floats = NDArray[np.float64]
@@ -21,12 +21,12 @@ LIMIT = 4
 
 
 @st.composite
-def activities(draw: st.DrawFn) -> Activity:
+def activities(draw: st.DrawFn) -> EstimatedActivity:
     """Heavy users: above a limit of 4."""
     size = draw(st.integers(1, 8))
     records = draw(st.lists(st.integers(5, 3_000), min_size=size, max_size=size, unique=True))
     users = draw(st.lists(st.floats(0.5, 1_000), min_size=size, max_size=size))
-    return Activity(np.sort(np.array(records, dtype=np.float64)), np.array(users))
+    return EstimatedActivity(np.sort(np.array(records, dtype=np.float64)), np.array(users))
 
 
 norms = st.sampled_from(("l1", "l2"))
@@ -43,7 +43,7 @@ def test_weights_use_up_the_limit_and_no_more(records: list[float], limit: int, 
 
 
 @given(activities(), norms)
-def test_the_curve_is_monotone_and_its_ends_are_known(heavy: Activity, norm: Norm) -> None:
+def test_the_curve_is_monotone_and_its_ends_are_known(heavy: EstimatedActivity, norm: Norm) -> None:
     """From Σ n / Σ w n for the rarest items to Σ 1 / Σ w for what everybody has; the ratio falls in between."""
     curve = scale_up(heavy, LIMIT, norm, distinct=True)
     each = weights(heavy.records, LIMIT, norm)
@@ -62,7 +62,7 @@ def test_the_curve_is_monotone_and_its_ends_are_known(heavy: Activity, norm: Nor
 
 
 @given(activities(), norms)
-def test_where_records_count_all_items_are_scaled_alike(heavy: Activity, norm: Norm) -> None:
+def test_where_records_count_all_items_are_scaled_alike(heavy: EstimatedActivity, norm: Norm) -> None:
     curve = scale_up(heavy, LIMIT, norm, distinct=False)
     each = weights(heavy.records, LIMIT, norm)
     ratio = heavy.total_records / (heavy.users * each * heavy.records).sum()
@@ -71,7 +71,7 @@ def test_where_records_count_all_items_are_scaled_alike(heavy: Activity, norm: N
 
 
 def test_without_heavy_users_nothing_is_scaled() -> None:
-    nobody = Activity(np.empty(0), np.empty(0))
+    nobody = EstimatedActivity(np.empty(0), np.empty(0))
     values = np.array([0.0, 0.5, 3.0])
     for distinct in (True, False):
         assert scale_up(nobody, LIMIT, "l1", distinct=distinct).apply(values).tolist() == values.tolist()
@@ -86,9 +86,9 @@ class Crowd:
         self.drawn = np.ceil(LIMIT + random.pareto(1.2, 2_000) * 10).clip(LIMIT + 1, 2_000).astype(np.int64)
         self.counts = random.multinomial(self.drawn, self.popularity)
 
-    def activity(self, records: NDArray[np.int64]) -> Activity:
+    def activity(self, records: NDArray[np.int64]) -> EstimatedActivity:
         sizes, users = np.unique(records, return_counts=True)
-        return Activity(sizes.astype(np.float64), users.astype(np.float64))
+        return EstimatedActivity(sizes.astype(np.float64), users.astype(np.float64))
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_people_who_draw_as_the_model_says_come_out_unbiased(norm: Norm) -> None
     random = np.random.default_rng(6)
     records = np.array([5.0, 20.0, 100.0, 600.0])
     users = np.array([3_000.0, 1_000.0, 300.0, 100.0])
-    heavy = Activity(records, users)
+    heavy = EstimatedActivity(records, users)
     popularities = np.repeat(np.geomspace(1e-4, 1, 300), 10)
     counts = random.binomial(users.astype(np.int64)[None, :], chances(heavy, popularities))
     weighed = counts @ weights(records, LIMIT, norm)
@@ -165,7 +165,7 @@ def filled(factors: Floats, total: float) -> Floats:
 
 
 @given(activities(), st.lists(st.integers(1, 1 << 15), min_size=1, max_size=12), st.integers(0, 1 << 30))
-def test_leaning_preserves_the_mean_weight(heavy: Activity, factors: list[int], seed: int) -> None:
+def test_leaning_preserves_the_mean_weight(heavy: EstimatedActivity, factors: list[int], seed: int) -> None:
     """Averaged over what users draw, relative weights are 1: leaning shifts weight and makes none."""
     popularities = np.random.default_rng(seed).dirichlet(np.ones(len(factors)))
     relative = leaned(heavy, LIMIT, np.array(factors), popularities)
@@ -176,7 +176,7 @@ def test_leaning_preserves_the_mean_weight(heavy: Activity, factors: list[int], 
 
 
 def test_alike_factors_lean_to_nothing() -> None:
-    heavy = Activity(np.array([9.0, 50.0]), np.array([10.0, 3.0]))
+    heavy = EstimatedActivity(np.array([9.0, 50.0]), np.array([10.0, 3.0]))
     relative = leaned(heavy, LIMIT, np.full(7, 9), np.full(7, 1 / 7))
     assert relative.tolist() == pytest.approx([1.0] * 7)
     assert leaned(heavy.within(1), LIMIT, np.array([1, 5]), np.full(2, 0.5)).tolist() == [1, 1]
@@ -185,7 +185,7 @@ def test_alike_factors_lean_to_nothing() -> None:
 def test_leaning_is_what_filling_up_tubs_gives() -> None:
     """Users whose records are spread exactly as the popularities say, filled up one by one."""
     popularities, factors = np.array([0.5, 0.3, 0.2]), np.array([1_000, 10, 1])
-    heavy = Activity(np.array([10.0, 40.0]), np.array([3.0, 2.0]))
+    heavy = EstimatedActivity(np.array([10.0, 40.0]), np.array([3.0, 2.0]))
     expected = np.zeros(3)
     for records, users in zip(heavy.records, heavy.users, strict=True):
         own = np.repeat(np.arange(3), np.round(records * popularities).astype(np.int64))

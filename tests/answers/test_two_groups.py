@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, scale_up, weights
-from headcount.answers.two_groups import People, combine
+from headcount.answers.two_groups import KnownPeople, combine
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 
 Floats = NDArray[np.float64]
@@ -24,15 +24,17 @@ LIMIT = 4
 NORMS = pytest.mark.parametrize("norm", ["l1", "l2"])
 
 
-def people(activity: Activity, *, distinct: bool = False, most: Activity | None = None) -> People:
-    return People(activity, most or activity, distinct)
+def people(
+    activity: EstimatedActivity, *, distinct: bool = False, most: EstimatedActivity | None = None
+) -> KnownPeople:
+    return KnownPeople(activity, most or activity, distinct)
 
 
 @pytest.mark.parametrize("law", [TINY, DiscreteGaussian(Fraction(1, 700), STEP)], ids=["laplace", "gaussian"])
 @NORMS
 def test_without_noise_records_come_out_as_they_were(law: Law, norm: Norm) -> None:
     """Heavy users of one activity share items evenly: light counts plus all of theirs, within 1 in 100."""
-    activity = Activity(np.array([2.0, 40.0]), np.array([500.0, 100.0]))
+    activity = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 100.0]))
     light, full = np.array([700.0, 200.0, 100.0, 0.0]), np.array([2_400.0, 1_000.0, 400.0, 200.0])
     heavy = full * weights(np.array([40.0]), LIMIT, norm)
     found = combine(light, heavy, law, people(activity), LIMIT, norm)
@@ -41,7 +43,7 @@ def test_without_noise_records_come_out_as_they_were(law: Law, norm: Norm) -> No
 
 
 def test_heavy_users_are_scaled_up_by_the_curve() -> None:
-    activity = Activity(np.array([8.0, 80.0]), np.array([50.0, 50.0]))
+    activity = EstimatedActivity(np.array([8.0, 80.0]), np.array([50.0, 50.0]))
     heavy = np.geomspace(0.5, 25, 40)
     curve = scale_up(activity, LIMIT, "l1", distinct=True)
     found = combine(np.zeros(40), heavy, TINY, people(activity, distinct=True), LIMIT)
@@ -57,7 +59,7 @@ def test_totals_follow_the_more_precise_of_two_sums() -> None:
     light = np.full(100, 6.0)
     for scale, sure, total in ((Fraction(1, 100), 50.0, 600), (Fraction(100), 0.0, 500)):
         law = DiscreteLaplace(scale, STEP)
-        activity = Activity(np.array([1.0]), np.array([500.0]), sure)
+        activity = EstimatedActivity(np.array([1.0]), np.array([500.0]), sure)
         found = combine(light, np.zeros(100), law, people(activity), LIMIT)
         assert found.mean.sum() == pytest.approx(total, rel=0.05)
 
@@ -68,7 +70,7 @@ class Simulated:
     def __init__(self, law: Law, norm: Norm, seed: int) -> None:
         random = np.random.default_rng(seed)
         self.law, self.norm = law, norm
-        self.activity = Activity(np.array([2.0, 20.0, 90.0]), np.array([20_000.0, 2_000.0, 200.0]))
+        self.activity = EstimatedActivity(np.array([2.0, 20.0, 90.0]), np.array([20_000.0, 2_000.0, 200.0]))
         q = random.permutation(1 / np.arange(1, 3_001))
         q /= q.sum()
         self.light = random.poisson(40_000 * q).astype(np.float64)
@@ -125,8 +127,8 @@ def test_intervals_hold_on_average(law: Law, norm: Norm) -> None:
 
 def test_hidden_users_raise_the_high_ends_alone() -> None:
     """As many as the noise may hide, and where users count, no more than these."""
-    activity = Activity(np.array([2.0, 20.0]), np.array([1_000.0, 100.0]))
-    more = Activity(np.array([2.0, 20.0, 500.0]), np.array([1_000.0, 100.0, 7.0]))
+    activity = EstimatedActivity(np.array([2.0, 20.0]), np.array([1_000.0, 100.0]))
+    more = EstimatedActivity(np.array([2.0, 20.0, 500.0]), np.array([1_000.0, 100.0, 7.0]))
     light, heavy = np.linspace(0, 90, 30), np.linspace(0, 40, 30)
     law = DiscreteLaplace(Fraction(2), STEP)
     for distinct in (True, False):
@@ -141,7 +143,7 @@ def test_hidden_users_raise_the_high_ends_alone() -> None:
 
 def test_leaning_is_taken_out_again() -> None:
     """Heavy counts that weigh 4 times as much in half of the cells, and less in the others: the same result."""
-    activity = Activity(np.array([2.0, 40.0]), np.array([500.0, 400.0]))
+    activity = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 400.0]))
     full = np.tile([300.0, 100.0], 40)
     heavy = full * LIMIT / 40
     leaned = np.tile([1.25, 0.25], 40)
@@ -158,7 +160,7 @@ def test_cells_that_weigh_less_are_noisier() -> None:
     2,000 must (measured: 94 %).
     """
     random = np.random.default_rng(3)
-    activity = Activity(np.array([40.0]), np.array([4_000.0]))
+    activity = EstimatedActivity(np.array([40.0]), np.array([4_000.0]))
     leaned = random.uniform(0.6, 1.4, 2_000) * np.tile([1.6, 0.4], 1_000)
     full = random.exponential(80, 2_000)
     law = DiscreteLaplace(Fraction(1), STEP)
@@ -172,7 +174,7 @@ def test_cells_that_weigh_less_are_noisier() -> None:
 
 
 def test_empty_groups() -> None:
-    nobody = Activity(np.empty(0), np.empty(0))
+    nobody = EstimatedActivity(np.empty(0), np.empty(0))
     for distinct in (True, False):
         found = combine(
             np.zeros(3), np.zeros(3), DiscreteLaplace(Fraction(5), STEP), people(nobody, distinct=distinct), 1

@@ -15,13 +15,13 @@ from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import noised_tables, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource, open_source
 from headcount.method import Method
 from headcount.noise import NoiseSource
 from headcount.releases import Release
 from tests.contracts.twins import HalfNoise, SpendsTwice
+from tests.in_parts import InParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class CutsAtTheHeaviest(SimpleRandom):
         return replace(whole, tables=said, noise={})
 
 
-class ByPosition(ReferenceEngine):
+class ByPosition(InParts):
     """Lets a person's choices hang on where their records stand in the log."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from headcount.audits.auditing import audit
 from headcount.audits.targets import pairs_for, target
-from headcount.bounding import Bounded, Pairs, certify_pairs
+from headcount.bounding import Bound, Measured_co, Pairs, certify_pairs
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 
@@ -19,10 +20,14 @@ from headcount.events.log import EventLog
 class ForgetsToShorten(LocalEngine):
     """Counts all of a person's pairs, however many there are."""
 
-    def pairs(self, log: EventLog, bound: Pairs) -> Bounded:
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Count everything, and say that it was bounded."""
+        if not isinstance(bound, Pairs):
+            return super().measure(log, bound, secret)
         longer = replace(bound, limit=10**5)
-        return certify_pairs(super().pairs(log, longer).sensitive_values.copy(), bound)
+        found: Any = certify_pairs(super().measure(log, longer, secret).sensitive_values.copy(), bound)
+        measured: Measured_co = found
+        return measured
 
 
 def test_a_limit_that_is_forgotten_is_found() -> None:

@@ -10,24 +10,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounding import Bounded, Norm, marginal_weights, pair_weights, people_tagging, square, tag_weights
+from headcount.bounding import (
+    Bounded,
+    Norm,
+    TagBound,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
+    certify_tags,
+    square,
+)
+from headcount.engines.tag_sums import sums_of
+from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from tests.tags.worlds import drawn
 
-Weigh = Callable[[Tagging, Norm], Bounded]
+Weigh = Callable[[Norm], TagBound]
 PLACES = np.array([3, 0, 4]), np.array([2, 1])
 
 
-def pairs(tagging: Tagging, norm: Norm) -> Bounded:
-    return pair_weights(tagging, *PLACES, norm)
+LOG = TagLog.listing([], resources=[*"abcde"], vocabulary=[*"wxyz"])
 
 
-WAYS: list[Weigh] = [tag_weights, marginal_weights, pairs]
+def pairs(norm: Norm) -> TagPairs:
+    return TagPairs(*PLACES, norm)
+
+
+def weighed(tagging: Tagging, bound: TagBound) -> Bounded:
+    """Weigh assignments of 5 resources with 4 tags."""
+    return certify_tags(bound, LOG, sums_of(tagging, bound))
+
+
+WAYS: list[Weigh] = [TagWeights, TagMarginals, pairs]
 
 
 def moved(weigh: Weigh, tagging: Tagging, person: int, norm: Norm) -> tuple[np.ndarray, Bounded]:
-    bounded = weigh(tagging, norm)
-    without = weigh(tagging.where(tagging.user != person), norm)
+    bounded = weighed(tagging, weigh(norm))
+    without = weighed(tagging.where(tagging.user != person), weigh(norm))
     assert bounded.sensitivity == without.sensitivity
     assert bounded.shape == without.shape
     return bounded.sensitive_values - without.sensitive_values, bounded
@@ -67,23 +87,23 @@ def test_weights_are_those_of_the_definition() -> None:
     resources = has.any(axis=2).astype(float)
     expected = np.concatenate([(each / np.sqrt(np.maximum(each.sum(axis=1, keepdims=True), 1))).sum(axis=0)
                                for each in (tags, resources)])  # fmt: skip
-    found = marginal_weights(tagging, "l2")
+    found = weighed(tagging, TagMarginals("l2"))
     assert found.sensitive_values / found.unit == pytest.approx(expected, abs=1e-4)
     some = has[:, PLACES[0]][:, :, PLACES[1]].reshape(6, -1)
     expected = (some / np.sqrt(np.maximum(some.sum(axis=1, keepdims=True), 1))).sum(axis=0)
-    found = pairs(tagging, "l2")
+    found = weighed(tagging, pairs("l2"))
     assert found.sensitive_values[:6] / found.unit == pytest.approx(expected, abs=1e-4)
     chosen = tags[:, PLACES[1]]
     scaled = chosen / np.sqrt(np.maximum(chosen.sum(axis=1, keepdims=True), 1))
     together = square(found.sensitive_values[6:] / found.unit, 2)
     assert together == pytest.approx(scaled.T @ scaled, abs=1e-3)
-    assert pairs(tagging, "l1").size == 6
+    assert weighed(tagging, pairs("l1")).size == 6
 
 
 def test_people_count_once() -> None:
     tagging = drawn(1)
-    assert people_tagging(tagging).sensitive_values.tolist() == [len(set(tagging.user.tolist()))]
-    assert people_tagging(tagging.where(tagging.user < 0)).sensitive_values.tolist() == [0]
+    assert weighed(tagging, Taggers()).sensitive_values.tolist() == [len(set(tagging.user.tolist()))]
+    assert weighed(tagging.where(tagging.user < 0), Taggers()).sensitive_values.tolist() == [0]
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -93,4 +113,5 @@ def test_the_order_and_the_numbers_of_people_make_no_difference(norm: Norm) -> N
         5 - tagging.user[::-1], tagging.resource[::-1], tagging.tag[::-1], people=6, resources=5, tags=4
     )
     for weigh in WAYS:
-        assert (weigh(tagging, norm).sensitive_values == weigh(shuffled, norm).sensitive_values).all()
+        one, other = (weighed(each, weigh(norm)) for each in (tagging, shuffled))
+        assert (one.sensitive_values == other.sensitive_values).all()

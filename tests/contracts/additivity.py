@@ -15,10 +15,10 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError, UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.events.tagged import TagLog
-from tests.contracts.measurements import Cells, Measurement, opened, plus
+from tests.contracts.measurements import Measurement, Sums, opened, plus
 from tests.contracts.raw_files import Format, Row, small_batches, written
 
-REFUSED: Cells = {"refused": 1}
+REFUSED: Sums = {"refused": 1}
 """What comes of a column of objects, if such columns are refused."""
 
 Through = Callable[[EventLog], EventLog]
@@ -45,7 +45,7 @@ class Bench:
     through: Through = unchanged
     _numbers: Iterable[int] = field(default_factory=itertools.count)
 
-    def measure(self, rows: Sequence[Row]) -> Cells:
+    def measure(self, rows: Sequence[Row]) -> Sums:
         """Write rows, read them and measure."""
         place = self.folder / str(next(iter(self._numbers)))
         with small_batches() if self.one_by_one else nullcontext():
@@ -68,7 +68,7 @@ class Bench:
         return TagLog.of_log(packed) if isinstance(log, TagLog) else packed
 
 
-def check_sum(together: Cells, one: Cells, other: Cells, order: str) -> None:
+def check_sum(together: Sums, one: Sums, other: Sums, order: str) -> None:
     """Refuse a sum that is not what its parts are."""
     if REFUSED in (together, one, other):  # by its type alone: whatever anybody wrote
         assert together == one == other, f"refused for what somebody wrote ({order})"

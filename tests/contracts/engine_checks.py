@@ -224,7 +224,9 @@ def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64]
         assert (items <= edges.sum(axis=1)).all(), "an item has more users than kept pairs"
 
 
-def _check_total(counts: NDArray[np.int64], people: list[list[list[int]]], bound: CountBound, per_item: int) -> None:
+def _check_total(
+    counts: NDArray[np.int64], people: list[list[list[int]]], bound: CountBound, per_item: int
+) -> None:
     """Of users whose context cannot be told, any one may have been chosen; by lot, nobody may be in."""
     groups = 2 if bound.apart else 1
     nothing = (0,) * groups

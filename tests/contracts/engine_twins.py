@@ -15,19 +15,20 @@ from headcount.bounding import (
     BoundedCounts,
     CountBound,
     CountTable,
+    Records,
     Rows,
     SparseCounts,
     certify,
     certify_activity,
     certify_sparse,
-    columns_of,
 )
 from headcount.bounding.bounded import root_above
 from headcount.engines import draws, reference
-from headcount.engines.reference import ReferenceEngine
+from headcount.engines.collecting import collected
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from tests.in_parts import InParts
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +39,7 @@ def _with_limit(bound: CountBound, limit: int) -> CountBound:
     return changed
 
 
-class LimitOffByOne(ReferenceEngine):
+class LimitOffByOne(InParts):
     """Keeps one record too many, and declares the limit all the same."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -46,7 +47,7 @@ class LimitOffByOne(ReferenceEngine):
         return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
-class OneRecordShort(ReferenceEngine):
+class OneRecordShort(InParts):
     """Keeps one record fewer than it may."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -54,12 +55,12 @@ class OneRecordShort(ReferenceEngine):
         return certify(bound, log.counting, counts.items.sensitive_values, counts.edges.sensitive_values)
 
 
-class _Broken(ReferenceEngine):
+class _Broken(InParts):
     """The reference engine once more, with its parts in reach of a fault. Sound by itself."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         encoded = EncodedLog(log)
-        users, cells = reference._records(encoded)
+        users, cells = collected(encoded).repeated()
         keys = self.keys(encoded, secret)
         if log.context_of == "user":
             tallies = np.zeros((encoded.users.size, log.width), dtype=np.int64)
@@ -352,7 +353,7 @@ class LeansWithoutACap(_Broken):
         return np.asarray(bound.unit * bound.limit * factors // factors.sum(), dtype=np.int64)
 
 
-class CountsUsersInEachBatch(ReferenceEngine):
+class CountsUsersInEachBatch(InParts):
     """Counts a user's activity batch by batch: one with records in several is counted several times."""
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
@@ -363,7 +364,7 @@ class CountsUsersInEachBatch(ReferenceEngine):
         return certify_activity(users)
 
 
-class CountsTheIdle(ReferenceEngine):
+class CountsTheIdle(InParts):
     """Counts users without a record that counts among those who have one."""
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
@@ -372,7 +373,7 @@ class CountsTheIdle(ReferenceEngine):
         return certify_activity(np.bincount(records.clip(1, most), minlength=most + 1)[1:])
 
 
-class CountsUsersUpTo(ReferenceEngine):
+class CountsUsersUpTo(InParts):
     """Counts a user in every place up to the number of their records."""
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
@@ -380,7 +381,7 @@ class CountsUsersUpTo(ReferenceEngine):
         return certify_activity(np.cumsum(users[::-1])[::-1].copy())
 
 
-class ForgetsTheMostActive(ReferenceEngine):
+class ForgetsTheMostActive(InParts):
     """Leaves out users with more records than the last place has."""
 
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
@@ -388,7 +389,7 @@ class ForgetsTheMostActive(ReferenceEngine):
         return certify_activity(users[:most].copy())
 
 
-class RowsUncut(ReferenceEngine):
+class RowsUncut(InParts):
     """Collects all rows of users above the limit."""
 
     def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
@@ -396,12 +397,12 @@ class RowsUncut(ReferenceEngine):
         return Rows(rows.sums, rows.starts, rows.columns, width=rows.width, most=most)
 
 
-class RowsCutToTheFirst(ReferenceEngine):
+class RowsCutToTheFirst(InParts):
     """Cuts users above the limit to their first rows: the order of rows decides."""
 
     def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
         users, cells, _ = reference._eligible(log, secret)
-        width = columns_of(log, table, most)
+        width = Records(table, most).width(log)
         users, columns = reference._columns(log, table, users, cells)
         order = np.argsort(users, kind="stable")
         inside = reference._number_within([users[order]]) < most
@@ -412,7 +413,7 @@ class RowsCutToTheFirst(ReferenceEngine):
         return Rows(sums, np.append(starts, users.size), columns[order].astype(np.int32), width=width, most=most)
 
 
-class SparseOncePerRecord(ReferenceEngine):
+class SparseOncePerRecord(InParts):
     """Counts people once per record, where once per column was asked for."""
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
@@ -423,7 +424,7 @@ class SparseOncePerRecord(ReferenceEngine):
         return certify_sparse(columns.astype(np.int32), people.astype(np.int32), size)
 
 
-class SparseInEachBatch(ReferenceEngine):
+class SparseInEachBatch(InParts):
     """Counts people batch by batch: one with the same column in several is counted several times."""
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
@@ -437,14 +438,14 @@ class SparseInEachBatch(ReferenceEngine):
         return certify_sparse(there.astype(np.int32), people[there], size)
 
 
-class SparseInEveryContext(ReferenceEngine):
+class SparseInEveryContext(InParts):
     """Counts people in all their contexts, where each was to have one."""
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         return super().sparse(replace(log, context_of="record"), table, secret)
 
 
-class RemembersAFailedRead(ReferenceEngine):
+class RemembersAFailedRead(InParts):
     """Counts what was read before a log was refused, the second time."""
 
     def __init__(self) -> None:

@@ -12,18 +12,18 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from headcount.bounding.bounds import Norm
 
 from headcount.bounding import (
     EVERYONE,
     UNDRAWN,
     Activity,
     Bounded,
+    Cells,
     CountBound,
     CountTable,
     FixedRange,
-    GroupSample,
     Noisy,
+    Norm,
     Offsets,
     Pairs,
     People,
@@ -33,20 +33,20 @@ from headcount.bounding import (
     SampleUsers,
     Scale,
     Support,
-    marginal_weights,
-    pair_weights,
-    people_tagging,
-    tag_weights,
+    Taggers,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
 )
-from headcount.engines.engine import Engine, RatingEngine
+from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
-from headcount.events.tagged import TagLog, read_tags
+from headcount.events.tagged import read_tags
 from tests.cases import LAW, leaning
 from tests.contracts.raw_files import COLUMNS, Format
 
-Cells = dict[Any, int]
+Sums = dict[Any, int]
 Kind = Literal["counts", "select", "totals", "ratings", "people", "tags"]
 """What a log is read for."""
 
@@ -61,15 +61,15 @@ class Measurement:
 
     name: str
     kind: Kind
-    of: Callable[[Engine, EventLog, bytes], Cells]
+    of: Callable[[Engine, EventLog, bytes], Sums]
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def on(self, engine: Engine, log: EventLog, secret: bytes = SECRET) -> Cells:
+    def on(self, engine: Engine, log: EventLog, secret: bytes = SECRET) -> Sums:
         """Measure a log; cells of zero are left out, so that sparse and dense ones compare alike."""
         return {cell: value for cell, value in self.of(engine, log, secret).items() if value}
 
 
-def plus(one: Cells, other: Cells) -> Cells:
+def plus(one: Sums, other: Sums) -> Sums:
     """Add two measurements."""
     both = {cell: one.get(cell, 0) + other.get(cell, 0) for cell in one | other}
     return {cell: value for cell, value in both.items() if value}
@@ -105,72 +105,66 @@ def _called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
     }
 
 
-def _dense(name: str, bounded: Bounded) -> Cells:
+def _dense(name: str, bounded: Bounded) -> Sums:
     return {(name, cell): value for cell, value in enumerate(bounded.sensitive_values.ravel().tolist())}
 
 
-def _count(bound: CountBound, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+def _count(bound: CountBound, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     counts = engine.measure(log, bound, secret)
     return _dense("item", counts.items) | _dense("edge", counts.edges)
 
 
-def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     return _dense("people", engine.measure(log, Activity(table, 4), secret))
 
 
-def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     found = engine.measure(log, People(table), secret)
     return dict(zip(found.sensitive_columns.tolist(), found.sensitive_people.tolist(), strict=True))
 
 
-def _support(engine: Engine, log: EventLog, secret: bytes) -> Cells:
+def _support(engine: Engine, log: EventLog, secret: bytes) -> Sums:
     found = engine.measure(log, Support(2), secret)
     ids = found.sensitive_ids.to_pylist()
     assert len(set(ids)) == len(ids), "an item comes up twice"
     return dict(zip(ids, found.sensitive_people.tolist(), strict=True))
 
 
-def _totals(engine: Engine, log: EventLog, _: bytes) -> Cells:
+def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
     found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
     sums = {} if found.distances is None else _dense("sum", found.distances)
     return _dense("people", found.users) | _dense("records", found.records) | sums
 
 
-def _rating(engine: Engine) -> RatingEngine:
-    assert isinstance(engine, RatingEngine)
-    return engine
+def _offsets(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
+    return _dense("offset", engine.measure(log, Offsets(3, norm), UNDRAWN))
 
 
-def _offsets(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Cells:
-    return _dense("offset", _rating(engine).offsets(log, Offsets(3, norm)))
-
-
-def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Cells:
+def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Sums:
     places = np.arange(3)
     bound = Pairs(2, norm, places, 100 * (places + 20) if offsets else None)
-    return _dense("pair", _rating(engine).pairs(log, bound))
+    return _dense("pair", engine.measure(log, bound, UNDRAWN))
 
 
-def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Cells:
+def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     def called(name: str) -> str:  # a file without a header numbers its columns
         return name if log.roles.user == "user" else str(COLUMNS.index(name) + 1)
 
     places = {"values": list(PLACES), **({"other": True} if other else {})}
     grid = Grid.of({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
-    bound = GroupSample(2, 2) if groups else GroupSample(2)
-    return _dense("cell", engine.cells(log, grid, called("home") if groups else None, bound, secret))
+    bound = Cells(grid, called("home"), 2, 2) if groups else Cells(grid, None, 2)
+    return _dense("cell", engine.measure(log, bound, secret))
 
 
-def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Cells:
-    assert isinstance(log, TagLog)
-    found = engine.tagging(log)
-    resources, tags = np.arange(3), np.arange(2)
-    return (
-        _dense("people", people_tagging(found))
-        | _dense("tag", tag_weights(found, norm))
-        | _dense("marginal", marginal_weights(found, norm))
-        | _dense("pair", pair_weights(found, resources, tags, norm))
-    )
+def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
+    bounds = {
+        "people": Taggers(),
+        "tag": TagWeights(norm),
+        "marginal": TagMarginals(norm),
+        "pair": TagPairs(np.arange(3), np.arange(2), norm),
+    }
+    weighed = [_dense(name, engine.measure(log, bound, UNDRAWN)) for name, bound in bounds.items()]
+    return {cell: value for each in weighed for cell, value in each.items()}
 
 
 _CONTEXT = {"context": "place", "contexts": "F,M"}

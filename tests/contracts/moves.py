@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Scored, SparseScored, Support
+from headcount.bounding import Bounded, Scored, SparseScored, SupportCounts
 from headcount.budget import Grant
 from headcount.noise import threshold
 from headcount.noise_law import DiscreteGaussian
 
 _SLACK = 1e-9  # of what is worked out in floats
 
-Exact = Bounded | Scored | SparseScored | Support
+Exact = Bounded | Scored | SparseScored | SupportCounts
 Integers = NDArray[np.int64]
 
 
@@ -54,7 +54,7 @@ class Meeting:
             return (*paid, exact.size, exact.spread, exact.rise)
         if isinstance(exact, SparseScored):
             return (*paid, exact.size, exact.rise)
-        return (*paid, exact.limit) if isinstance(exact, Support) else paid
+        return (*paid, exact.limit) if isinstance(exact, SupportCounts) else paid
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def move(one: Meeting, other: Meeting) -> Move:
         return _added(first, second, one)
     if isinstance(first, Scored | SparseScored) and isinstance(second, Scored | SparseScored):
         return _chosen(first, second, one)
-    if isinstance(first, Support) and isinstance(second, Support):
+    if isinstance(first, SupportCounts) and isinstance(second, SupportCounts):
         return _selected(first, second, one)
     return _began(one)
 
@@ -147,7 +147,7 @@ def _chosen(first: Scored | SparseScored, second: Scored | SparseScored, one: Me
     return Move(one.mechanism, spread / max(allowed, 1), epsilon=float(loss))
 
 
-def _selected(first: Support, second: Support, one: Meeting) -> Move:
+def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move:
     """Items that both neighbours have are counts with noise; an item of one of them alone may show with δ."""
     people = [
         dict(zip(each.sensitive_ids.to_pylist(), each.sensitive_people.tolist(), strict=True))

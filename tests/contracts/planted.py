@@ -60,6 +60,10 @@ class Plant:
         return GROUPS[self.group]()
 
 
+_BOUNDS = "__import__('headcount.bounding').bounding"
+_PEOPLE = f"engine.measure(log, {_BOUNDS}.Raters(), bytes(16)).sensitive_values[0]"
+
+
 def _resealed(values: str, like: str) -> str:
     """Say other values with the sensitivity of these."""
     return (
@@ -78,14 +82,14 @@ ISSUE = (
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "np.argsort(-support, kind=",
-        "np.argsort(-ratings.measure(log, OffsetBound(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], kind=",
+        "np.argsort(-engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], kind=",
     ),
     Plant(
-        "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.of_assignments",
-        "found = Measured.of(both, exact.tags)",
-        "found = Measured.of(both, exact.tags)\n"
-        "    found.kept_tags = np.sort(np.argsort(-marginal_weights(exact, norm).sensitive_values[: exact.tags], "
-        "kind='stable')[: found.kept_tags.size])",
+        "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.release",
+        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
+        "    found.kept_tags = np.sort(np.argsort(-exact, kind='stable')[: found.kept_tags.size])\n"
+        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
     ),
     Plant(
         "items in pairs are chosen by exact counts", "neighbours", "neighbours",
@@ -97,7 +101,7 @@ ISSUE = (
 
 COUNTS = (
     Plant(
-        "one record more is kept than is declared", "counts", "sra", "bounding.bounds:certify",
+        "one record more is kept than is declared", "counts", "sra", "bounding.counting:certify",
         "return BoundedCounts(sealed(items), sealed(edges))",
         "bound = bound if bound.limit == 1 else type(bound)(bound.limit - 1)\n"
         "    return BoundedCounts(sealed(items), sealed(edges))",
@@ -115,7 +119,7 @@ COUNTS = (
         "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
         "limit = self.limit or chosen_limit(log, people, own, self.noise)",
         "limit = self.limit or 1 + int(max("
-        "engine.measure(log, Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0))",
+        f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0))",
     ),
     Plant(
         "popularity is ranked without noise", "counts", "hpa", "counts.hand_picked:HandPicked.release",
@@ -149,7 +153,7 @@ COUNTS = (
     Plant(
         "the story tells how many people there are", "counts", "sra", "counts.simple_random:SimpleRandom.release",
         "steps = [self",
-        "steps = [str(LocalEngine().measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values), self",
+        f"engine = LocalEngine(); steps = [str({_PEOPLE}), self",
     ),
     Plant(
         "the scale-up sees exact sums", "counts", "dpsense-s", "counts.dpsense:weighted",
@@ -191,14 +195,14 @@ RANKINGS = (
     Plant(
         "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK.release",
         "if counts is not None and counts.pays(self._rounds(log), peeling):",
-        "if engine.measure(log, Activity(table, 99), bytes(16)).sensitive_values[7:].any():",
+        f"if engine.measure(log, {_BOUNDS}.Activity(table, 99), bytes(16)).sensitive_values[7:].any():",
     ),
 )  # fmt: skip
 
 SELECTION = (
     Plant(
         "two items more of each person count", "selection", "selection", "engines.support:support",
-        "_Histories(users, limit,", "_Histories(users, limit + 2,",
+        "_Histories(users, bound.limit,", "_Histories(users, bound.limit + 2,",
     ),
     Plant(
         "no noise before the threshold", "selection", "selection", "noise.threshold:select",
@@ -253,13 +257,13 @@ NEIGHBOURS = (
         "relations are released where there are people enough", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "self._relations(float(people.counts[0]), log,",
-        "self._relations(1e9 * float(engine.measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values[0] > 15), log,",
+        f"self._relations(1e9 * float({_PEOPLE} > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "_factors(pairs, support[places], float(people.counts[0]))",
-        "_factors(pairs, support[places], float(engine.measure(log, PersonTotals(1, None), UNDRAWN).users.sensitive_values[0]))",
+        f"_factors(pairs, support[places], float({_PEOPLE}))",
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",
@@ -275,33 +279,38 @@ NEIGHBOURS = (
         "items that nobody rated have no offset", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "made = _Made(offsets, support)\n",
-        "offsets = offsets * (ratings.measure(log, OffsetBound(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
+        "offsets = offsets * (engine.measure(log, Offsets(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
         "    made = _Made(offsets, support)\n",
     ),
 )  # fmt: skip
 
 TAGS = (
     Plant(
-        "pairs are measured where exact weights stand out", "tags", "tags", "tags.model:TagModel.of_assignments",
-        "if found.has_pairs:",
-        "if (marginal_weights(exact, norm).sensitive_values[exact.tags :] > 0).sum() > 9:",
+        "pairs are measured where exact weights stand out", "tags", "tags", "tags.model:TagModel.release",
+        "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
+        "exact = engine.measure(tagged, TagMarginals(norm), UNDRAWN).sensitive_values\n"
+        "    found.has_pairs = bool((exact[len(tagged.vocabulary.ids) :] > 0).sum() > 9)\n"
+        "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
     ),
     Plant(
-        "weights of many tags are rounded up", "tags", "tags", "bounding.tagging:_shares",
+        "weights of many tags are rounded up", "tags", "tags", "engines.tag_sums:_shares",
         "math.isqrt(whole // n) if norm == \"l2\" else whole // n", "math.isqrt(whole // n) + 1",
     ),
     Plant(
-        "resources are declared to move nothing", "tags", "tags", "bounding.tagging:marginal_weights",
-        "_beside(one, other)", "one",
+        "resources are declared to move nothing", "tags", "tags", "bounding.tags:TagMarginals.sensitivity",
+        "return _beside(_reach(tags, self.norm), _reach(resources, self.norm))", "return _reach(tags, self.norm)",
     ),
     Plant(
-        "the number of people is exact", "tags", "tags", "tags.model:TagModel.of_assignments",
-        "_people(people)", "_people(Noisy(people_tagging(exact).sensitive_values, people.law))",
+        "the number of people is exact", "tags", "tags", "tags.model:TagModel.release",
+        "_people(people)",
+        "_people(Noisy(engine.measure(tagged, Taggers(), UNDRAWN).sensitive_values, people.law))",
     ),
     Plant(
-        "topics are of exact tags", "tags", "tags", "tags.measured:Measured.measure_tags",
-        "self.kept_tags = standing_out(self.tags, bar,",
-        "self.kept_tags = standing_out(tag_weights(exact, norm).sensitive_values / 2**16, bar,",
+        "topics are of exact tags", "tags", "tags", "tags.model:TagModel.release",
+        "found.take(noisy(exact, grants[\"pairs\"], noise), norm)",
+        "found.take(noisy(exact, grants[\"pairs\"], noise), norm)\n"
+        f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
+        "    found.kept_tags = found.kept_tags[weights[found.kept_tags] > 0]",
     ),
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
-from headcount.bounding import Bounded, Support
+from headcount.bounding import Bounded, SupportCounts
 from headcount.budget import Grant
 from headcount.errors import HeadcountError
 from headcount.events.log import EventLog
@@ -141,7 +141,7 @@ def _plain(result: Any) -> Any:
 
 def _forced(now: Meeting) -> Any:
     exact, result = now.exact, now.result
-    if isinstance(exact, Support):
+    if isinstance(exact, SupportCounts):
         shown = set(result)
         return np.array(
             [BEYOND if each in shown else -BEYOND for each in exact.sensitive_ids.to_pylist()], np.int64
@@ -170,7 +170,7 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
         if source.script is not None:
             return _forced(now)
         result = original(*arguments)
-        if isinstance(now.exact, Support):
+        if isinstance(now.exact, SupportCounts):
             # an item of one person alone may show with probability δ; everything else is about what happens then
             result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
         if now.mechanism == "threshold":

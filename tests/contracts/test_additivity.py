@@ -8,18 +8,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headcount.bounding import BoundedCounts, CountBound, bounds
-from headcount.engines.engine import Engine, RatingEngine
-from headcount.engines.local import LocalEngine
+from headcount import bounding
+from headcount.bounding import Bound, Measured_co, Records
+from headcount.engines import reference
+from headcount.engines.engine import Engine
+from headcount.engines.local import MEASURES, LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.formats import OPENERS, known_format
 from headcount.events.log import EventLog
 from tests.contracts import hostile
 from tests.contracts.additivity import Bench, check_sum
-from tests.contracts.measurements import MEASUREMENTS, Cells, Measurement, opened
+from tests.contracts.measurements import MEASUREMENTS, Measurement, Sums, opened
 from tests.contracts.raw_files import FORMATS, Format, Row, small_batches, written
 from tests.contracts.roles import ROLES, Case, every_case, fields_of
 
@@ -53,11 +56,11 @@ CHOSEN = {_name(*each): each for each in _chosen()}
 
 
 @pytest.fixture(scope="module")
-def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case, bool], Cells]:
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case, bool], Sums]:
     """Return what is measured of the ordinary people alone, which no hostile field changes."""
 
     @cache
-    def measured(format_name: str, role_name: str, one_by_one: bool) -> Cells:
+    def measured(format_name: str, role_name: str, one_by_one: bool) -> Sums:
         case = Case(FORMATS[format_name], ROLES[role_name], None)
         found = _bench(case, one_by_one, tmp_path_factory.mktemp("ordinary")).measure(case.ordinary())
         assert found, "nothing is measured of the ordinary people"
@@ -73,7 +76,7 @@ def _bench(case: Case, one_by_one: bool, folder: Path) -> Bench:
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_hostile_field_is_one_persons_own(
-    name: str, tmp_path: Path, ordinary: Callable[[Case, bool], Cells]
+    name: str, tmp_path: Path, ordinary: Callable[[Case, bool], Sums]
 ) -> None:
     case, one_by_one = CHOSEN[name]
     bench = _bench(case, one_by_one, tmp_path)
@@ -87,7 +90,7 @@ def test_a_hostile_field_is_one_persons_own(
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_hostile_fields_in_all_orders_and_batches(
-    kind: str, role: str, tmp_path: Path, ordinary: Callable[[Case, bool], Cells]
+    kind: str, role: str, tmp_path: Path, ordinary: Callable[[Case, bool], Sums]
 ) -> None:
     found = []
     for case in every_case():
@@ -189,28 +192,21 @@ def test_everything_in_every_format_adds_up(kind: str, name: str, tmp_path: Path
 # The suite sees what it is to see
 
 
-def test_every_verb_and_every_bound_is_measured(tmp_path: Path) -> None:
+def test_every_bound_is_measured(tmp_path: Path) -> None:
     """Rows are what DPSense looks at: histories, and no sum."""
-    asked: set[str] = set()
+    asked: set[type[Bound[Any]]] = set()
 
     class Recording(LocalEngine):
-        def __getattribute__(self, name: str) -> object:
-            asked.add(name)
-            return super().__getattribute__(name)
-
-        def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-            asked.add(type(bound).__name__)
-            return super().count(log, bound, secret)
+        def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+            asked.add(type(bound))
+            return super().measure(log, bound, secret)
 
     for number, measurement in enumerate(MEASUREMENTS.values()):
         case = Case(FORMATS["csv"], ROLES["item"], None)
         assert Bench(tmp_path / str(number), case.format, measurement, engine=Recording()).measure(case.ordinary())
-    verbs = {name for each in (Engine, RatingEngine) for name in vars(each) if not name.startswith("_")}
-    kinds = {
-        name for name, each in vars(bounds).items() if isinstance(each, type) and issubclass(each, bounds._Limited)
-    }
-    assert verbs - asked == {"rows"}
-    assert kinds - asked == {"_Limited"}
+    assert set(MEASURES) - asked == {Records}
+    exported = {each for each in vars(bounding).values() if isinstance(each, type) and issubclass(each, Bound)}
+    assert {each for each in exported if not each.__subclasses__()} == set(MEASURES) == set(reference.MEASURES)
 
 
 def test_every_format_and_every_shape_is_written() -> None:

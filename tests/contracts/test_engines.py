@@ -5,34 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headcount.bounding import (
-    UNDRAWN,
-    Activity,
-    Bounded,
-    BoundedCounts,
-    BoundedTotals,
-    CountBound,
-    CountTable,
-    FixedRange,
-    GroupSample,
-    People,
-    PersonTotals,
-    Records,
-    Rows,
-    SparseCounts,
+    Bound,
+    Cells,
+    Measured_co,
     Support,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
-from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
-from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 from tests.contracts import engine_checks
 
 
@@ -44,31 +31,12 @@ class FromAStore:
         self._log: EventLog | None = None
         self._packed: EventLog | None = None
 
-    def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
-        return self.engine.measure(self.packed(log), bound, secret)
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        return self.engine.can(kind)
 
-    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
-        return self.engine.measure(self.packed(log), Activity(table, most), secret)
-
-    def rows(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Rows:
-        return self.engine.measure(self.packed(log), Records(table, most), secret)
-
-    def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
-        return self.engine.measure(self.packed(log), People(table), secret)
-
-    def support(self, log: EventLog, limit: int, secret: bytes) -> Support:
-        return self.engine.measure(
-            log, Support(limit), secret
-        )  # a store has a catalogue: there is nothing to select
-
-    def totals(self, log: EventLog, limit: int, within: FixedRange | None) -> BoundedTotals:
-        return self.engine.measure(self.packed(log), PersonTotals(limit, within), UNDRAWN)
-
-    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
-        return self.engine.cells(log, grid, groups, bound, secret)  # a store holds no columns: there are no cells
-
-    def tagging(self, log: TagLog) -> Tagging:
-        return self.engine.tagging(TagLog.of_log(self.packed(log)))
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        in_store = not isinstance(bound, Support | Cells)  # it has a catalogue, and holds no other columns
+        return self.engine.measure(self.packed(log) if in_store else log, bound, secret)
 
     def packed(self, log: EventLog) -> EventLog:
         """Return the log that reads the store, to count the same of it."""

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 
 from headcount.bounding import BoundedCounts, CountBound, Sample
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError, HeadcountError
 from headcount.events.log import EventLog, read_events
 from headcount.events.readers import Source
 from tests.contracts import hostile
 from tests.contracts.additivity import Bench, Through, check_sum
 from tests.contracts.hostile import Field, Line
-from tests.contracts.measurements import MEASUREMENTS, Cells, Measurement
+from tests.contracts.measurements import MEASUREMENTS, Measurement, Sums
 from tests.contracts.raw_files import COLUMNS, FORMATS, Format, Row, line_of
 from tests.contracts.roles import ROLES, Case
+from tests.in_parts import InParts
 
 Fate = Literal["counted", "unknown", "dropped"]
 SOUND = {
@@ -36,7 +36,7 @@ TIMES = {"times": "many"}
 UNREADABLE = ("x", "five", "", "NaN", "1e400", "2026-02-30T10:00:00", "\0", '"', "🍵")
 
 
-def _everything(engine: Any, log: EventLog, secret: bytes) -> Cells:
+def _everything(engine: Any, log: EventLog, secret: bytes) -> Sums:
     edges = engine.measure(log, Sample(1000), secret).edges.sensitive_values
     return {"counted": int(edges[0].sum()), "unknown": int(edges[0, -1]) if log.context else 0}
 
@@ -275,7 +275,7 @@ def _swallows(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool)
     return pa.table({name: pa.array([row[at] for row in read], pa.string()) for at, name in enumerate(COLUMNS)})
 
 
-class LimitFromTheCrowd(ReferenceEngine):
+class LimitFromTheCrowd(InParts):
     """Keeps less of everyone the more there are."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:

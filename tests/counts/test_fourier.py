@@ -92,7 +92,7 @@ def test_the_coefficients_are_those_of_the_bounded_counts(kept: int) -> None:
     with keeping(kept):
         release = FourierPerturbation(limit=3, what="items").release(log, Grant("100000"), SeededNoise(1), engine)
     assert [bound for bound, _ in engine.asked] == [Sample(3)]
-    bounded = ReferenceEngine().count(log, *engine.asked[0]).items.sensitive_values
+    bounded = ReferenceEngine().measure(log, *engine.asked[0]).items.sensitive_values
     assert bounded.sum() < truth(log).sum()
     assert np.allclose(counts_of(release), projected(bounded.astype(np.float64), kept))
 

@@ -10,15 +10,15 @@ import pytest
 from headcount.bounding import BoundedCounts, CountBound, Noisy, Pick, Sample
 from headcount.budget import Grant
 from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
 from tests.cases import LAW, scale_of
 from tests.contracts.method_checks import recorded_spending, town
+from tests.in_parts import InParts
 
 
-class Watching(ReferenceEngine):
+class Watching(InParts):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:

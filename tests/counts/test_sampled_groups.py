@@ -141,7 +141,7 @@ def test_a_single_record_needs_no_lot_and_a_large_maximum_takes_nobody() -> None
     assert admission(Fraction(1, 2), 200) == 0
     engine = Watching()
     SampledGroups(limit=200, sampling="row").release(town(90, 5, 3), Grant("1"), SeededNoise(1), engine)
-    sample = ReferenceEngine().count(town(90, 5, 3), *engine.asked[0])
+    sample = ReferenceEngine().measure(town(90, 5, 3), *engine.asked[0])
     assert not sample.items.sensitive_values.any()
 
 

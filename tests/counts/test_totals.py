@@ -113,9 +113,9 @@ def test_no_sum_whatever_moves_a_total_by_more() -> None:
     within = FixedRange.of(Decimal(1), Decimal(5), 16)
     for records in (0, 1, 3, 10**12):
         for wrong in (2**63 - 1, -(2**63), 10**6):
-            made = certify_totals(np.array([records]), np.array([wrong]), 3, within)
+            made = certify_totals(np.array([records]), np.array([wrong]), PersonTotals(3, within))
             assert abs(numbers(made)[2]) <= min(records, 3) * within.reach
-    many = certify_totals(np.full(5, 1), np.full(5, 2**62), 1, FixedRange(-(2**61), 2**61, 1))
+    many = certify_totals(np.full(5, 1), np.full(5, 2**62), PersonTotals(1, FixedRange(-(2**61), 2**61, 1)))
     assert numbers(many)[2] == 2**62  # and so is the total
 
 

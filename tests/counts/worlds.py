@@ -30,6 +30,7 @@ from headcount.events.readers import TableSource
 from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release
+from tests.in_parts import InParts
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -89,7 +90,7 @@ def truth(log: EventLog, table: str = "items") -> Floats:
 # What methods do
 
 
-class Watching(ReferenceEngine):
+class Watching(InParts):
     """The reference engine, remembering what it was asked."""
 
     def __init__(self) -> None:

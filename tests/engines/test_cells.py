@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, GroupSample, Sensitivity
+from headcount.bounding import Bounded, Cells, Sensitivity
 from headcount.engines import draws
-from headcount.engines.cells import cells
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
@@ -31,7 +31,11 @@ rows_of_people = st.lists(
 secrets = st.binary(min_size=16, max_size=16)
 
 
-def counted(rows: list[Row], bound: GroupSample, secret: bytes, *, grouped: bool = True) -> Bounded:
+def bound_of(records: int = 1, people: int = 1) -> Cells:
+    return Cells(GRID, "home", records, people)
+
+
+def counted(rows: list[Row], bound: Cells, secret: bytes, *, grouped: bool = True) -> Bounded:
     table = pa.table(
         {
             "id": pa.array([f"p{who}" for who, _, _ in rows], pa.string()),
@@ -40,7 +44,7 @@ def counted(rows: list[Row], bound: GroupSample, secret: bytes, *, grouped: bool
         }
     )
     log = read_people(table, user="id")
-    return cells(log, GRID, "home" if grouped else None, bound, secret)
+    return LocalEngine().measure(log, bound if grouped else replace(bound, groups=None), secret)
 
 
 def homes(rows: list[Row]) -> dict[int, int | None]:
@@ -53,7 +57,7 @@ def homes(rows: list[Row]) -> dict[int, int | None]:
     return {who: min(named[who], key=lambda home: (-named[who][home], home), default=None) for who in people}
 
 
-def plain(rows: list[Row], bound: GroupSample, secret: bytes) -> NDArray[np.int64]:
+def plain(rows: list[Row], bound: Cells, secret: bytes) -> NDArray[np.int64]:
     """Keep and count one by one."""
     keys = {who: draws.user_key(secret, f"p{who}") for who, _, _ in rows}
     members: dict[Any, list[int]] = defaultdict(list)
@@ -76,7 +80,7 @@ def plain(rows: list[Row], bound: GroupSample, secret: bytes) -> NDArray[np.int6
 
 @given(rows_of_people, st.integers(1, 3), st.integers(2, 3), secrets)
 def test_cells_equal_a_plain_twin(rows: list[Row], records: int, people: int, secret: bytes) -> None:
-    bound = GroupSample(records=records, people=people)
+    bound = bound_of(records=records, people=people)
     found = counted(rows, bound, secret)
     assert found.sensitive_values.tolist() == plain(rows, bound, secret).tolist()
     shuffled = [rows[at] for at in np.random.default_rng(1).permutation(len(rows))]
@@ -87,7 +91,7 @@ def test_cells_equal_a_plain_twin(rows: list[Row], records: int, people: int, se
 def test_a_group_that_leaves_moves_cells_by_its_reach_at_most_and_nobody_else(
     rows: list[Row], records: int, people: int, secret: bytes
 ) -> None:
-    bound = GroupSample(records=records, people=people)
+    bound = bound_of(records=records, people=people)
     whole = counted(rows, bound, secret)
     assert whole.sensitivity == Sensitivity(l1=bound.reach, l2_squared=bound.reach**2, linf=bound.reach)
     own = homes(rows)
@@ -103,7 +107,7 @@ def test_a_group_that_leaves_moves_cells_by_its_reach_at_most_and_nobody_else(
 def test_one_person_moves_cells_by_no_more_than_a_group(
     rows: list[Row], records: int, people: int, secret: bytes
 ) -> None:
-    bound = GroupSample(records=records, people=people)
+    bound = bound_of(records=records, people=people)
     whole = counted(rows, bound, secret).sensitive_values
     for who in {row[0] for row in rows}:
         rest = counted([row for row in rows if row[0] != who], bound, secret).sensitive_values
@@ -112,7 +116,7 @@ def test_one_person_moves_cells_by_no_more_than_a_group(
 
 @given(rows_of_people, st.integers(1, 3), secrets)
 def test_without_groups_everyone_stands_alone(rows: list[Row], records: int, secret: bytes) -> None:
-    bound = GroupSample(records=records)
+    bound = bound_of(records=records)
     alone: list[Row] = [(who, None, x) for who, _, x in rows]
     assert (
         counted(rows, bound, secret, grouped=False).sensitive_values.tolist()
@@ -129,8 +133,8 @@ def test_members_and_records_are_drawn_uniformly() -> None:
     homes, secret = 4_000, bytes(range(16))
     people: list[Row] = [(8 * home + who, home, who % 4) for home in range(homes) for who in range(8)]
     records: list[Row] = [(who, None, x) for who in range(homes) for x in range(4)]
-    kept = counted(people, GroupSample(records=1, people=2), secret).sensitive_values
-    single = counted(records, GroupSample(records=1), secret).sensitive_values
+    kept = counted(people, bound_of(records=1, people=2), secret).sensitive_values
+    single = counted(records, bound_of(records=1), secret).sensitive_values
     assert kept.sum() == 2 * homes
     assert all(binomial(int(each), homes, 1 / 4) > LEVEL for each in single)
     # of two kept, a cell's two people are one with probability 3/7, and both with 1/28
@@ -138,19 +142,19 @@ def test_members_and_records_are_drawn_uniformly() -> None:
     assert all(abs(each - homes / 2) < 6 * np.sqrt(variance) for each in kept)
     by_name: list[Row] = [(who, 0, int(f"p{who}" > "p4")) for who in range(9)]
     first = [
-        counted(by_name, GroupSample(records=1, people=2), bytes([n] * 16)).sensitive_values[0] for n in range(40)
+        counted(by_name, bound_of(records=1, people=2), bytes([n] * 16)).sensitive_values[0] for n in range(40)
     ]
     assert 10 < sum(first) < 70, "those with the first names are kept"
 
 
-def test_both_engines_have_the_verb() -> None:
+def test_both_engines_can() -> None:
     table = pa.table({"id": [1, 1, 2], "home": [5, 5, 5], "x": [0, 1, 2]})
-    log, bound = read_people(table, user="id"), GroupSample(records=1, people=2)
+    log, bound = read_people(table, user="id"), bound_of(records=1, people=2)
     for engine in (LocalEngine(), ReferenceEngine()):
-        assert engine.cells(log, GRID, "home", bound, bytes(16)).sensitive_values.sum() == 2
+        assert engine.measure(log, bound, bytes(16)).sensitive_values.sum() == 2
 
 
 def test_bounds_that_make_no_sense_are_refused() -> None:
     for wrong in ({"records": 0}, {"people": 0}, {"records": 1 << 12, "people": 1 << 12}):
         with pytest.raises(UsageError):
-            GroupSample(**wrong)
+            bound_of(**wrong)

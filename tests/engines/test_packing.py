@@ -66,7 +66,7 @@ def test_a_store_counts_as_its_log(name: str, case: Case, data: st.DataObject, s
         assert packed.describe() == log.describe()
         assert packed.catalogue.digest == log.catalogue.digest
         expected = values(ReferenceEngine().measure(log, bound, secret))
-        assert values(ENGINES[name]().count(packed, bound, secret)) == expected
+        assert values(ENGINES[name]().measure(packed, bound, secret)) == expected
 
 
 @given(case=cases(), data=st.data(), secret=secrets)
@@ -190,7 +190,7 @@ def test_an_empty_log(users: str, rows: Any, tmp_path: Path) -> None:
     log = Case(rows=rows, users=users, contexts=True, times=True).log()
     packed = through_a_store(log, tmp_path)
     for engine in ENGINES.values():
-        counted = engine().count(packed, Sample(3), bytes(16))
+        counted = engine().measure(packed, Sample(3), bytes(16))
         assert counted.edges.sensitive_values.tolist() == [[0, 0, 0]] * 3
     source: Any = packed.source
     assert (source.users.size, source.records, source.rows) == (0, 0, 0)

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headcount.bounding import UNDRAWN, Bounded, Norm, Offsets, Pairs
+from headcount.bounding import UNDRAWN, Bound, Bounded, Norm, Offsets, Pairs, Raters
 from headcount.budget import Grant
-from headcount.engines.engine import Engine, RatingEngine
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.ratings import read_ratings
 from headcount.engines.reference import ReferenceEngine
@@ -139,7 +139,7 @@ def test_a_hand_worked_case() -> None:
     assert sums[1, :2].tolist() == [512, 512]
     met = (
         ReferenceEngine()
-        .pairs(log, Pairs(100, "l2", np.arange(2), np.zeros(ITEMS, np.int64)))
+        .measure(log, Pairs(100, "l2", np.arange(2), np.zeros(ITEMS, np.int64)), UNDRAWN)
         .sensitive_values
     )
     assert met.tolist() == [int((4096 - mean) / 4) * int((1024 - mean) / 4)]
@@ -172,7 +172,8 @@ def test_other_ranges_are_stretched() -> None:
 def test_engines_say_that_they_can() -> None:
     engine: Engine
     for engine in (LocalEngine(), ReferenceEngine()):
-        assert isinstance(engine, RatingEngine)
+        assert all(engine.can(kind) for kind in (Raters, Offsets, Pairs))
+        assert not engine.can(Bound)
 
 
 def test_co_counts_of_a_log_without_ratings_and_from_a_store(tmp_path: Any) -> None:

@@ -14,13 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounding import Support
+from headcount.bounding import Support, SupportCounts
 from headcount.engines import draws
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.plain_support import plain_support
 from headcount.engines.reference import ReferenceEngine
-from headcount.engines.support import support
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 
@@ -56,7 +54,7 @@ def log_of(rows: Sequence[Row], *, chunk: int | None = None, **more: Any) -> Eve
     return hc.read_events(table, user="user", item="item", select_items=True, **more)
 
 
-def counted(made: Support) -> dict[Any, int]:
+def counted(made: SupportCounts) -> dict[Any, int]:
     found = dict(zip(made.sensitive_ids.to_pylist(), made.sensitive_people.tolist(), strict=True))
     assert len(found) == len(made.sensitive_ids)
     return found
@@ -75,9 +73,9 @@ HOW: list[dict[str, Any]] = [
 @settings(deadline=None)
 @given(rows, st.integers(1, 5), st.sampled_from(HOW), st.sampled_from([None, 1, 7]))
 def test_the_engines_agree(rows: list[Row], limit: int, how: dict[str, Any], chunk: int | None) -> None:
-    slow = counted(plain_support(log_of(rows, **how), limit, SECRET))
-    assert counted(support(log_of(rows, chunk=chunk, **how), limit, SECRET)) == slow
-    assert counted(support(log_of(rows[::-1], **how), limit, SECRET)) == slow
+    slow = counted(ReferenceEngine().measure(log_of(rows, **how), Support(limit), SECRET))
+    assert counted(LocalEngine().measure(log_of(rows, chunk=chunk, **how), Support(limit), SECRET)) == slow
+    assert counted(LocalEngine().measure(log_of(rows[::-1], **how), Support(limit), SECRET)) == slow
 
 
 @settings(deadline=None)
@@ -145,7 +143,9 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(engine: Engine) -> None:
 
 def test_another_secret_is_another_choice() -> None:
     rows: list[Row] = [(user, item, None, 1) for user in range(40) for item in range(9)]
-    one, other = (counted(support(log_of(rows), 3, secret)) for secret in (SECRET, bytes(16)))
+    one, other = (
+        counted(LocalEngine().measure(log_of(rows), Support(3), secret)) for secret in (SECRET, bytes(16))
+    )
     assert one != other
 
 
@@ -186,9 +186,16 @@ def test_ids_of_any_type(engine: Engine, kind: pa.DataType) -> None:
 
 
 def test_a_log_without_rows_or_columns() -> None:
-    assert counted(support(log_of([]), 2, SECRET)) == {}
+    assert counted(LocalEngine().measure(log_of([]), Support(2), SECRET)) == {}
     nothing = pa.table({"user": pa.nulls(0), "item": pa.nulls(0)})
-    assert counted(support(hc.read_events(nothing, user="user", item="item", select_items=True), 2, SECRET)) == {}
+    assert (
+        counted(
+            LocalEngine().measure(
+                hc.read_events(nothing, user="user", item="item", select_items=True), Support(2), SECRET
+            )
+        )
+        == {}
+    )
 
 
 def test_many_people_and_items() -> None:
@@ -202,8 +209,10 @@ def test_many_people_and_items() -> None:
     )
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=999))
     one, other = (
-        counted(made(hc.read_events(each, user="user", item="item", select_items=True), 2, SECRET))
-        for made, each in ((plain_support, table), (support, pieces))
+        counted(
+            made.measure(hc.read_events(each, user="user", item="item", select_items=True), Support(2), SECRET)
+        )
+        for made, each in ((ReferenceEngine(), table), (LocalEngine(), pieces))
     )
     assert one == other
     assert sum(one.values()) > 9_000

@@ -35,7 +35,7 @@ def _by_reference(factors: Sequence[int], limit: int) -> list[int]:
 def _by_local(factors: Sequence[int], limit: int) -> list[int]:
     """One user with one record of each item: the count of an item is the weight of that record."""
     bound = Scale(limit, apart=True, leaning=leaning(factors))
-    within, above = LOCAL.count(_one_user(len(factors)), bound, bytes(16)).items.sensitive_values.tolist()
+    within, above = LOCAL.measure(_one_user(len(factors)), bound, bytes(16)).items.sensitive_values.tolist()
     assert within == [0] * len(factors)
     return list(above)
 
@@ -127,7 +127,7 @@ def test_roots_fill_the_sum_of_squares(records: int, data: st.DataObject) -> Non
     (weight,) = set(shares_of_limit(np.ones(records, dtype=np.int64), bound).tolist())
     assert records * weight**2 <= limit * FIXED_POINT**2 < records * (weight + 1) ** 2
     log = EventLog.of([(7, item) for item in range(records)], items=range(records), counting="users")
-    for values in (found := LOCAL.count(log, bound, bytes(16))).items, found.edges:
+    for values in (found := LOCAL.measure(log, bound, bytes(16))).items, found.edges:
         assert values.sensitive_values.ravel().tolist() == [weight] * records
 
 
@@ -145,7 +145,7 @@ def test_no_product_overflows(factors: tuple[int, ...], limit: int) -> None:
     columns = {"user": pa.array([7] * 3), "item": pa.array(range(3)), "times": pa.array([times] * 3)}
     source = TableSource(pa.table(columns))
     log = EventLog(source=source, roles=Roles("user", "item", "times"), catalogue=Catalogue.of(range(3)))
-    found = LOCAL.count(log, Scale(limit, leaning=leaning(factors)), bytes(16)).items.sensitive_values.tolist()
+    found = LOCAL.measure(log, Scale(limit, leaning=leaning(factors)), bytes(16)).items.sensitive_values.tolist()
     left, others, expected = limit, times * sum(factors), [0] * 3
     for place in sorted(range(3), key=lambda at: -factors[at]):
         share = Fraction(left * factors[place], others)
@@ -169,7 +169,7 @@ def test_no_number_of_records_overflows(rows: int, limit: int) -> None:
     }
     source = TableSource(pa.table(columns))
     log = EventLog(source=source, roles=Roles("user", "item", "times"), catalogue=Catalogue.of(range(3)))
-    found = LOCAL.count(log, Scale(limit, leaning=leaning(factors)), bytes(16)).items.sensitive_values.tolist()
+    found = LOCAL.measure(log, Scale(limit, leaning=leaning(factors)), bytes(16)).items.sensitive_values.tolist()
     records = [(rows + 1) // 2 * most, 5, rows // 2 * most]
     others = sum(factor * times for factor, times in zip(factors, records, strict=True))
     weights = [FIXED_POINT * limit * factor // others for factor in factors]

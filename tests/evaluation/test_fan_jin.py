@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headcount.bounding import Activity
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.errors import AbsentError, HeadcountError, UsageError
@@ -172,7 +173,7 @@ def test_a_wrong_recommendation_is_counted() -> None:
 
 def test_samples_keep_the_limit_of_each_user(datasets: dict[str, Dataset]) -> None:
     on = bench(datasets["Foursquare"].log)
-    each = on.engine.activity(on.log, "edges", 100, bytes(16)).sensitive_values
+    each = on.engine.measure(on.log, Activity("edges", 100), bytes(16)).sensitive_values
     kept = float((np.minimum(np.arange(1, 101), 4) * each).sum() / on.truth.records)
     for method in ("sra", "hpa-published"):
         trial = Trial.of("Foursquare", method, epsilon="0.1", limit=4)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.planning import Shape, activity_of, cut, draws_for, grouped, picked, weighed_limit
 from headcount.answers.prediction import zipf
 from headcount.budget import Grant
@@ -20,7 +20,7 @@ from headcount.events.log import EventLog
 from headcount.registry import build
 from headcount.reports.tidy import means
 
-EVERYONE_ALIKE = Shape(Activity(np.array([4.0]), np.array([500.0])), 100)
+EVERYONE_ALIKE = Shape(EstimatedActivity(np.array([4.0]), np.array([500.0])), 100)
 
 
 def test_where_nothing_is_cut_the_error_is_the_noise_alone() -> None:
@@ -47,7 +47,7 @@ def test_random_groups_of_one_cell_are_the_counts_themselves() -> None:
 
 
 def test_smoothing_is_predicted_as_it_happens() -> None:
-    shape = Shape(Activity(np.array([8.0]), np.array([500.0])), 60)
+    shape = Shape(EstimatedActivity(np.array([8.0]), np.array([500.0])), 60)
     copies, expected = shape.expected()
     counts = np.repeat(expected @ shape.activity.users, copies.astype(int))
     generator, found = np.random.default_rng(2), []
@@ -77,14 +77,14 @@ def test_draws_give_so_many_different_items() -> None:
 
 
 def test_dpsense_weighs_what_is_kept_against_the_noise() -> None:
-    shape = Shape(Activity(np.array([1.0, 30.0]), np.array([100.0, 50.0])), 40)
+    shape = Shape(EstimatedActivity(np.array([1.0, 30.0]), np.array([100.0, 50.0])), 40)
     quality = [100 + 50 * min(theta, 30) - 40 * theta / 1.0 for theta in range(1, 41)]
     assert weighed_limit(shape, 1.0) == 1 + int(np.argmax(quality))
     assert weighed_limit(shape, 0.5) == 1
 
 
 def test_noise_is_asked_of_the_methods_themselves() -> None:
-    activity = Activity(np.array([1.0]), np.array([100.0]))
+    activity = EstimatedActivity(np.array([1.0]), np.array([100.0]))
     figures = Figures(shapes={"items": Shape(activity, 20)})
     log = EventLog.of([], items=["x"])
     for row in predictions(figures, "0.5", (2,)):
@@ -94,7 +94,7 @@ def test_noise_is_asked_of_the_methods_themselves() -> None:
 
 
 def test_reconciled_tables_have_less_noise() -> None:
-    activity = Activity(np.array([1.0]), np.array([100.0]))
+    activity = EstimatedActivity(np.array([1.0]), np.array([100.0]))
     figures = Figures(shapes={"items": Shape(activity, 20), "edges": Shape(activity, 60)}, width=3)
     log = EventLog.of([], items=["x"], contexts=["a", "b"])
     laws = build("sra", {"limit": 1}).laws(log, Grant("1"))

@@ -10,12 +10,14 @@ import pytest
 
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
+from headcount.engines.tag_sums import tagging_of
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.papers import pritop
 from headcount.evaluation.papers.paper import Plan
 from headcount.evaluation.papers.pritop import PRITOP
 from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.tagging import (
+    Assignments,
     by_folkrank,
     by_model,
     by_popularity,
@@ -63,8 +65,8 @@ def test_recall_and_precision_are_those_of_the_definition() -> None:
 
 def test_a_model_beats_popularity_where_tastes_differ() -> None:
     log = log_of(crowd(800))
-    hidden = leave_one_out(LocalEngine().tagging(log), 1)
-    release = TagModel().of_assignments(hidden.left, log, Grant("8", "1e-6"), SeededNoise(1))
+    hidden = leave_one_out(tagging_of(log), 1)
+    release = TagModel().release(log, Grant("8", "1e-6"), SeededNoise(1), Assignments(hidden.left))
     popular = np.bincount(hidden.left.tag, minlength=hidden.left.tags).astype(float)
     found = {
         "model": by_model(hidden, release, own=True),

@@ -73,7 +73,7 @@ def test_no_order_of_trials_changes_a_number(log: EventLog) -> None:
 def test_runs_draw_other_samples_and_other_noise(log: EventLog) -> None:
     first, again, second = (ReusingEngine(LocalEngine(), run_name(1, "log", run)) for run in (0, 0, 1))
     counts = [
-        each.count(log, Sample(2), bytes(16)).edges.sensitive_values.tolist() for each in (first, again, second)
+        each.measure(log, Sample(2), bytes(16)).edges.sensitive_values.tolist() for each in (first, again, second)
     ]
     assert counts[0] == counts[1] != counts[2]
     values = [numbers(bench(log, run=run), [Trial.of("log", "sra", epsilon="1", limit=99, run=run)])[0]["value"]
@@ -107,7 +107,9 @@ def test_a_trial_that_asks_twice_gets_two_samples(log: EventLog) -> None:
 def test_samples_of_different_limits_are_independent(log: EventLog) -> None:
     """A sample of one record is not a part of a sample of three, as it would be with one key for both."""
     engines = [ReusingEngine(LocalEngine(), f"run {n}") for n in range(20)]
-    samples = [[each.count(log, Sample(k), bytes(16)).edges.sensitive_values for k in (1, 3)] for each in engines]
+    samples = [
+        [each.measure(log, Sample(k), bytes(16)).edges.sensitive_values for k in (1, 3)] for each in engines
+    ]
     assert any((one > three).any() for one, three in samples)
 
 

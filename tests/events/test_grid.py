@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from headcount.events.binned import BinnedLog, check_table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.events.coders import check_table
+from headcount.events.encoding import EncodedLog, Reading
 from headcount.events.grid import Grid, NumberBins, read_bins
 from headcount.events.people import read_people
 
 
 def cells_of(table: pa.Table, bins: dict[str, Any], groups: str | None = None) -> list[int]:
     log = read_people(table, user="id")
-    coded = BinnedLog(log, Grid.of(bins), groups)
+    coded = EncodedLog(log, Reading(Grid.of(bins), "none", groups))
     return [cell for batch in coded.batches() for cell in batch.cells.tolist()]
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from headcount.events.itemised import ItemisedLog
-from headcount.events.valued import ValuedLog
 
+from headcount.bounding import PersonTotals, Support, Taggers
 from headcount.engines.packing import pack
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog, read_events
@@ -20,7 +19,6 @@ from headcount.events.people import read_people
 from headcount.events.sightings import Pairs
 from headcount.events.survey import survey
 from headcount.events.tagged import read_tags
-from headcount.events.tagging import TaggedLog
 
 USERS = ["ann", "bob", "cyn", "", None, "🦊", "x" * 10_000]
 ITEMS = ["tea", "rye", "oat", "tee", "", None, "\0"]
@@ -83,11 +81,11 @@ def test_it_counts_what_the_engines_count(words: dict[str, Any], seed: int) -> N
 @pytest.mark.parametrize("seed", range(3))
 def test_values_totals_and_selection_are_read_as_their_engines_do(seed: int) -> None:
     valued = log_of(seed, value="stars", value_range="1,2")
-    assert survey(valued).records == records_of(ValuedLog(valued))[0] > 0
+    assert survey(valued).records == records_of(EncodedLog(valued, PersonTotals(1).reading(valued)))[0] > 0
     totals = log_of(seed, items=None, value="stars", value_range="1,2")
-    assert survey(totals).records == records_of(ValuedLog(totals))[0] > 0
+    assert survey(totals).records == records_of(EncodedLog(totals, PersonTotals(1).reading(totals)))[0] > 0
     selecting = log_of(seed, items=None, select_items=True, times="n")
-    assert survey(selecting).records == records_of(ItemisedLog(selecting))[0] > 0
+    assert survey(selecting).records == records_of(EncodedLog(selecting, Support(1).reading(selecting)))[0] > 0
     people = survey(read_people(table(seed), user="user", where="sex != X"))
     assert people.records + sum(each.number for each in people.problems) + (people.left_out or 0) == people.rows
     assert people.repeats is None
@@ -98,7 +96,7 @@ def test_a_record_without_a_listed_tag_does_not_count(seed: int) -> None:
     lists: dict[str, Any] = {"resources": ["rye", "tea"], "vocabulary": ["F", "M"]}
     log = read_tags(table(seed), user="user", resource="item", tag="sex", **lists)
     found = survey(log)
-    assert found.records == records_of(TaggedLog(log))[0] > 0
+    assert found.records == records_of(EncodedLog(log, Taggers().reading(log)))[0] > 0
     assert {each.fate for each in found.problems} == {"not counted"}
     assert "a tag outside the vocabulary" in {each.what for each in found.problems}
 

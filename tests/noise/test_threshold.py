@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounding import Support, certify_support
+from headcount.bounding import SupportCounts, certify_support
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError
 from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select, threshold_for
@@ -121,7 +121,7 @@ def test_the_check_sees_items_that_nobody_kept() -> None:
     assert 1 - (1 - zero) ** 10 > Decimal("0.01")  # of ten such items
 
 
-def support(people: Sequence[int], limit: int = 2) -> Support:
+def support(people: Sequence[int], limit: int = 2) -> SupportCounts:
     return certify_support(pa.array([f"i{n:06}" for n in range(len(people))]), np.array(people), limit)
 
 
@@ -168,10 +168,10 @@ def test_a_grant_without_delta_selects_nothing() -> None:
 
 
 def test_only_support_is_accepted() -> None:
-    with pytest.raises(TypeError, match="Support alone"):
+    with pytest.raises(TypeError, match="SupportCounts alone"):
         select(np.array([3]), Grant("1", "1e-6"), SeededNoise(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="made by headcount"):
-        Support(pa.array(["a"]), np.array([1]), 1, object())
+        SupportCounts(pa.array(["a"]), np.array([1]), 1, object())
 
 
 def test_support_does_not_tell_its_size() -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, GroupSample, LinearQueries
+from headcount.bounding import Bound, LinearQueries, Measured_co
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.grid import Grid
@@ -41,12 +41,13 @@ TRUTH = ROWS.astype(np.int64) @ COUNTS
 class Once(LocalEngine):
     """Counts a table once: everyone has one record, so that nothing is drawn."""
 
-    counted: dict[GroupSample, Bounded] = field(default_factory=dict)
+    counted: dict[Any, Any] = field(default_factory=dict)
 
-    def cells(self, log: EventLog, grid: Grid, groups: str | None, bound: GroupSample, secret: bytes) -> Bounded:
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         if bound not in self.counted:
-            self.counted[bound] = super().cells(log, grid, groups, bound, secret)
-        return self.counted[bound]
+            self.counted[bound] = super().measure(log, bound, secret)
+        measured: Measured_co = self.counted[bound]
+        return measured
 
 
 def parted(errors: NDArray[np.float64]) -> tuple[float, float]:

@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from headcount import api, weighing
-from headcount.answers.activity import BINS, Activity, lower_ends
+from headcount import api, bounding, weighing
+from headcount.answers.activity import BINS, EstimatedActivity, lower_ends
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import People
+from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Bounded, CountTable, Noisy
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
@@ -478,7 +478,7 @@ class Twice(Once):
     def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
         key = (id(log.source), table)
         if key not in self._active:
-            self._active[key] = ReferenceEngine().measure(log, Activity(table, most), secret)
+            self._active[key] = ReferenceEngine().measure(log, bounding.Activity(table, most), secret)
         return self._active[key]
 
 
@@ -513,7 +513,9 @@ def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list
     return told
 
 
-NOBODY = People(Activity(np.empty(0), np.empty(0)), Activity(np.empty(0), np.empty(0)), distinct=True)
+NOBODY = KnownPeople(
+    EstimatedActivity(np.empty(0), np.empty(0)), EstimatedActivity(np.empty(0), np.empty(0)), distinct=True
+)
 HAS = 1  # the bin of those with two items
 
 

@@ -28,6 +28,7 @@ from headcount.rankings import top_k
 from headcount.rankings.top_k import DirectTopK
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
+from tests.in_parts import InParts
 from tests.laws import LEVEL
 from tests.rankings.test_top_k import EXACT, LOSSES, SHAPES, Once, compare
 
@@ -40,14 +41,14 @@ def _sparse() -> Iterator[None]:
         yield
 
 
-class NoDenseCounts(LocalEngine):
+class NoDenseCounts(InParts):
     """Refuses to count densely."""
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         raise AssertionError("counted all cells")
 
 
-class NoSparseCounts(LocalEngine):
+class NoSparseCounts(InParts):
     """Refuses to count sparsely."""
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
@@ -79,7 +80,7 @@ def test_counts_what_the_dense_way_counts(context_of: Any, per_context: bool, tm
     with mock.patch.object(top_k, "MANY_CELLS", 2**22):
         dense = rows(log, ReferenceEngine())
     assert 0 in {count for *_, count in dense}
-    for source, engine in ((log, ReferenceEngine()), (log, NoDenseCounts(threads=2)), (stored, NoDenseCounts())):
+    for source, engine in ((log, ReferenceEngine()), (log, NoDenseCounts()), (stored, NoDenseCounts())):
         assert rows(source, engine) == dense
 
 

@@ -45,6 +45,7 @@ from headcount.releases import Release, load
 from headcount.request import RankRequest
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
+from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
 EXACT = "100000"  # no noise to speak of
@@ -389,11 +390,11 @@ def test_intervals_cover_the_true_counts(per_context: bool) -> None:
 # The loss
 
 
-class Once(LocalEngine):
+class Once(InParts):
     """Counts each log once: no secret changes what is counted where nobody is cut and no contexts are tied."""
 
     def __init__(self) -> None:
-        super().__init__(threads=1)
+        super().__init__()
         self._counted: dict[tuple[int, str], tuple[EventLog, BoundedCounts]] = {}
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:

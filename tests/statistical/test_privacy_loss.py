@@ -28,6 +28,7 @@ from headcount.events.log import EventLog
 from headcount.method import Method
 from headcount.noise import SeededNoise, laplace
 from tests.contracts.twins import HalfNoise
+from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
 BYSTANDERS = [("bob", "tea", "AM"), ("eve", "rye", "PM"), ("eve", "tea", "PM")]
@@ -43,7 +44,7 @@ def neighbours(*, contexts: bool = False) -> tuple[EventLog, EventLog]:
     return logs[0], logs[1]
 
 
-class WithinLimit(ReferenceEngine):
+class WithinLimit(InParts):
     """Counts once what the secret cannot change: nobody has more records than the limit."""
 
     def __init__(self) -> None:

@@ -35,12 +35,13 @@ from headcount.counts.dpsense import SensitivityControl
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines import reference
+from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.method import Method
 from headcount.noise import NoiseSource, SeededNoise, choice, choose, laplace
+from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
 ITEMS = ["rye", "tea", "oat", "fig"]
@@ -56,7 +57,7 @@ def neighbours(anns: int) -> tuple[EventLog, EventLog]:
     return EventLog.of([*BYSTANDERS, *ann], items=ITEMS), EventLog.of(BYSTANDERS, items=ITEMS)
 
 
-class Remembering(ReferenceEngine):
+class Remembering(InParts):
     """The reference engine, which counts once what the secret cannot change: what takes everything."""
 
     def __init__(self, most: int) -> None:
@@ -95,7 +96,7 @@ def remembered() -> Iterator[None]:
     """Work out once what is the same in every run: logs as they are read, and functions of public numbers."""
     encoded: dict[int, Any] = {}
     records: dict[int, Any] = {}
-    real_log, real_records = EncodedLog, reference._records
+    real_log, real_records = EncodedLog, collected
 
     def read(log: EventLog) -> Any:
         if id(log) not in encoded:
@@ -113,7 +114,7 @@ def remembered() -> Iterator[None]:
             (choice, "confirm", functools.cache(choice.confirm)),
             (sampled_groups, "admission", functools.cache(sampled_groups.admission)),
             (reference, "EncodedLog", read),
-            (reference, "_records", listed),
+            (reference, "collected", listed),
         ):
             stack.enter_context(mock.patch.object(owner, name, replacement))
         yield

@@ -26,7 +26,7 @@ BINS = UPPER_ENDS.size + 1
 _STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 times
 _BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
 _WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if they are spread over several
-_ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see Activity.misplaced
+_ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
 _POINTS = 8  # at most so many different numbers of records stand for a bin
@@ -57,12 +57,12 @@ def lower_ends() -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Activity:
+class EstimatedActivity:
     """So many ``users`` have so many ``records``: estimates, for representative numbers of records.
 
     ``scale`` is that of the noise in each bin.
 
-    >>> activity = Activity(np.array([1.0, 4.0]), np.array([10.0, 5.0]))
+    >>> activity = EstimatedActivity(np.array([1.0, 4.0]), np.array([10.0, 5.0]))
     >>> activity.total_records, activity.above(2).total_records
     (30.0, 20.0)
     """
@@ -104,22 +104,23 @@ class Activity:
         single = lower_ends()[:-1] == UPPER_ENDS  # a bin for one number alone
         return _ANYWHERE_IN_A_BIN * float(np.sqrt((shares[:-1][~single] ** 2).sum() + shares[-1] ** 2))
 
-    def above(self, limit: int) -> Activity:
+    def above(self, limit: int) -> EstimatedActivity:
         """Return those who have more than ``limit`` records."""
         inside = self.records > limit
-        return Activity(self.records[inside], self.users[inside], self.scale)
+        return EstimatedActivity(self.records[inside], self.users[inside], self.scale)
 
-    def within(self, limit: int) -> Activity:
+    def within(self, limit: int) -> EstimatedActivity:
         """Return those who have at most ``limit`` records."""
         inside = self.records <= limit
-        return Activity(self.records[inside], self.users[inside], self.scale)
+        return EstimatedActivity(self.records[inside], self.users[inside], self.scale)
 
     def sum_of(self, each: Floats) -> tuple[float, float]:
         """Return the sum over all users of what a user of each activity has, and its standard deviation.
 
         The deviation is that of the noise in the bins, and a little for where in their bins users are.
 
-        >>> Activity(np.array([1.0, 2.0]), np.array([10.0, 5.0]), scale=1.0).sum_of(np.array([1.0, 2.0]))[0]
+        >>> known = EstimatedActivity(np.array([1.0, 2.0]), np.array([10.0, 5.0]), scale=1.0)
+        >>> known.sum_of(np.array([1.0, 2.0]))[0]
         20.0
         """
         total = float((self.users * each).sum())
@@ -147,7 +148,7 @@ def histogram_table(users: Floats, width: float, of: str) -> pa.Table:
     )
 
 
-def estimate(noisy: Floats, scale: float, most: int | None = None) -> Activity:
+def estimate(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
     """Estimate the activity from noisy numbers of users per bin, with Laplace noise of that scale.
 
     Nobody has more than ``most`` records, where that is known in advance. Within a bin, users are taken to be
@@ -161,7 +162,7 @@ def estimate(noisy: Floats, scale: float, most: int | None = None) -> Activity:
     return _spread(tidied(noisy, scale, most), scale, most)
 
 
-def at_most(noisy: Floats, scale: float, most: int | None = None) -> Activity:
+def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
     """Return as much activity as there may be: :func:`estimate`, and heavier users whom the noise may hide.
 
     >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
@@ -177,7 +178,7 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> Activity:
     return _spread(users, scale, most)
 
 
-def _spread(users: Floats, scale: float, most: int | None) -> Activity:
+def _spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
     """Spread the users of each bin over it."""
     records, shares = [np.empty(0)], [np.empty(0)]
     for lower, upper, number in zip(lower_ends(), [*UPPER_ENDS, 2 * LAST_EDGE], users, strict=True):
@@ -185,7 +186,7 @@ def _spread(users: Floats, scale: float, most: int | None) -> Activity:
             points = _points(int(lower), int(upper) if most is None else min(int(upper), most))
             records.append(points)
             shares.append(number / points / (1 / points).sum())
-    return Activity(np.concatenate(records), np.concatenate(shares), scale)
+    return EstimatedActivity(np.concatenate(records), np.concatenate(shares), scale)
 
 
 def tidied(noisy: Floats, scale: float, most: int | None = None) -> Floats:

@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.prediction import expected_records, zipf
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Prediction:
 class Shape:
     """What is known or modelled of a table: people, cells, and whether a person counts once a cell."""
 
-    activity: Activity
+    activity: EstimatedActivity
     cells: int
     distinct: bool = False
 
@@ -47,11 +47,11 @@ class Shape:
         copies, popularities = zipf(self.cells)
         if not self.distinct:
             return copies, expected_records(self.activity, popularities, distinct=False)
-        drawn = Activity(draws_for(self.activity.records, self.cells), self.activity.users)
+        drawn = EstimatedActivity(draws_for(self.activity.records, self.cells), self.activity.users)
         return copies, expected_records(drawn, popularities, distinct=True)
 
 
-def activity_of(users: int, median: float, most: int) -> Activity:
+def activity_of(users: int, median: float, most: int) -> EstimatedActivity:
     """Model how active people are: log-normal with that median, the most active of all at ``most``.
 
     >>> activity = activity_of(6040, 96, 2314)
@@ -61,13 +61,13 @@ def activity_of(users: int, median: float, most: int) -> Activity:
     last = NormalDist().inv_cdf(1 - 1 / max(users, 3))
     spread = math.log(most / median) / last
     if spread <= 0:
-        return Activity(np.array([float(median)]), np.array([float(users)]))
+        return EstimatedActivity(np.array([float(median)]), np.array([float(users)]))
     edges = np.unique(np.concatenate([[0.5], np.geomspace(1.5, most + 0.5, _POINTS)]))
     within = np.array([NormalDist(math.log(median), spread).cdf(math.log(edge)) for edge in edges])
     within[0] = 0.0
     shares = np.diff(within) / within[-1]
     middles = np.maximum(1.0, np.sqrt(edges[1:] * edges[:-1]))
-    return Activity(middles, users * shares)
+    return EstimatedActivity(middles, users * shares)
 
 
 def draws_for(different: Floats, cells: int) -> Floats:
@@ -92,7 +92,7 @@ def cut(shape: Shape, limit: int, deviation: float, *, sampled: bool = True, gau
     ``sampled``: records are drawn at random, which adds chance; else all count in part. Noise is Laplace's unless
     it is ``gaussian``.
 
-    >>> shape = Shape(Activity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 500)
+    >>> shape = Shape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 500)
     >>> [round(cut(shape, limit, 2.0 * limit).mae, 1) for limit in (1, 10, 50)]
     [10.0, 18.7, 70.7]
     """
@@ -109,7 +109,7 @@ def picked(shape: Shape, limit: int, deviation: float, *, gaussian: bool = False
     A record is kept where fewer than ``limit`` of its user's are about better items; how many are follows a normal
     law.
 
-    >>> shape = Shape(Activity(np.array([50.0]), np.array([100.0])), 500)
+    >>> shape = Shape(EstimatedActivity(np.array([50.0]), np.array([100.0])), 500)
     >>> picked(shape, 5, 1.0).mse > picked(shape, 25, 1.0).mse
     True
     """
@@ -127,7 +127,7 @@ def picked(shape: Shape, limit: int, deviation: float, *, gaussian: bool = False
 def grouped(shape: Shape, limit: int, deviation: float) -> Prediction:
     """Predict averages of random groups of ``limit`` cells, the noise being that of a group's sum.
 
-    >>> shape = Shape(Activity(np.array([1.0]), np.array([100.0])), 1)
+    >>> shape = Shape(EstimatedActivity(np.array([1.0]), np.array([100.0])), 1)
     >>> grouped(shape, 1, 3.0).mse
     9.0
     """
@@ -152,7 +152,7 @@ def grouped(shape: Shape, limit: int, deviation: float) -> Prediction:
 def weighed_limit(shape: Shape, epsilon: float) -> int:
     """Return the θ that DPSense would choose for counts that get ε: what it keeps, less the noise it calls for.
 
-    >>> weighed_limit(Shape(Activity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
+    >>> weighed_limit(Shape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
     20
     """
     thetas = np.unique(np.round(np.geomspace(1, shape.cells, 400)).astype(np.int64))

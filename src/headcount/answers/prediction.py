@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, chances, weights
 
 Floats = NDArray[np.float64]
@@ -34,11 +34,11 @@ _RANKS = 400  # so many ranks stand for all
 
 
 def predicted_error(
-    activity: Activity, limit: int, deviation: float, cells: int, norm: Norm, *, distinct: bool
+    activity: EstimatedActivity, limit: int, deviation: float, cells: int, norm: Norm, *, distinct: bool
 ) -> float:
     """Return the expected sum of squared errors of all cells.
 
-    >>> activity = Activity(np.array([1.0, 50.0]), np.array([900.0, 100.0]))
+    >>> activity = EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0]))
     >>> errors = [predicted_error(activity, k, 2.8 * k, 500, "l1", distinct=True) for k in (1, 4, 64)]
     >>> errors[0] < errors[1] < errors[2]
     True
@@ -48,7 +48,7 @@ def predicted_error(
 
 
 def cell_errors(
-    activity: Activity, limit: int, deviation: float, cells: int, norm: Norm, *, distinct: bool
+    activity: EstimatedActivity, limit: int, deviation: float, cells: int, norm: Norm, *, distinct: bool
 ) -> tuple[Floats, Floats]:
     """Return how many cells share each popularity, and the expected squared error of one of them."""
     copies, popularities = zipf(cells)
@@ -64,7 +64,7 @@ def cell_errors(
     return copies, errors
 
 
-def misjudged(heavy: Activity, norm: Norm) -> float:
+def misjudged(heavy: EstimatedActivity, norm: Norm) -> float:
     """Return the squared relative error of heavy users' counts after scaling up.
 
     Weights of √(θ/n) differ half as much between users as weights of θ/n do, on the scale of logarithms. Where
@@ -97,6 +97,6 @@ def zipf(cells: int) -> tuple[Floats, Floats]:
     return copies, 1 / ranks / (copies / ranks).sum()
 
 
-def expected_records(activity: Activity, popularities: Floats, *, distinct: bool) -> Floats:
+def expected_records(activity: EstimatedActivity, popularities: Floats, *, distinct: bool) -> Floats:
     """Return how many records of each item a user of each activity is expected to have."""
     return chances(activity, popularities) if distinct else np.outer(popularities, activity.records)

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 
 Floats = NDArray[np.float64]
 Norm = Literal["l1", "l2"]
@@ -56,10 +56,10 @@ def weights(records: Floats, limit: int, norm: Norm) -> Floats:
     return share if norm == "l1" else np.sqrt(share)
 
 
-def scale_up(heavy: Activity, limit: int, norm: Norm, *, distinct: bool) -> ScaleUp:
+def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool) -> ScaleUp:
     """Return how to scale up, for heavy users of that activity.
 
-    >>> heavy = Activity(np.array([8.0, 80.0]), np.array([10.0, 10.0]))
+    >>> heavy = EstimatedActivity(np.array([8.0, 80.0]), np.array([10.0, 10.0]))
     >>> curve = scale_up(heavy, 4, "l1", distinct=True)
     >>> curve.apply(np.array([1e-6, 5.5])).round(6).tolist()
     [1.1e-05, 20.0]
@@ -74,18 +74,18 @@ def scale_up(heavy: Activity, limit: int, norm: Norm, *, distinct: bool) -> Scal
     return ScaleUp(shares @ (heavy.users * each), shares @ heavy.users)
 
 
-def chances(activity: Activity, popularities: Floats) -> Floats:
+def chances(activity: EstimatedActivity, popularities: Floats) -> Floats:
     """Return the probability that a user of each number of records has an item of each popularity."""
     return np.asarray(-np.expm1(-np.outer(popularities, activity.records)))
 
 
-def leaned(heavy: Activity, limit: int, factors: NDArray[np.int64], popularities: Floats) -> Floats:
+def leaned(heavy: EstimatedActivity, limit: int, factors: NDArray[np.int64], popularities: Floats) -> Floats:
     """Return how much more a heavy user's record of each item weighs than if all records weighed alike.
 
     Records weigh min(1, c · factor), with the one c at which a user's weigh ``limit`` together: for each number of
     records that c is found for a user who draws by ``popularities``, which sum to 1.
 
-    >>> heavy = Activity(np.array([10.0]), np.array([5.0]))
+    >>> heavy = EstimatedActivity(np.array([10.0]), np.array([5.0]))
     >>> leaned(heavy, 2, np.array([3, 1]), np.array([0.5, 0.5])).round(6).tolist()
     [1.5, 0.5]
     """

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.activity import Activity
+from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior, shrink
 from headcount.noise_law import Law
@@ -31,11 +31,11 @@ _NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
-class People:
+class KnownPeople:
     """What is known of the users of a table: their estimated activity, and how much of it there may be."""
 
-    estimated: Activity
-    at_most: Activity
+    estimated: EstimatedActivity
+    at_most: EstimatedActivity
     distinct: bool
 
 
@@ -43,7 +43,7 @@ def combine(
     light: Floats,
     heavy: Floats,
     law: Law,
-    people: People,
+    people: KnownPeople,
     limit: int,
     norm: Norm = "l1",
     *,
@@ -56,8 +56,8 @@ def combine(
 
     >>> from headcount.noise_law import law_from_json
     >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
-    >>> activity = Activity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
-    >>> people = People(activity, activity, distinct=False)
+    >>> activity = EstimatedActivity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
+    >>> people = KnownPeople(activity, activity, distinct=False)
     >>> combine(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4).mean.round(2).tolist()
     [850.0, 800.0]
     """
@@ -102,7 +102,7 @@ def _shrunk(light: Floats, heavy: Floats, law: Law, spread: Floats, level: float
 
 
 def _to_total(
-    shrunk: Posterior, noisy_sum: float, variance: float, group: Activity, limit: int, norm: Norm
+    shrunk: Posterior, noisy_sum: float, variance: float, group: EstimatedActivity, limit: int, norm: Norm
 ) -> Posterior:
     """Bring shrunk counts to their total: as the noisy counts have it, and as the activity has it, by precision.
 
@@ -116,7 +116,7 @@ def _to_total(
     return Posterior(shrunk.mean * factor, shrunk.low * min(factor, 1.0), shrunk.high * max(factor, 1.0))
 
 
-def _hidden(counts: Floats, heavy: Activity, people: People, limit: int) -> Floats:
+def _hidden(counts: Floats, heavy: EstimatedActivity, people: KnownPeople, limit: int) -> Floats:
     """Return how much heavier users, whom the noise may hide, may add to each count.
 
     They have the items that others have, or all alike; and each of them counts once an item where users count.

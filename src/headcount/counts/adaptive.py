@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from headcount.answers.activity import histogram_table
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import People
+from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import LARGEST_FACTOR, Activity, CountTable, Leaning, Noisy, Sample, Scale, check_limit
 from headcount.budget import Amount, Grant
 from headcount.counts.tables import (
@@ -266,7 +266,7 @@ def _leaning(scores: Noisy, lean: float) -> Leaning:
 
 
 def _leaned(
-    log: EventLog, table: CountTable, scores: Noisy | None, people: People, bound: Scale
+    log: EventLog, table: CountTable, scores: Noisy | None, people: KnownPeople, bound: Scale
 ) -> NDArray[np.float64] | None:
     """Return how much more each cell's records of heavy users weigh than if all weighed alike, if they lean."""
     if scores is None or bound.leaning is None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from headcount.answers.scaling import weights
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import People
+from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import CountTable, Noisy, Scale
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
@@ -32,7 +32,7 @@ class ByCounts:
     """The plan of a ranking by counts: which limit, and how noisy its counts will be."""
 
     table: CountTable
-    people: People
+    people: KnownPeople
     limit: int
     deviation: float
 
