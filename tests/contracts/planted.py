@@ -119,7 +119,8 @@ COUNTS = (
         "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
         "limit = self.limit or chosen_limit(log, people, own, self.noise)",
         "limit = self.limit or 1 + int(max("
-        f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0))",
+        f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
+        "))",
     ),
     Plant(
         "popularity is ranked without noise", "counts", "hpa", "counts.hand_picked:HandPicked.release",

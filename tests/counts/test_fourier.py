@@ -200,7 +200,7 @@ def test_intervals_enclose_the_smoothed_counts(kept: int) -> None:
     exact = ReferenceEngine().measure(log, Sample(2), bytes(16))
     wanted = projected(truth(log), kept)
     covered, narrower = 0, 0
-    engine = mock.Mock(count=lambda *_: exact)
+    engine = mock.Mock(measure=lambda *_: exact)
     with keeping(kept), remembered():
         for seed in range(1_500):
             method = FourierPerturbation(limit=2)
