@@ -184,6 +184,11 @@ def test_a_trial_may_run_any_function(log: EventLog) -> None:
     assert (row["metric"], row["value"]) == ("users", 80.0)
 
 
+def test_the_noise_of_papers_outlives_a_move_of_their_code() -> None:
+    trial = Trial.of("log", "cim", epsilon="1", function="headcount.lab.papers.cim:answered")
+    assert '"function":"headcount.evaluation.papers.cim:answered"' in trial.identity
+
+
 def test_usual_measures_are_the_metrics(log: EventLog) -> None:
     on, trial = bench(log), Trial.of("log", "sra", epsilon="1", limit=2)
     release = on.release(trial)

@@ -216,7 +216,7 @@ def test_what_the_text_does_not_hold_is_not_testable() -> None:
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_claim_has_its_verdict_in_the_documentation(name: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
     for claim in read_claims(name).claim:
         [verdict] = re.findall(
             rf"^\| {re.escape(claim.figure)} \| {re.escape(claim.says)} \| (.*) \|$", page, re.M

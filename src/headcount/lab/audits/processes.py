@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 
 from headcount.errors import SurroundingsError
-from headcount.following import follow_parent
+from headcount.lab.following import follow_parent
 
 _BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
 _PATIENCE = 20.0

@@ -57,9 +57,9 @@ from headcount.engines.packing import pack
 from headcount.errors import SurroundingsError
 from headcount.events.log import EventLog, packed_log
 from headcount.events.store import DESCRIPTION, PackedSource, open_store
-from headcount.following import follow_parent
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
+from headcount.lab.following import follow_parent
 
 DEFAULT_SEED = 2015
 SCHEMA = pa.schema(
