@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 
 from headcount.bounding import UNDRAWN, TagWeights
 from headcount.budget import Grant
-from headcount.evaluation.tagging import (
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
+from headcount.lab.comparing.tagging import (
     Assignments,
     by_folkrank,
     by_model,
@@ -26,8 +28,6 @@ from headcount.evaluation.tagging import (
     leave_one_out,
     recall_and_precision,
 )
-from headcount.events.tagged import TagLog
-from headcount.events.tagging import Tagging
 from headcount.noise import SeededNoise
 from headcount.tags.measured import noisy
 from headcount.tags.model import TagModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,13 +15,6 @@ from headcount.counts.dpsense_scaled import ScaledSensitivityControl
 from headcount.counts.fourier import FourierPerturbation
 from headcount.counts.hand_picked import HandPicked
 from headcount.counts.laplace import LaplacePerturbation
-from headcount.counts.published import HandPickedPublished, LaplacePerturbationPublished
-from headcount.counts.published_smoothing import (
-    FourierPerturbationPublished,
-    RandomGroupsPublished,
-    SampledGroupsPublished,
-    TunedGroupsPublished,
-)
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.simple_random import SimpleRandom
@@ -28,52 +22,45 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.errors import UnknownNameError, UsageError
 from headcount.guarantee import UNIT, Standing
 from headcount.method import Method, section
-from headcount.neighbours.pncf import PncfPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.queries.choosing import Automatic
-from headcount.queries.cim import CoupledIteration
 from headcount.queries.histogram import Histogram
 from headcount.queries.mwem import MultiplicativeWeights
 from headcount.queries.private_weights import PrivateWeights
 from headcount.tags.model import TagModel
-from headcount.tags.pritop import PriTopPublished
-from headcount.tags.suppression import SuppressionPublished
 
-METHODS: Mapping[str, type[Method]] = {
-    method.name: method
-    for method in (
-        Adaptive,
-        LaplacePerturbation,
-        SimpleRandom,
-        HandPicked,
-        FourierPerturbation,
-        RandomGroups,
-        SampledGroups,
-        TunedGroups,
-        SensitivityControl,
-        ScaledSensitivityControl,
-        LaplacePerturbationPublished,
-        HandPickedPublished,
-        FourierPerturbationPublished,
-        RandomGroupsPublished,
-        SampledGroupsPublished,
-        TunedGroupsPublished,
-    )
-}
+RESEARCH = "headcount.lab.methods"
+"""Where methods are found whose claims are not established: by name, for the product never imports the lab."""
 
-QUERY_METHODS: Mapping[str, type[Method]] = {
-    method.name: method
-    for method in (Automatic, Histogram, MultiplicativeWeights, PrivateWeights, CoupledIteration)
-}
+_CLAIMED: Mapping[str, tuple[type[Method], ...]] = importlib.import_module(RESEARCH).METHODS
 
-TAG_METHODS: Mapping[str, type[Method]] = {
-    method.name: method for method in (TagModel, PriTopPublished, SuppressionPublished)
-}
+
+def _named(*methods: type[Method]) -> Mapping[str, type[Method]]:
+    return {method.name: method for method in methods}
+
+
+METHODS = _named(
+    Adaptive,
+    LaplacePerturbation,
+    SimpleRandom,
+    HandPicked,
+    FourierPerturbation,
+    RandomGroups,
+    SampledGroups,
+    TunedGroups,
+    SensitivityControl,
+    ScaledSensitivityControl,
+    *_CLAIMED["counts"],
+)
+
+QUERY_METHODS = _named(Automatic, Histogram, MultiplicativeWeights, PrivateWeights, *_CLAIMED["queries"])
+
+TAG_METHODS = _named(TagModel, *_CLAIMED["tags"])
 
 FAMILIES: Mapping[str, Mapping[str, type[Method]]] = {
     "counts": METHODS,
-    "neighbours": {method.name: method for method in (PrivateNeighbours, CoCountRelease, PncfPublished)},
+    "neighbours": _named(PrivateNeighbours, CoCountRelease, *_CLAIMED["neighbours"]),
     "tags": TAG_METHODS,
     "queries": QUERY_METHODS,
 }

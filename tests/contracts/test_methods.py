@@ -108,7 +108,7 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
         **SMOOTH,
         "parameters": {},
         "reach_of": _fourier,
-        "forced": {"headcount.counts.published_smoothing.best_number": lambda transformed, _: transformed.size},
+        "forced": {"headcount.lab.published.smoothing.best_number": lambda transformed, _: transformed.size},
     },
     "gs-r-published": {**SMOOTH, "parameters": {}, "reach": 5},
     "gs-s-published": {**SMOOTH, "parameters": {"sampling": "column"}, "reach": 5, "paying": HALF},

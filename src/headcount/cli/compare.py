@@ -52,8 +52,8 @@ def command(**flags: Any) -> None:
         )
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         comparison = _comparison(flags)
-        from headcount.evaluation.comparison import MARK, compare, refuse
-        from headcount.evaluation.grid import save
+        from headcount.lab.comparing.comparison import MARK, compare, refuse
+        from headcount.lab.comparing.grid import save
 
         log = options.event_log(flags)
         refuse(log)
@@ -84,7 +84,7 @@ def command(**flags: Any) -> None:
 
 
 def _comparison(flags: dict[str, Any]) -> Any:
-    from headcount.evaluation.comparison import Comparison
+    from headcount.lab.comparing.comparison import Comparison
     from headcount.registry import METHODS
 
     methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))

@@ -1,1 +1,1 @@
-"""Recommendation from ratings: plain neighbourhood methods, the published private ones, and a proven one."""
+"""Recommendation from ratings and from what people have in common: private models, and what is read off them."""

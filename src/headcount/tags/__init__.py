@@ -1,1 +1,1 @@
-"""Tags that people gave to resources: graph ranking, topics, the published private release, and a proven one."""
+"""Tags that people gave to resources: a private model of them, and what is read off it."""
