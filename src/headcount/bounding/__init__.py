@@ -78,7 +78,14 @@ from headcount.bounding.sparse import (
     sparse_scores,
 )
 from headcount.bounding.support import Support, certify_support
-from headcount.bounding.tagging import marginal_weights, pair_weights, people_tagging, square, tag_weights
+from headcount.bounding.tagging import (
+    TOGETHER,
+    marginal_weights,
+    pair_weights,
+    people_tagging,
+    square,
+    tag_weights,
+)
 from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, certify_totals, unit_for
 
 __all__ = [
@@ -91,6 +98,7 @@ __all__ = [
     "SHY",
     "STAR",
     "TAIL_SPREAD",
+    "TOGETHER",
     "USUAL",
     "Bound",
     "Bounded",
