@@ -1,0 +1,79 @@
+"""People in the cells of a grid, one after the other in plain Python: what the local engine must equal."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.engines import draws
+from headcount.engines.plain_reading import Name, in_cells
+from headcount.events.grid import Grid
+from headcount.events.log import EventLog
+
+
+def plain_cells(
+    log: EventLog, grid: Grid, groups: str | None, records: int, people: int, secret: bytes
+) -> NDArray[np.int64]:
+    """Count at most ``records`` records of each person, and at most ``people`` people of each group, per cell.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.people import read_people
+    >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
+    >>> plain_cells(log, Grid.of({"age": {"edges": [0, 65, 120]}}), None, 1, 1, bytes(16))
+    array([1, 1])
+    """
+    histories: dict[Name, Counter[int]] = defaultdict(Counter)
+    named: dict[Name, Counter[Name]] = defaultdict(Counter)
+    for who, cell, group in in_cells(log, grid, groups):
+        histories[who][cell] += 1
+        if group is not None:
+            named[who][group] += 1
+    counts = np.zeros(grid.cells, dtype=np.int64)
+    for who in _members(histories, named, people, secret):
+        for cell in _kept(histories[who], records, _key(secret, who)):
+            counts[cell] += 1
+    return counts
+
+
+def _members(
+    everyone: Iterable[Name], named: Mapping[Name, Counter[Name]], most: int, secret: bytes
+) -> list[Name]:
+    """Return who is kept: of each group those of smallest draw, and all who are in none."""
+    groups: dict[Name, list[Name]] = defaultdict(list)
+    kept = []
+    for who in everyone:
+        if who in named:
+            groups[_group(named[who])].append(who)
+        else:
+            kept.append(who)
+    for members in groups.values():
+        kept += sorted(members, key=lambda who: int(draws.member_draws(_key(secret, who))[0]))[:most]
+    return kept
+
+
+def _group(records: Counter[Name]) -> Name:
+    """Return a person's one group: the one that most of their records name, of several the first by name.
+
+    >>> _group(Counter({"home": 2, "away": 2, "work": 1}))
+    'away'
+    """
+    most = max(records.values())
+    tied: list[Name] = [group for group, many in records.items() if many == most]
+    return min(tied)  # all are numbers, or all are texts
+
+
+def _kept(history: Counter[int], most: int, key: draws.Draws) -> list[int]:
+    """Return the cells of a person's records of smallest draw; equal records are numbered from 0."""
+    drawn = [
+        (int(draws.record_draws(key, np.array([cell]), np.array([number]))[0]), cell)
+        for cell, many in history.items()
+        for number in range(many)
+    ]
+    return [cell for _, cell in sorted(drawn)[:most]]
+
+
+def _key(secret: bytes, who: Name) -> draws.Draws:
+    return np.array([draws.user_key(secret, who)], dtype=np.uint64)

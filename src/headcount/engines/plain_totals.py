@@ -1,0 +1,61 @@
+"""What each person did in all, one after the other in plain Python: what the local engine must equal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bounding import FixedRange
+from headcount.engines.plain_reading import Name, with_values
+from headcount.events.log import EventLog
+
+Integers = NDArray[np.int64]
+
+
+def plain_totals(log: EventLog, limit: int, within: FixedRange | None) -> tuple[Integers, Integers | None]:
+    """Return how many records each person adds, ``limit`` at most, and how much to the sum of distances.
+
+    Of a person with more records, that is as large a part of their own sum as is counted of their records.
+
+    >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
+    >>> plain_totals(log, 1, None)
+    (array([1, 1]), None)
+    """
+    records: dict[Name, int] = {}
+    distances: dict[Name, int] = {}
+    for who, many, value in with_values(log):
+        records[who] = records.get(who, 0) + many
+        if value is not None and within is not None:
+            distances[who] = distances.get(who, 0) + many * _distance(value, within)
+    kept = np.array([min(many, limit) for many in records.values()], dtype=np.int64)
+    if within is None:
+        return kept, None
+    sums = [_part(_wrapped(distances.get(who, 0)), many, limit, within) for who, many in records.items()]
+    return kept, np.array(sums, dtype=np.int64)
+
+
+def _distance(value: float, within: FixedRange) -> int:
+    """Return how far a value lies from the middle of its range, in units; of two equally near units the even one.
+
+    >>> [_distance(value, FixedRange(0, 4, 1)) for value in (-9.0, 0.5, 1.5, 2.2, 9.0)]
+    [-2, -2, 0, 0, 2]
+    """
+    return min(max(round(Fraction(value) * within.unit), within.low), within.high) - within.middle
+
+
+def _part(total: int, many: int, limit: int, within: FixedRange) -> int:
+    """Return the part of a person's sum that counts, rounded down; never more than their records can come to.
+
+    >>> _part(-18, 9, 4, FixedRange(0, 4, 1)), _part(7, 3, 4, FixedRange(0, 4, 1))
+    (-8, 6)
+    """
+    counted = min(many, limit)
+    most = counted * within.reach
+    return min(max(total if many <= limit else total * limit // many, -most), most)
+
+
+def _wrapped(total: int) -> int:
+    """Return what 64 bits hold of a sum."""
+    return (total + 2**63) % 2**64 - 2**63

@@ -1,0 +1,107 @@
+"""Weights of tags by the local engine are those of plain Python, whatever was tagged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcount.bounding import FIXED_POINT, Norm, marginal_weights, pair_weights, people_tagging, tag_weights
+from headcount.engines.local import LocalEngine
+from headcount.engines.plain_tags import (
+    plain_marginal_weights,
+    plain_pair_weights,
+    plain_tag_weights,
+    plain_taggers,
+)
+from headcount.events.tagged import TagLog, read_tags
+
+RESOURCES = [f"r{place}" for place in range(6)]
+WORDS = [f"t{place}" for place in range(5)]
+
+Row = tuple[str | None, str | None, str | None]
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from(("ann", "ann", "ann", "bob", "", "Zoë", None)),
+        st.sampled_from((*RESOURCES, "unlisted", None)),
+        st.sampled_from((*WORDS, "unlisted", None)),
+    ),
+    max_size=60,
+)
+resources = st.lists(st.integers(0, 5), unique=True, max_size=6)
+words = st.lists(st.integers(0, 4), unique=True, max_size=5)
+
+
+def log_of(rows: Sequence[Row], *, chunk: int | None = None, **more: Any) -> TagLog:
+    names = ("user", "resource", "tag")
+    table = pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+    if chunk is not None:
+        table = pa.Table.from_batches(table.to_batches(max_chunksize=chunk), table.schema)
+    lists: dict[str, Any] = {"resources": RESOURCES, "vocabulary": WORDS}
+    return read_tags(table, user="user", resource="resource", tag="tag", **lists | more)
+
+
+Weights = list[list[int]]
+
+
+def local(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
+    tagging = LocalEngine(threads=1).tagging(log)
+    chosen = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
+    made = (
+        people_tagging(tagging),
+        tag_weights(tagging, norm),
+        marginal_weights(tagging, norm),
+        pair_weights(tagging, *chosen, norm),
+    )
+    return [each.sensitive_values.tolist() for each in made]
+
+
+def plain(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
+    chosen = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
+    made = (
+        plain_taggers(log),
+        plain_tag_weights(log, norm),
+        plain_marginal_weights(log, norm),
+        plain_pair_weights(log, *chosen, norm),
+    )
+    assert all(each.dtype == np.int64 for each in made)
+    return [each.tolist() for each in made]
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@given(rows=rows, some=resources, others=words, how=st.sampled_from(({}, {"where": "tag != t1"})))
+def test_weights_are_those_of_plain_python(
+    norm: Norm, rows: list[Row], some: list[int], others: list[int], how: dict[str, Any]
+) -> None:
+    slow = plain(log_of(rows, **how), some, others, norm)
+    assert local(log_of(rows, **how), some, others, norm) == slow
+    assert local(log_of(rows[::-1], chunk=3, **how), some, others, norm) == slow
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_one_who_tags_a_great_deal(norm: Norm) -> None:
+    """More pairs than weights can be told apart in L1: their weights are rounded down to nothing."""
+    places, many = [f"p{n:03}" for n in range(300)], [f"w{n:03}" for n in range(300)]
+    rows: Sequence[Row] = [("ann", place, word) for place in places for word in many] + [
+        ("bob", "p000", "w001")
+    ] * 3
+    log = log_of(rows, resources=places, vocabulary=many)
+    some, others = list(range(0, 300, 2)), list(range(0, 300, 3))
+    slow = plain(log, some, others, norm)
+    assert local(log, some, others, norm) == slow
+    assert slow[0] == [2]
+    whole = plain_pair_weights(log, np.arange(300), np.arange(300), norm)
+    assert whole[2] == {"l1": 0, "l2": math.isqrt(FIXED_POINT**2 // 90_000)}[norm]
+    assert local(log, range(300), range(300), norm)[3] == whole.tolist()
+
+
+def test_nobody() -> None:
+    assert plain(log_of([]), [0], [1, 2], "l2") == local(log_of([]), [0], [1, 2], "l2")
+    assert plain(log_of([]), [], [], "l1") == local(log_of([]), [], [], "l1")

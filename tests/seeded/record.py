@@ -1,0 +1,72 @@
+"""Record all seeded releases, or show one at length: ``python -m tests.seeded.record [NAME]``.
+
+Run it in two versions and compare what it shows of a case to see in full what changed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.seeded.cases import Case, every_case
+from tests.seeded.running import planned, released
+
+RELEASES = Path(__file__).with_name("releases.json")
+
+Outcome = Mapping[str, Any]
+
+
+def recorded() -> dict[str, Outcome]:
+    """Return what was recorded, by the names of the cases."""
+    found: dict[str, Outcome] = json.loads(RELEASES.read_text(encoding="utf-8"))
+    return found
+
+
+def replayed(case: Case) -> dict[str, Outcome]:
+    """Return what comes out of a case with each of its engines."""
+    known = planned(case)
+    return {engine: known | released(case, engine) for engine in case.engines}
+
+
+def differences(records: Mapping[str, Outcome], made: Mapping[str, Mapping[str, Outcome]]) -> list[str]:
+    """Return of which cases, with which engines, something else came out than was recorded, and in which parts."""
+    found = [f"{name}: no longer a case" for name in records if name not in made]
+    for name, outcomes in made.items():
+        before = records.get(name, {})
+        for engine, now in outcomes.items():
+            parts = [part for part in sorted({*before, *now}) if _text(before.get(part)) != _text(now.get(part))]
+            if parts:
+                found.append(f"{name} [{engine}]: {', '.join(parts)}")
+    return found
+
+
+def record() -> dict[str, Outcome]:
+    """Run all cases with the first of their engines."""
+    return {case.name: planned(case) | released(case, case.engines[0]) for case in every_case()}
+
+
+def write(records: Mapping[str, Outcome], path: Path = RELEASES) -> None:
+    """Write records, one a line, so that a changed one is a changed line."""
+    lines = (f"{json.dumps(name)}: {json.dumps(each, ensure_ascii=False)}" for name, each in records.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _text(part: Any) -> str:
+    return json.dumps(part, sort_keys=True)
+
+
+def main(names: list[str]) -> None:
+    """Record everything; or, given names of cases, show these at length."""
+    if not names:
+        write(record())
+    for case in every_case():
+        if case.name in names:
+            shown = planned(case, str) | released(case, case.engines[0], str)
+            sys.stdout.write(f"{case.name}\n{json.dumps(shown, indent=2, ensure_ascii=False)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,244 @@
+"""All that recorded releases know of Headcount: how a log is read, a request run, and its outcome written down.
+
+Whatever changes inside, this file alone is adapted. What it records may not change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeVar
+from unittest import mock
+
+import pyarrow as pa
+
+from headcount import query_session
+from headcount.api import request_of
+from headcount.charging import cost, identity
+from headcount.curator import Curator
+from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import HeadcountError
+from headcount.events.log import EventLog, read_events
+from headcount.events.people import read_people
+from headcount.events.tagged import read_tags
+from headcount.guarantee import Guarantee, Standing
+from headcount.method import Staged
+from headcount.noise import SeededNoise
+from headcount.rankings import top_k
+from headcount.registry import FAMILIES
+from headcount.releases import Release
+from headcount.request import (
+    NeighboursRequest,
+    QueryRequest,
+    RankRequest,
+    ReleaseRequest,
+    SessionRequest,
+    Spending,
+    TagsRequest,
+)
+from tests.seeded import crowds
+from tests.seeded.cases import Case
+
+ENGINES: Mapping[str, Callable[[], Engine]] = {
+    "local": lambda: LocalEngine(threads=1),
+    "reference": ReferenceEngine,
+}
+
+REQUESTS: Mapping[str, type[Spending]] = {
+    "release": ReleaseRequest,
+    "rank": RankRequest,
+    "neighbours": NeighboursRequest,
+    "tags": TagsRequest,
+    "query": QueryRequest,
+    "session": SessionRequest,
+}
+
+Written = Callable[[str], str]
+Act = TypeVar("Act", bound=Callable[..., dict[str, Any]])
+
+SHOWN = 3
+"""So many rows of each table are recorded as they are, for human eyes; the others by their digest."""
+
+
+class Foreseen(SeededNoise):
+    """A seeded source that a curator takes: nothing of it leaves the tests."""
+
+    is_private = True
+
+
+def methods() -> set[str]:
+    """Return the names of all methods of all families."""
+    return {name for family in FAMILIES.values() for name in family}
+
+
+def _or_refused(act: Act) -> Act:
+    """Let what is refused come out as the sentence that says why."""
+
+    @functools.wraps(act)
+    def tried(*given: Any, **more: Any) -> dict[str, Any]:
+        try:
+            return act(*given, **more)
+        except HeadcountError as error:
+            return {"refused": str(error)}
+
+    return tried  # type: ignore[return-value]
+
+
+@_or_refused
+def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
+    """Return what is known without data: the plan, the price, its parts, and what makes the request the same.
+
+    Long texts are ``written`` as their digests.
+    """
+    written = written or digest
+    with _as_asked(case) as (request, log):
+        guarantee, plan = request.guarantee(), None
+        if not isinstance(request, SessionRequest):
+            made = Curator().plan(request, log)
+            guarantee = made.guarantee
+            plan = {name: value for name, value in made.to_json().items() if name not in ("guarantee", "ledger")}
+        return _canonical_parts(
+            {
+                "guarantee": guarantee.to_json(),
+                "plan": plan,
+                "cost": _charge(request, log, guarantee),
+                "stages": _stages(request, log),
+                "identity": [written(each) for each in identity(request, log)],
+            }
+        )
+
+
+@_or_refused
+def released(case: Case, engine: str, written: Written | None = None) -> dict[str, Any]:
+    """Run a case; return everything that is promised, told and released."""
+    written, noise = written or digest, Foreseen(case.seed)
+    with _as_asked(case) as (request, log):
+        if isinstance(request, SessionRequest):
+            release = _session(case, log, noise)
+        else:
+            release = Curator(ENGINES[engine](), noise).run(request, log)
+        described = {name: value for name, value in release.to_json().items() if name != "created"}
+        return _canonical_parts(
+            {
+                "noise": described["noise"],
+                "tables": {name: _shown(table, written) for name, table in release.tables.items()},
+                "description": written(json.dumps(canonical(described), sort_keys=True, ensure_ascii=False)),
+                "explained": written(release.explain()),
+            }
+        )
+
+
+@contextlib.contextmanager
+def _as_asked(case: Case) -> Iterator[tuple[Spending, EventLog]]:
+    """Give the request and the log of a case."""
+    request = request_of(REQUESTS[case.command], **case.words)
+    log = _log(case.kind, case.people, json.dumps(case.reading, sort_keys=True))
+    with mock.patch.object(top_k, "MANY_CELLS", case.many_cells or top_k.MANY_CELLS):
+        yield request, log
+
+
+@functools.cache
+def _log(kind: str, people: int, reading: str) -> EventLog:
+    words = json.loads(reading)
+    if kind == "tags":
+        table = _table(crowds.tags(people), crowds.TAG_COLUMNS)
+        lists: dict[str, Any] = {"resources": crowds.RESOURCES, "vocabulary": crowds.WORDS}
+        return read_tags(table, user="user", resource="resource", tag="tag", **lists, **words)
+    if kind == "people":
+        return read_people(_table(crowds.town(people), crowds.PEOPLE_COLUMNS), user="id", **words)
+    return read_events(_table(crowds.events(people), crowds.EVENT_COLUMNS), **{"user": "user", **words})
+
+
+def _table(rows: Sequence[crowds.Row], names: Sequence[str]) -> pa.Table:
+    numbers = {
+        "times": pa.int64(),
+        "stars": pa.float64(),
+        "number": pa.int64(),
+        "person": pa.int64(),
+        "age": pa.int64(),
+        "hours": pa.int64(),
+    }
+    columns = zip(*rows, strict=True) if rows else [() for _ in names]
+    return pa.table(
+        {
+            name: pa.array(column, numbers.get(name, pa.string()))
+            for name, column in zip(names, columns, strict=True)
+        }
+    )
+
+
+def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
+    if guarantee.standing is Standing.CLAIMED:
+        return None
+    return cost(request, log, guarantee).to_json()
+
+
+def _stages(request: Spending, log: EventLog) -> Any:
+    """Return how a method splits its grant, as far as it says."""
+    selection, grant = request.selection(log), request.grant()
+    if selection is not None:
+        grant = selection.split(grant)[1]
+    method = request.build(selecting=selection is not None)
+    if not isinstance(method, Staged):
+        return None
+    stages = method.stages(log, grant)
+    return {name: [part.epsilon, part.delta, part.share_of_rho] for name, part in stages.items()}
+
+
+def _session(case: Case, log: EventLog, noise: Foreseen) -> Release:
+    """Hold a session: each question is made of the answer before."""
+    with (
+        mock.patch.object(query_session, "OperatingSystemNoise", return_value=noise),
+        query_session.QuerySession(log, **case.words) as session,
+    ):
+        answer = 0.0
+        for _ in range(12):
+            place = int(abs(answer)) % 8
+            reply = session.ask(
+                f"SELECT COUNT(*) FROM people WHERE age >= {12 * place} AND hours < {40 + place % 4 * 10}"
+            )
+            answer = 7 * reply.answer + 3 + reply.left
+        session.ask_all("SELECT COUNT(*) FROM people GROUP BY job")
+        return session.release()
+
+
+def _shown(table: pa.Table, written: Written) -> dict[str, Any]:
+    """Return a table's columns and first rows, and the digest of all of them."""
+    columns = {
+        name: canonical(column.to_pylist()) for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    kinds = {field.name: str(field.type) for field in table.schema}
+    return {
+        "columns": kinds,
+        "rows": table.num_rows,
+        "values": written(json.dumps(columns)),
+        "first": {name: values[:SHOWN] for name, values in columns.items()},
+    }
+
+
+def canonical(value: Any) -> Any:
+    """Write a value in one way only: floats with nine digits, exact amounts as they are."""
+    if isinstance(value, float):
+        return float(f"{value + 0.0:.9g}")
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, Mapping):
+        return {str(key): canonical(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [canonical(each) for each in value]
+    return value
+
+
+def _canonical_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: canonical(each) for name, each in parts.items()}
+
+
+def digest(text: str) -> str:
+    """Return a short digest of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
