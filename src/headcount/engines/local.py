@@ -32,10 +32,11 @@ from headcount.bounding import (
     certify_sparse,
     check_limit,
 )
-from headcount.engines import draws, kernels, weighing_kernels
+from headcount.engines import draws
 from headcount.engines.cells import cells
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.kernels import keeping, weighing
 from headcount.engines.rating_sums import offsets, pairs
 from headcount.engines.ratings import Rated, read_ratings
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
@@ -83,13 +84,13 @@ class LocalEngine:
         edges = np.zeros((threads, size * log.cells), dtype=np.int64)
         items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
         modes = (log.width, log.counting == "users", log.context_of == "user")
-        pair: tuple[Kernel, Kernel] = kernels.keep_blocks, kernels.keep_packed
+        pair: tuple[Kernel, Kernel] = keeping.keep_blocks, keeping.keep_packed
         if bound.unit == 1:
             ranks = _NO_RANKS if bound.ranks is None else bound.ranks
             lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
             asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
         else:
-            pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+            pair = weighing.weigh_blocks, weighing.weigh_packed
             factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
             asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
         self._each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
@@ -104,7 +105,7 @@ class LocalEngine:
         users = np.zeros((threads, most), dtype=np.int64)
         modes = (log.width, log.counting == "users", log.context_of == "user")
         asked = (1, 1, _width(log, table), False, False, _NOTHING, *modes)
-        pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+        pair = weighing.weigh_blocks, weighing.weigh_packed
         self._each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
         return certify_activity(users[0] if threads == 1 else users.sum(axis=0))
 
@@ -117,7 +118,7 @@ class LocalEngine:
         ahead = np.concatenate([[0, 0], ends[:-1]])
         columns = np.empty(ends[-1], dtype=np.int32)
         modes = (log.width, log.cells, log.counting == "users", log.context_of == "user")
-        pair = weighing_kernels.gather_blocks, weighing_kernels.gather_packed
+        pair = weighing.gather_blocks, weighing.gather_packed
         self._each(log, secret, pair, [(most, _width(log, table), *modes, ahead, columns)])
         there = users > 0
         starts = np.concatenate([[0], ends[there]])

@@ -28,7 +28,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 def offsets(rated: Rated, bound: OffsetBound, threads: int) -> Bounded:
     """Add up how far ratings lie from their users' means, and how many there are."""
-    from headcount.engines.rating_kernels import offset_sums
+    from headcount.engines.kernels.ratings import offset_sums
 
     asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
     return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), threads), bound)
@@ -36,7 +36,7 @@ def offsets(rated: Rated, bound: OffsetBound, threads: int) -> Bounded:
 
 def pairs(rated: Rated, bound: PairBound, threads: int) -> Bounded:
     """Add up products of what users gave two items, or how many have both."""
-    from headcount.engines.rating_kernels import pair_sums
+    from headcount.engines.kernels.ratings import pair_sums
 
     released = _NONE if bound.offsets is None else bound.offsets
     places = bound.places(rated.size)

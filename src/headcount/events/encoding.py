@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import DataError
-from headcount.events import kernels
 from headcount.events.ahead import read_ahead
 from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
+from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
 from headcount.events.texts import sound_batch
@@ -123,7 +123,7 @@ class EncodedLog:
         users = self.users.codes(batch.column(roles.user))
         cells = self._items(batch.column(roles.item))
         if contexts is not None:
-            outside, unknown = kernels.combine(cells, contexts, self.log.width, cells)
+            outside, unknown = interning.combine(cells, contexts, self.log.width, cells)
             self.tally.unknown_context += unknown
         else:
             outside = int(np.count_nonzero(cells < 0))

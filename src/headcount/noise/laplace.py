@@ -1,7 +1,7 @@
 """Discrete Laplace noise on bounded counts, paid for with a grant.
 
 Short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk sampler of
-:mod:`headcount.noise.kernels`, which is exact in integers and tested to have the same law. In both cases
+:mod:`headcount.noise.kernels.laplace`, which is exact in integers and tested to have the same law. In both cases
 OpenDP's own privacy map confirms that the scale pays for the sensitivity before anything is drawn.
 
 Why it is private
@@ -132,13 +132,13 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
 
 def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    from headcount.noise import kernels
+    from headcount.noise.kernels.laplace import discrete_laplace
 
     scale = law.scale / law.step
     numerator, denominator = scale.numerator, scale.denominator
 
     def kernel(words: Words, part: NDArray[np.int64], filled: int) -> tuple[int, int]:
-        return kernels.discrete_laplace(numerator, denominator, words, part, filled)
+        return discrete_laplace(numerator, denominator, words, part, filled)
 
     return fill(size, source, kernel, _WORDS_PER_DRAW)
 

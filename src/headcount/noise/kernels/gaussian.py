@@ -7,7 +7,7 @@ turns the one law into the other. With sigma = n / m steps, |Y| is kept with pro
 
 With x = a + f, a whole and f below 1, that is exp(-1/2) for a² trials, exp(-f) for a trials, and exp(-f² / 2) for
 one: all of them must succeed. Each is decided exactly from trials with rational probabilities, as in
-:mod:`headcount.noise.kernels`, and so is the handing back of words. No floating-point number is involved.
+:mod:`headcount.noise.kernels.trials`, and so is the handing back of words. No floating-point number is involved.
 
 Reference
     C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, algorithm 3.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled
-from headcount.noise.kernels import _below, _happens
+from headcount.noise.kernels.trials import below, happens
 
 Words = NDArray[np.uint32]
 
@@ -31,12 +31,12 @@ FURTHEST = 1 << 14
 def _less(rest: Word, first: Word, second: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
     """Return 1 with probability rest / (first · second), both below 2^31, else 0; or -1 if the words ran out."""
     leading = rest // second
-    drawn, cursor = _below(first, words, cursor)
+    drawn, cursor = below(first, words, cursor)
     if drawn < 0:
         return np.int64(-1), cursor
     if drawn != leading or second == 1:
         return np.int64(drawn < leading), cursor
-    drawn, cursor = _below(second, words, cursor)
+    drawn, cursor = below(second, words, cursor)
     if drawn < 0:
         return np.int64(-1), cursor
     return np.int64(drawn < rest - leading * second), cursor
@@ -46,7 +46,7 @@ def _less(rest: Word, first: Word, second: Word, words: Words, cursor: Word) -> 
 def _fades(rest: Word, first: Word, second: Word, power: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
     """Return 1 with probability exp(-f^power / power) for f = rest / (first · second) < 1, else 0; or -1.
 
-    For power 1 or 2. By the alternating series, as in ``_happens``: a trial with probability f^power / (power · k)
+    For power 1 or 2. By the alternating series, as in ``happens``: a trial with probability f^power / (power · k)
     after the other, until one fails.
     """
     k: Word = np.int64(1)
@@ -56,7 +56,7 @@ def _fades(rest: Word, first: Word, second: Word, power: Word, words: Words, cur
             if alive == 1:
                 alive, cursor = _less(rest, first, second, words, cursor)
         if alive == 1 and power * k > 1:
-            drawn, cursor = _below(power * k, words, cursor)
+            drawn, cursor = below(power * k, words, cursor)
             alive = np.int64(-1) if drawn < 0 else np.int64(drawn == 0)
         if alive < 0:
             return np.int64(-1), cursor
@@ -72,7 +72,7 @@ def _stays(gap: Word, first: Word, second: Word, words: Words, cursor: Word) -> 
     rest = gap - whole * (first * second)
     kept: Word = np.int64(1)
     for _ in range(whole * whole):
-        kept, cursor = _happens(np.int64(1), np.int64(2), words, cursor)
+        kept, cursor = happens(np.int64(1), np.int64(2), words, cursor)
         if kept != 1:
             return kept, cursor
     for _ in range(whole):
@@ -96,19 +96,19 @@ def discrete_gaussian(
     while filled < out.size:
         cursor = settled
         while True:
-            signed, cursor = _below(2 * scale, words, cursor)
+            signed, cursor = below(2 * scale, words, cursor)
             if signed < 0:
                 return filled, settled
             negative = signed >= scale
             rest = signed - scale if negative else signed
-            kept, cursor = _happens(rest, scale, words, cursor)
+            kept, cursor = happens(rest, scale, words, cursor)
             if kept < 0:
                 return filled, settled
             if kept == 0:
                 continue
             whole: Word = np.int64(0)
             while True:
-                again, cursor = _happens(np.int64(1), np.int64(1), words, cursor)
+                again, cursor = happens(np.int64(1), np.int64(1), words, cursor)
                 if again <= 0:
                     break
                 whole += 1
