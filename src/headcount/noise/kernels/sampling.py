@@ -1,19 +1,25 @@
-"""The bulk sampler of exact discrete Gaussian noise, in integer arithmetic.
+"""The bulk sampler of exact discrete Laplace and Gaussian noise, millions of draws a second, in integers.
 
-A value is proposed from the discrete Laplace law of a whole scale t near sigma, and kept with a probability that
-turns the one law into the other. With sigma = n / m steps, |Y| is kept with probability exp(-x² / 2), where
+A Laplace value of scale n / m is a geometric number of steps 1 / m, with a sign; one of the two zeros is rejected.
+
+A Gaussian value is proposed from the discrete Laplace law of a whole scale t near sigma, and kept with a
+probability that turns the one law into the other. With sigma = n / m steps, |Y| is kept with probability
+exp(-x² / 2), where
 
     x = | |Y| / sigma - sigma / t | = | |Y| t m² - n² | / (n m t).
 
 With x = a + f, a whole and f below 1, that is exp(-1/2) for a² trials, exp(-f) for a trials, and exp(-f² / 2) for
-one: all of them must succeed. Each is decided exactly from trials with rational probabilities, as in
-:mod:`headcount.noise.kernels.trials`, and so is the handing back of words. No floating-point number is involved.
+one: all of them must succeed. Each is decided exactly, as is all else, by :mod:`headcount.noise.kernels.trials`;
+when the words end within a draw, they are handed back.
 
 Reference
-    C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, algorithm 3.
+    C. Canonne, G. Kamath, T. Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, algorithms 2
+    and 3.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +29,20 @@ from headcount.noise.kernels.trials import below, happens
 
 Words = NDArray[np.uint32]
 
-FURTHEST = 1 << 14
-"""How many scales away a proposal counts as: from here on more trials must succeed than there can be words."""
+MOST_SCALES = 1 << 14
+"""How many scales away a proposal counts as at most: beyond, more trials must succeed than there can be words."""
+
+
+class Shape(NamedTuple):
+    """What makes a Gaussian value of a proposal Y: x = | |Y| · slope - middle | / (first · second).
+
+    :func:`headcount.noise.gaussian.pieces` keeps all of it within 63 bits.
+    """
+
+    slope: int
+    middle: int
+    first: int
+    second: int
 
 
 @compiled
@@ -66,8 +84,10 @@ def _fades(rest: Word, first: Word, second: Word, power: Word, words: Words, cur
 
 
 @compiled
-def _stays(gap: Word, first: Word, second: Word, words: Words, cursor: Word) -> tuple[Word, Word]:
-    """Return 1 with probability exp(-x² / 2), x = gap / (first · second), else 0; or -1 if the words ran out."""
+def _stays(magnitude: Word, shape: Shape, words: Words, cursor: Word) -> tuple[Word, Word]:
+    """Return 1 with probability exp(-x² / 2), else 0; or -1 if the words ran out: see :class:`Shape`."""
+    first, second = shape.first, shape.second
+    gap = abs(magnitude * shape.slope - shape.middle)
     whole = gap // (first * second)
     rest = gap - whole * (first * second)
     kept: Word = np.int64(1)
@@ -83,25 +103,24 @@ def _stays(gap: Word, first: Word, second: Word, words: Words, cursor: Word) -> 
 
 
 @compiled
-def discrete_gaussian(
-    scale: Word, slope: Word, middle: Word, first: Word, second: Word, words: Words, out: NDArray[np.int64],
-    filled: Word,
-) -> tuple[Word, Word]:  # fmt: skip
+def draw(
+    numerator: Word, denominator: Word, shape: Shape | None, words: Words, out: NDArray[np.int64], filled: Word
+) -> tuple[Word, Word]:
     """Fill ``out`` from ``filled`` on; return how many values are filled and how many words were used up.
 
-    Proposals are discrete Laplace of ``scale`` t, and x = | |Y| · slope - middle | / (first · second): see
-    :func:`headcount.noise.gaussian.pieces`, which keeps all of it within 63 bits.
+    The scale is ``numerator / denominator``, both below 2^31; with a shape, which makes the values Gaussian, the
+    denominator is 1.
     """
     settled: Word = np.int64(0)  # words before this one belong to finished values
     while filled < out.size:
         cursor = settled
         while True:
-            signed, cursor = below(2 * scale, words, cursor)
+            signed, cursor = below(2 * numerator, words, cursor)
             if signed < 0:
                 return filled, settled
-            negative = signed >= scale
-            rest = signed - scale if negative else signed
-            kept, cursor = happens(rest, scale, words, cursor)
+            negative = signed >= numerator
+            rest = signed - numerator if negative else signed
+            kept, cursor = happens(rest, numerator, words, cursor)
             if kept < 0:
                 return filled, settled
             if kept == 0:
@@ -114,14 +133,18 @@ def discrete_gaussian(
                 whole += 1
             if again < 0:
                 return filled, settled
-            magnitude = rest + scale * min(whole, FURTHEST)
+            if shape is None:  # decided when this is compiled, once for each law
+                magnitude = (rest + numerator * whole) // denominator
+            else:
+                magnitude = rest + numerator * min(whole, MOST_SCALES)
             if negative and magnitude == 0:
                 continue
-            kept, cursor = _stays(abs(magnitude * slope - middle), first, second, words, cursor)
-            if kept < 0:
-                return filled, settled
-            if kept == 0:
-                continue
+            if shape is not None:
+                kept, cursor = _stays(magnitude, shape, words, cursor)
+                if kept < 0:
+                    return filled, settled
+                if kept == 0:
+                    continue
             out[filled] = -magnitude if negative else magnitude
             break
         filled += 1
