@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.bounding import BoundedCounts, Sample
-from headcount.engines import packing_kernels
 from headcount.engines.engine import Engine
+from headcount.engines.kernels import packing
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -151,7 +151,7 @@ def test_sorting_and_merging(size: int, largest: int, weighted: bool) -> None:
     lengths, out, times = np.zeros(3, np.int64), np.zeros(size, np.int32), np.zeros(size, np.int32)
     starts = np.array([0, 0, size, size])
     bits = (largest - 1).bit_length()
-    entries = packing_kernels.merge(starts, cells, weights, bits, lengths, out, times)
+    entries = packing.merge(starts, cells, weights, bits, lengths, out, times)
     assert out[:entries].tolist() == order.tolist()
     assert times[:entries].tolist() == sums
     assert lengths.tolist() == [0, entries, 0]

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from headcount.bounding import GroupSample
+from headcount.bounding import Cells
 from headcount.engines.local import LocalEngine
-from headcount.engines.plain_cells import plain_cells
+from headcount.engines.reference import ReferenceEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
@@ -55,10 +56,16 @@ def log_of(rows: Sequence[Row], kind: str, *, chunk: int | None = None, **more: 
     return read_people(table, user="id", **more)
 
 
-def local(log: EventLog, grid: Grid, groups: str | None, records: int, people: int, secret: bytes) -> list[int]:
-    bound = GroupSample(records=records, people=people)
-    counts: list[int] = LocalEngine(threads=1).cells(log, grid, groups, bound, secret).sensitive_values.tolist()
+Kept = tuple[Grid, str | None, int, int]
+
+
+def local(log: EventLog, kept: Kept, secret: bytes) -> list[int]:
+    counts: list[int] = LocalEngine(threads=1).measure(log, Cells(*kept), secret).sensitive_values.tolist()
     return counts
+
+
+def plain(log: EventLog, kept: Kept, secret: bytes) -> NDArray[np.int64]:
+    return ReferenceEngine().measure(log, Cells(*kept), secret).sensitive_values
 
 
 @pytest.mark.parametrize("kind", IDS)
@@ -81,38 +88,36 @@ def test_cells_are_those_of_plain_python(
     secret: bytes,
     how: dict[str, Any],
 ) -> None:
-    slow = plain_cells(log_of(rows, kind, **how), grid, groups, records, people, secret).tolist()
-    assert local(log_of(rows, kind, **how), grid, groups, records, people, secret) == slow
-    assert local(log_of(rows[::-1], kind, chunk=3, **how), grid, groups, records, people, secret) == slow
+    slow = plain(log_of(rows, kind, **how), (grid, groups, records, people), secret).tolist()
+    assert local(log_of(rows, kind, **how), (grid, groups, records, people), secret) == slow
+    assert local(log_of(rows[::-1], kind, chunk=3, **how), (grid, groups, records, people), secret) == slow
 
 
 def test_people_beyond_the_limit_of_a_group_and_records_beyond_that_of_a_person() -> None:
     many: list[Row] = [(who, 0, age, "cook") for who in range(7) for age in (1.0, 20.0, 70.0, 70.0)]
     for number in range(20):
         secret = bytes([number] * 16)
-        counts = plain_cells(log_of(many, "texts"), GRID, "home", 2, 3, secret)
+        counts = plain(log_of(many, "texts"), (GRID, "home", 2, 3), secret)
         assert counts.sum() == 6
-        assert local(log_of(many, "texts"), GRID, "home", 2, 3, secret) == counts.tolist()
-    assert plain_cells(log_of(many, "texts"), GRID, None, 4, 1, bytes(16)).tolist() == [7, 0, 0, 7, 0, 0, 14, 0, 0]
+        assert local(log_of(many, "texts"), (GRID, "home", 2, 3), secret) == counts.tolist()
+    assert plain(log_of(many, "texts"), (GRID, None, 4, 1), bytes(16)).tolist() == [7, 0, 0, 7, 0, 0, 14, 0, 0]
 
 
 def test_somebody_in_several_groups_is_in_that_of_most_records_then_in_the_first_by_name() -> None:
     """The last person is torn between two households with a member each, of whom two are kept."""
     texts: list[Row] = [(0, 1, 1.0, "cook"), (1, 2, 20.0, "cook"), (2, 1, 70.0, "cook"), (2, 2, 70.0, "cook")]
     for more, home in (((2, 1, 70.0, "cook"), 1), ((2, 2, 70.0, "cook"), 2)):
-        kept = [
-            plain_cells(log_of([*texts, more], "texts"), GRID, "home", 1, 1, bytes([n] * 16)) for n in range(40)
-        ]
+        kept = [plain(log_of([*texts, more], "texts"), (GRID, "home", 1, 1), bytes([n] * 16)) for n in range(40)]
         rival = 0 if home == 1 else 3
         assert {(int(each[rival]), int(each[6])) for each in kept} == {(0, 1), (1, 0)}
         assert {int(each[3 - rival]) for each in kept} == {1}
-    tied = [plain_cells(log_of(texts, "texts"), GRID, "home", 1, 1, bytes([n] * 16)) for n in range(40)]
+    tied = [plain(log_of(texts, "texts"), (GRID, "home", 1, 1), bytes([n] * 16)) for n in range(40)]
     assert {int(each[0]) for each in tied} == {1}  # "B" comes before "b"
     assert {int(each[3]) for each in tied} == {0, 1}
 
 
 def test_no_rows_and_rows_that_do_not_count() -> None:
     for rows in ([], [(0, 0, None, "cook"), (None, 0, 1.0, "cook")]):
-        counts = plain_cells(log_of(rows, "numbers"), GRID, "home", 1, 2, bytes(16))
+        counts = plain(log_of(rows, "numbers"), (GRID, "home", 1, 2), bytes(16))
         assert counts.dtype == np.int64
-        assert counts.tolist() == [0] * 9 == local(log_of(rows, "numbers"), GRID, "home", 1, 2, bytes(16))
+        assert counts.tolist() == [0] * 9 == local(log_of(rows, "numbers"), (GRID, "home", 1, 2), bytes(16))

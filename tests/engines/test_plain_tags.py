@@ -12,14 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.bounding import FIXED_POINT, Norm, marginal_weights, pair_weights, people_tagging, tag_weights
+from headcount.bounding import FIXED_POINT, UNDRAWN, Norm, Taggers, TagMarginals, TagPairs, TagWeights
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.plain_tags import (
-    plain_marginal_weights,
-    plain_pair_weights,
-    plain_tag_weights,
-    plain_taggers,
-)
+from headcount.engines.reference import ReferenceEngine
 from headcount.events.tagged import TagLog, read_tags
 
 RESOURCES = [f"r{place}" for place in range(6)]
@@ -51,28 +47,20 @@ def log_of(rows: Sequence[Row], *, chunk: int | None = None, **more: Any) -> Tag
 Weights = list[list[int]]
 
 
-def local(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
-    tagging = LocalEngine(threads=1).tagging(log)
+def weights(engine: Engine, log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
     chosen = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
-    made = (
-        people_tagging(tagging),
-        tag_weights(tagging, norm),
-        marginal_weights(tagging, norm),
-        pair_weights(tagging, *chosen, norm),
-    )
-    return [each.sensitive_values.tolist() for each in made]
+    bounds = (Taggers(), TagWeights(norm), TagMarginals(norm), TagPairs(*chosen, norm))
+    made = [engine.measure(log, bound, UNDRAWN).sensitive_values for bound in bounds]
+    assert all(each.dtype == np.int64 for each in made)
+    return [each.tolist() for each in made]
+
+
+def local(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
+    return weights(LocalEngine(threads=1), log, some, others, norm)
 
 
 def plain(log: TagLog, some: Sequence[int], others: Sequence[int], norm: Norm) -> Weights:
-    chosen = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
-    made = (
-        plain_taggers(log),
-        plain_tag_weights(log, norm),
-        plain_marginal_weights(log, norm),
-        plain_pair_weights(log, *chosen, norm),
-    )
-    assert all(each.dtype == np.int64 for each in made)
-    return [each.tolist() for each in made]
+    return weights(ReferenceEngine(), log, some, others, norm)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -97,9 +85,9 @@ def test_one_who_tags_a_great_deal(norm: Norm) -> None:
     slow = plain(log, some, others, norm)
     assert local(log, some, others, norm) == slow
     assert slow[0] == [2]
-    whole = plain_pair_weights(log, np.arange(300), np.arange(300), norm)
+    whole = plain(log, range(300), range(300), norm)[3]
     assert whole[2] == {"l1": 0, "l2": math.isqrt(FIXED_POINT**2 // 90_000)}[norm]
-    assert local(log, range(300), range(300), norm)[3] == whole.tolist()
+    assert local(log, range(300), range(300), norm)[3] == whole
 
 
 def test_nobody() -> None:

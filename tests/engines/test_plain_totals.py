@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.bounding import FixedRange
+from headcount.bounding import UNDRAWN, FixedRange, PersonTotals
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.plain_totals import plain_totals
+from headcount.engines.reference import ReferenceEngine
 
 Row = tuple[str | None, str | None, float | None, int | None, str | None]  # user, item, value, times, context
 
@@ -52,16 +53,18 @@ def log_of(rows: Sequence[Row], span: Any, *, chunk: int | None = None, **more: 
 Summed = tuple[int, int, int | None]
 
 
-def local(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
-    made = LocalEngine(threads=1).totals(log, limit, within)
+def summed(engine: Engine, log: hc.EventLog, bound: PersonTotals) -> Summed:
+    made = engine.measure(log, bound, UNDRAWN)
     users, records = (int(each.sensitive_values[0]) for each in (made.users, made.records))
     return users, records, None if made.distances is None else int(made.distances.sensitive_values[0])
 
 
+def local(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
+    return summed(LocalEngine(threads=1), log, PersonTotals(limit, within))
+
+
 def plain(log: hc.EventLog, limit: int, within: FixedRange | None) -> Summed:
-    records, distances = plain_totals(log, limit, within)
-    people = [many for many in records.tolist() if many > 0]
-    return len(people), sum(people), None if distances is None else sum(distances.tolist())
+    return summed(ReferenceEngine(), log, PersonTotals(limit, within))
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -127,11 +127,11 @@ def test_texts_in_a_tiny_table(values: list[str], tiny: int, room: int) -> None:
 
 def test_texts_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the kernel as plain Python with a hash that says the same of every text."""
-    from headcount.events import kernels
+    from headcount.events.kernels import interning
 
-    plain = cast("Any", kernels.intern_text).py_func
+    plain = cast("Any", interning.intern_text).py_func
     monkeypatch.setitem(plain.__globals__, "_hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
-    monkeypatch.setattr(kernels, "intern_text", plain)
+    monkeypatch.setattr(interning, "intern_text", plain)
     table = TextTable(slots=4, room=4)
     values = ["tea", "rye", "te", "tea", "", "teb", "rye", "tea\0"]
     values += [letters for size in (8, 9, 16, 19) for letters in _nearly("x" * size)]

@@ -26,8 +26,9 @@ from headcount.bounding import bounded
 from headcount.bounding.bounded import FURTHEST, SEAL, Scored
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choice, choose, kernels, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choice, choose, scale_for
 from headcount.noise.choice import confirm, draw
+from headcount.noise.kernels import choosing
 from tests.laws import LEVEL, fits, law_of
 
 DRAWS = 12_000
@@ -347,7 +348,7 @@ def fed(behind: NDArray[np.int32], scale: Fraction, words: NDArray[np.uint32], s
     indices: list[int] = []
     buffer, at, turn = words[:0], 0, 0
     while True:
-        index, used = kernels.exponential_choice(behind, scale.numerator, scale.denominator, buffer)
+        index, used = choosing.exponential_choice(behind, scale.numerator, scale.denominator, buffer)
         assert 0 <= used <= buffer.size
         buffer = buffer[used:]
         if index >= 0:
@@ -383,7 +384,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
     """Degenerate words make degenerate choices, in finite time, and never more words than there are."""
     behind = scored([5, 4, 1]).sensitive_gaps
     for word in (0, 1, 2**31, 2**32 - 1):
-        index, used = kernels.exponential_choice(behind, 200, 9, np.full(500, word, dtype=np.uint32))
+        index, used = choosing.exponential_choice(behind, 200, 9, np.full(500, word, dtype=np.uint32))
         assert -1 <= index < 3
         assert 0 <= used <= 500
 

@@ -30,11 +30,12 @@ from headcount.noise import (
     add_gaussian,
     choose,
     gaussian,
-    gaussian_kernels,
     peel,
     sigma_for,
 )
 from headcount.noise.gaussian import confirm, draw, pieces
+from headcount.noise.kernels import sampling
+from headcount.noise.kernels.sampling import Shape
 from headcount.noise_law import DiscreteGaussian
 from headcount.zcdp import rho_for
 from tests.laws import LEVEL, binomial, fits_gaussian, gaussian_epsilon
@@ -141,10 +142,11 @@ def fed(sigma: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
     """Feed the kernel with the stream in buffers of the given sizes, over and over."""
     out = np.empty(20_000, dtype=np.int64)
     left, filled, at, turn = np.empty(0, dtype=np.uint32), 0, 0, 0
+    scale, *shape = pieces(sigma)
     while at < words.size and filled < out.size:
         size = sizes[turn % len(sizes)]
         buffer = np.concatenate([left, words[at : at + size]])
-        filled, used = gaussian_kernels.discrete_gaussian(*pieces(sigma), buffer, out, filled)
+        filled, used = sampling.draw(scale, 1, Shape(*shape), buffer, out, filled)
         assert 0 <= used <= buffer.size
         left, at, turn = buffer[used:], at + size, turn + 1
     return out[:filled]
@@ -153,9 +155,10 @@ def fed(sigma: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
 def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
     for word in (0, 1, 2**31, 2**32 - 1):
         for sigma in (Fraction(5, 2), Fraction(2**31 - 1)):
+            scale, *shape = pieces(sigma)
             words = np.full(100_000, word, dtype=np.uint32)
             out = np.empty(50, dtype=np.int64)
-            filled, used = gaussian_kernels.discrete_gaussian(*pieces(sigma), words, out, 0)
+            filled, used = sampling.draw(scale, 1, Shape(*shape), words, out, 0)
             assert 0 <= filled <= 50
             assert 0 <= used <= words.size
 
@@ -165,13 +168,13 @@ def test_the_numbers_of_the_sampler_fit(n: int, power: int) -> None:
     """Every intermediate number stays below 2^63, and what is drawn below stays within 32 bits."""
     sigma = Fraction(n, 1 << power)
     scale, slope, middle, first, second = pieces(sigma)
-    furthest = scale * (gaussian_kernels.FURTHEST + 1)
+    furthest = scale * (sampling.MOST_SCALES + 1)
     assert max(furthest * slope, middle) < 2**63
     assert first * second < 2**63
     assert max(2 * scale, first, second) < 2**32
     y = 7 * scale  # the same x as the definition's
     assert Fraction(abs(y * slope - middle), first * second) == abs(y / sigma - sigma / scale)
-    assert gaussian_kernels.FURTHEST**2 > 2**20 * gaussian._WORDS_PER_DRAW
+    assert sampling.MOST_SCALES**2 > 2**20 * gaussian._WORDS_PER_DRAW
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from headcount.bounding.bounded import FURTHEST, SEAL, Scored
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError, UsageError
-from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, kernels, peel, peeling, scale_for
+from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, peel, peeling, scale_for
+from headcount.noise.kernels import choosing
 from headcount.noise.peeling import draw
 from tests.laws import LEVEL, fits, law_of
 
@@ -394,7 +395,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
     for word in (0, 1, 2**31, 2**32 - 1):
         words = np.full(500, word, dtype=np.uint32)
         order = np.arange(3, dtype=np.int64)
-        index, at, used = kernels.permute_and_flip(behind, 0, 200, 9, order, 0, 0, words)
+        index, at, used = choosing.permute_and_flip(behind, 0, 200, 9, order, 0, 0, words)
         assert -1 <= index < 3
         assert 0 <= at < 3
         assert 0 <= used <= 500

@@ -16,7 +16,8 @@ from scipy import stats
 
 from headcount.bounding import Sample, certify
 from headcount.budget import Grant
-from headcount.noise import OperatingSystemNoise, SeededNoise, add, kernels, laplace
+from headcount.noise import OperatingSystemNoise, SeededNoise, add, laplace
+from headcount.noise.kernels import sampling
 from headcount.noise.laplace import draw, scale_for
 from headcount.noise_law import DiscreteLaplace
 from tests.cases import scale_of
@@ -132,7 +133,7 @@ def fed(scale: Fraction, words: NDArray[np.uint32], sizes: list[int]) -> NDArray
     while at < words.size and filled < out.size:
         size = sizes[turn % len(sizes)]
         buffer = np.concatenate([left, words[at : at + size]])
-        filled, used = kernels.discrete_laplace(scale.numerator, scale.denominator, buffer, out, filled)
+        filled, used = sampling.draw(scale.numerator, scale.denominator, None, buffer, out, filled)
         assert 0 <= used <= buffer.size
         left, at, turn = buffer[used:], at + size, turn + 1
     return out[:filled]
@@ -143,7 +144,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
     for word in (0, 1, 2**31, 2**32 - 1):
         words = np.full(500, word, dtype=np.uint32)
         out = np.empty(50, dtype=np.int64)
-        filled, used = kernels.discrete_laplace(200, 9, words, out, 0)
+        filled, used = sampling.draw(200, 9, None, words, out, 0)
         assert 0 <= filled <= 50
         assert 0 <= used <= 500
 

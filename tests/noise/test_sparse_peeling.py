@@ -21,7 +21,8 @@ from headcount.bounding import SparseCounts, SparseScored, certify_sparse, spars
 from headcount.bounding.bounded import SEAL
 from headcount.budget import Grant
 from headcount.errors import GrantError, UsageError
-from headcount.noise import OperatingSystemNoise, SeededNoise, kernels, peel, peeling, sparse_peeling
+from headcount.noise import OperatingSystemNoise, SeededNoise, peel, peeling, sparse_peeling
+from headcount.noise.kernels import choosing
 from headcount.noise.peeling import draw
 from headcount.noise.sparse_peeling import Zeros, draw_sparse
 from tests.laws import LEVEL, fits
@@ -140,13 +141,13 @@ def test_broken_zeros_are_rejected(twin: type[Zeros], monkeypatch: pytest.Monkey
 def test_zeros_that_always_fail_or_never_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     counts, k, scale = [0, 2, 0, 1, 0], 1, Fraction(3)
     law = peeled(counts, k, scale)
-    real: Any = kernels.permute_and_flip_with_zeros
+    real: Any = choosing.permute_and_flip_with_zeros
     for gap in (0, 1, 3, 10**6):
 
         def flip(*asked: Any, gap: int = gap) -> Any:
             return real(*asked[:7], gap, *asked[8:])
 
-        monkeypatch.setattr(kernels, "permute_and_flip_with_zeros", flip)
+        monkeypatch.setattr(choosing, "permute_and_flip_with_zeros", flip)
         assert fits_peeling(by_sampler(counts, k, scale, 7), law) < LEVEL
 
 

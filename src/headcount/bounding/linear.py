@@ -119,11 +119,11 @@ class LinearQueries:
     @cached_property
     def sizes(self) -> Integers:
         """How many cells each query asks for."""
-        from headcount.bounding import linear_kernels
+        from headcount.bounding.kernels import adding
 
         out = np.zeros(self.size, dtype=np.int64)
         many = np.zeros(self._packed.shape[1], dtype=np.int64)
-        linear_kernels.ones(self._packed, many)
+        adding.ones(self._packed, many)
         out[self._places] = np.concatenate([many, [each.size for each in self._listed]]).astype(np.int64)
         return out
 
@@ -150,15 +150,15 @@ class LinearQueries:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of the values in each query's cells."""
-        from headcount.bounding import linear_kernels
+        from headcount.bounding.kernels import adding
 
-        return self._added_up(np.asarray(values, dtype=np.float64), linear_kernels.packed_sums)
+        return self._added_up(np.asarray(values, dtype=np.float64), adding.packed_sums)
 
     def counts(self, values: Integers) -> Integers:
         """Return the sum of whole numbers in each query's cells, exactly."""
-        from headcount.bounding import linear_kernels
+        from headcount.bounding.kernels import adding
 
-        return self._added_up(np.asarray(values, dtype=np.int64), linear_kernels.packed_counts)
+        return self._added_up(np.asarray(values, dtype=np.int64), adding.packed_counts)
 
     def _added_up(self, values: Numbers, kernel: Callable[..., None]) -> Numbers:
         if values.shape != (self.cells,):

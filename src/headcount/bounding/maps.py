@@ -97,14 +97,14 @@ def walsh_hadamard(bounded: Bounded) -> Bounded:
     >>> walsh_hadamard(counts).sensitive_values, walsh_hadamard(counts).sensitivity
     (array([9, 7, 1, 3]), Sensitivity(l1=6, l2_squared=8, linf=2))
     """
-    from headcount.bounding import kernels
+    from headcount.bounding.kernels import transforming
 
     values = _values(bounded)
     size = power_of_two(values.size)
     natural, coefficients = np.zeros(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     natural[: values.size] = values
-    kernels.walsh_hadamard(natural)
-    kernels.by_sequency(natural, coefficients)
+    transforming.walsh_hadamard(natural)
+    transforming.by_sequency(natural, coefficients)
     return _mapped(bounded, coefficients, transformed(bounded.sensitivity, values.size))
 
 
@@ -122,13 +122,13 @@ def inverse_walsh_hadamard(coefficients: Floats, size: int, cells: int) -> Float
     >>> inverse_walsh_hadamard(np.array([9.0, 7.0, 1.0, 3.0]), 4, 3)
     array([5., 3., 1.])
     """
-    from headcount.bounding import kernels
+    from headcount.bounding.kernels import transforming
 
     if size != power_of_two(size) or not max(coefficients.size, cells) <= size:
         raise ValueError(f"{size} is not a power of two, or less than there are coefficients or cells")
     values = np.zeros(size)
-    kernels.from_sequency(np.asarray(coefficients, dtype=np.float64), values)
-    kernels.walsh_hadamard(values)
+    transforming.from_sequency(np.asarray(coefficients, dtype=np.float64), values)
+    transforming.walsh_hadamard(values)
     return np.asarray(values[:cells] / size)
 
 

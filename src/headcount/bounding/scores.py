@@ -159,11 +159,11 @@ def _whole_multiples(step: Fraction, size: int) -> Integers:
 
 def _energies(values: Integers, sizes: Sequence[int]) -> dict[int, int]:
     """Return the sum of squares of all but the first so many values, for each size, exactly."""
-    from headcount.bounding import kernels
+    from headcount.bounding.kernels import sweeping
 
     energies, beyond, end = {}, 0, values.size
     for size in sorted(set(sizes), reverse=True):
-        high, low = kernels.energy(values[size:end])
+        high, low = sweeping.energy(values[size:end])
         beyond += (int(high) << 64) + int(low)
         energies[size] = beyond
         end = size
@@ -194,22 +194,22 @@ class _Part:
     """Some columns of the rows, swept from low limits to high ones."""
 
     def __init__(self, rows: Rows, first: int, end: int) -> None:
-        from headcount.bounding import kernels
+        from headcount.bounding.kernels import sweeping
 
         self._rows, self._first, self._row = rows, first, 0
         self._counts, self._light, self._heavy = np.zeros((3, end - first), dtype=np.int64)
         one = FIXED_POINT**2
-        kernels.begin_sweep(rows.sums, rows.starts, rows.columns, first, one, self._counts, self._heavy)
+        sweeping.begin_sweep(rows.sums, rows.starts, rows.columns, first, one, self._counts, self._heavy)
         self._turns = np.full(end - first, len(HUNDREDTHS), dtype=np.uint8)
         self._turned = np.zeros(len(HUNDREDTHS) + 1, dtype=np.int64)
         self._turned[-1] = self._counts.sum()
 
     def distances(self, first_limit: int, size: int) -> Integers:
         """Return the distances of these columns for the next ``size`` limits."""
-        from headcount.bounding import kernels
+        from headcount.bounding.kernels import sweeping
 
         rows, out = self._rows, np.empty((size, len(HUNDREDTHS)), dtype=np.int64)
-        self._row = kernels.sweep(
+        self._row = sweeping.sweep(
             rows.sums, rows.starts, rows.columns, self._first, FIXED_POINT**2, FIXED_POINT.bit_length() - 1,
             HUNDREDTHS.start, self._counts, self._light, self._heavy, self._turns, self._turned,
             self._row, first_limit, out,

@@ -23,7 +23,8 @@ from headcount.bounding import (
     certify_sparse,
     columns_of,
 )
-from headcount.engines import draws, kernels, weighing_kernels
+from headcount.engines import draws
+from headcount.engines.kernels import keeping, weighing
 from headcount.engines.passes import Passes
 from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
 from headcount.engines.walking import Kernel
@@ -40,13 +41,13 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     edges = np.zeros((threads, size * log.cells), dtype=np.int64)
     items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
     modes = (log.width, log.counting == "users", log.context_of == "user")
-    pair: tuple[Kernel, Kernel] = kernels.keep_blocks, kernels.keep_packed
+    pair: tuple[Kernel, Kernel] = keeping.keep_blocks, keeping.keep_packed
     if bound.unit == 1:
         ranks = _NOTHING if bound.ranks is None else bound.ranks
         lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
         asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
     else:
-        pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+        pair = weighing.weigh_blocks, weighing.weigh_packed
         factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
         asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
     passes.each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
@@ -69,7 +70,7 @@ def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Row
     ahead = np.concatenate([[0, 0], ends[:-1]])
     columns = np.empty(ends[-1], dtype=np.int32)
     modes = (log.width, log.cells, log.counting == "users", log.context_of == "user")
-    pair = weighing_kernels.gather_blocks, weighing_kernels.gather_packed
+    pair = weighing.gather_blocks, weighing.gather_packed
     passes.each(log, secret, pair, [(bound.most, _width(log, bound.table), *modes, ahead, columns)])
     there = users > 0
     starts = np.concatenate([[0], ends[there]])
@@ -90,7 +91,7 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     users = np.zeros((threads, bound.most), dtype=np.int64)
     modes = (log.width, log.counting == "users", log.context_of == "user")
     asked = (1, 1, _width(log, bound.table), False, False, _NOTHING, *modes)
-    pair = weighing_kernels.weigh_blocks, weighing_kernels.weigh_packed
+    pair = weighing.weigh_blocks, weighing.weigh_packed
     passes.each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed

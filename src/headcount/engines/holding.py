@@ -12,8 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.engines import kernels
 from headcount.engines.engine import Progress
+from headcount.engines.kernels import keeping
 from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.ids import NumberRange
 from headcount.events.log import EventLog
@@ -95,7 +95,7 @@ class HeldLog:
     def _deal(self, batch: CodedBatch) -> NDArray[np.int32]:
         starts = np.empty(self.blocks + 1, dtype=np.int32)
         free = slice(self._size, self._size + batch.users.size)
-        kernels.deal(
+        keeping.deal(
             batch.users, batch.cells, _NO_TIMES if batch.times is None else batch.times, self.block_bits,
             self.first_block, self.cell_bits, starts, self.low[free], self.high[free], self.weights[free],
         )  # fmt: skip

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.engines import kernels, packing_kernels
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.kernels import keeping, packing
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Raw
@@ -75,12 +75,12 @@ def _merged(held: HeldLog, block: int) -> _Block:
     """Group one held block by user, and sort and merge each user's records."""
     number = held.first_block + block
     users = max(0, -(-(held.encoded.users.size - number) // held.all_blocks))
-    starts, cells, weights = kernels.group(
+    starts, cells, weights = keeping.group(
         held.low, held.high, held.weights, held.bases, held.starts, block, held.cell_bits, users
     )
     lengths = np.empty(users, dtype=np.int64)
     out, times = np.empty(cells.size, dtype=np.int32), np.empty(cells.size, dtype=np.int32)
-    entries = packing_kernels.merge(starts, cells, weights, held.cell_bits, lengths, out, times)
+    entries = packing.merge(starts, cells, weights, held.cell_bits, lengths, out, times)
     active = np.flatnonzero(lengths)
     return _Block(active * held.all_blocks + number, lengths[active], out[:entries], times[:entries])
 
@@ -92,5 +92,5 @@ def _ids(raw: Raw, codes: NDArray[np.int64]) -> Raw:
     data, ends = raw
     lengths = ends[codes] - np.where(codes > 0, ends[codes - 1], 0)
     out, out_ends = np.empty(int(lengths.sum()), dtype=np.uint8), np.empty(codes.size, dtype=np.int64)
-    packing_kernels.gather(data, ends, codes, out, out_ends)
+    packing.gather(data, ends, codes, out, out_ends)
     return out, out_ends

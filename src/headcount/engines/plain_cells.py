@@ -6,36 +6,33 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
 from headcount.engines.plain_reading import Name, in_cells
-from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 
 
-def plain_cells(
-    log: EventLog, grid: Grid, groups: str | None, records: int, people: int, secret: bytes
-) -> NDArray[np.int64]:
-    """Count at most ``records`` records of each person, and at most ``people`` people of each group, per cell.
+def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
+    """Count at most so many records of each person, and at most so many people of each group, per cell.
 
     >>> import pyarrow as pa
-    >>> from headcount.events.people import read_people
+    >>>     >>> from headcount.events.people import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
-    >>> plain_cells(log, Grid.of({"age": {"edges": [0, 65, 120]}}), None, 1, 1, bytes(16))
+    >>> plain_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])
     """
     histories: dict[Name, Counter[int]] = defaultdict(Counter)
     named: dict[Name, Counter[Name]] = defaultdict(Counter)
-    for who, cell, group in in_cells(log, grid, groups):
+    for who, cell, group in in_cells(log, bound):
         histories[who][cell] += 1
         if group is not None:
             named[who][group] += 1
-    counts = np.zeros(grid.cells, dtype=np.int64)
-    for who in _members(histories, named, people, secret):
-        for cell in _kept(histories[who], records, _key(secret, who)):
+    counts = np.zeros(bound.grid.cells, dtype=np.int64)
+    for who in _members(histories, named, bound.people, secret):
+        for cell in _kept(histories[who], bound.records, _key(secret, who)):
             counts[cell] += 1
-    return counts
+    return certify_cells(bound, counts)
 
 
 def _members(

@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from headcount.events.binned import BinnedLog
-from headcount.events.grid import Grid
+from headcount.bounding import Cells, PersonTotals, TagBound
+from headcount.engines.collecting import collected
+from headcount.events.encoding import EncodedLog
 from headcount.events.ids import Ids
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
-from headcount.events.tagging import TaggedLog
-from headcount.events.valued import ValuedLog
 
 Name = int | str
 """A raw id."""
 
 
-def in_cells(log: EventLog, grid: Grid, groups: str | None) -> list[tuple[Name, int, Name | None]]:
+def in_cells(log: EventLog, bound: Cells) -> list[tuple[Name, int, Name | None]]:
     """Return whose record it is, in which cell, and of which group, for all that are in a cell."""
-    coded, rows = BinnedLog(log, grid, groups), list[tuple[int, int, int]]()
-    for batch in coded.batches():
-        none = [-1] * len(batch.users)
-        named = none if batch.contexts is None else batch.contexts.tolist()
-        rows += zip(batch.users.tolist(), batch.cells.tolist(), named, strict=True)
-    users, homes = names_of(coded.users), [] if coded.groups is None else names_of(coded.groups)
-    return [(users[who], cell, None if home < 0 else homes[home]) for who, cell, home in rows if cell >= 0]
+    coded = EncodedLog(log, bound.reading(log))
+    rows, users = collected(coded), names_of(coded.users)
+    homes = [] if coded.groups is None else names_of(coded.groups.table)
+    named = [-1] * len(rows.users) if rows.contexts is None else rows.contexts.tolist()
+    return [
+        (users[who], cell, None if home < 0 else homes[home])
+        for who, cell, home in zip(rows.users.tolist(), rows.cells.tolist(), named, strict=True)
+    ]
 
 
-def with_values(log: EventLog) -> list[tuple[Name, int, float | None]]:
+def with_values(log: EventLog, bound: PersonTotals) -> list[tuple[Name, int, float | None]]:
     """Return whose row it is, for how many records it stands, and its value, for all rows that count."""
-    coded, rows = ValuedLog(log), list[tuple[int, int, int, float | None]]()
-    for batch in coded.batches():
-        times = [1] * len(batch.users) if batch.times is None else batch.times.tolist()
-        values = [None] * len(batch.users) if batch.values is None else batch.values.tolist()
-        rows += zip(batch.users.tolist(), batch.cells.tolist(), times, values, strict=True)
-    users = names_of(coded.users)
-    return [(users[who], many, value) for who, cell, many, value in rows if cell >= 0]
+    coded = EncodedLog(log, bound.reading(log))
+    rows, users = collected(coded), names_of(coded.users)
+    times = [1] * len(rows.users) if rows.times is None else rows.times.tolist()
+    values = [None] * len(rows.users) if rows.values is None else rows.values.tolist()
+    return [(users[who], many, value) for who, many, value in zip(rows.users.tolist(), times, values, strict=True)]
 
 
-def assignments(log: TagLog) -> Iterator[tuple[Name, int, int]]:
+def assignments(log: TagLog, bound: TagBound) -> list[tuple[Name, int, int]]:
     """Return who gave which tag to which resource, by their places in the public lists, as often as they did."""
-    coded, rows = TaggedLog(log), list[tuple[int, int, int]]()
-    for batch in coded.batches():
-        tags = [] if batch.contexts is None else batch.contexts.tolist()
-        rows += zip(batch.users.tolist(), batch.cells.tolist(), tags, strict=True)
-    users = names_of(coded.users)
-    return ((users[who], resource, tag) for who, resource, tag in rows if resource >= 0)
+    coded = EncodedLog(log, bound.reading(log))
+    rows, users = collected(coded), names_of(coded.users)
+    tags = [] if rows.contexts is None else rows.contexts.tolist()
+    given = zip(rows.users.tolist(), rows.cells.tolist(), tags, strict=True)
+    return [(users[who], resource, tag) for who, resource, tag in given]
 
 
 def names_of(ids: Ids) -> list[Name]:

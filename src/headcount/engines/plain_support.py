@@ -9,6 +9,7 @@ import numpy as np
 from headcount.bounding import Support, SupportCounts, certify_support
 from headcount.engines import draws
 from headcount.engines.collecting import collected
+from headcount.engines.plain_reading import names_of
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
@@ -24,7 +25,7 @@ def plain_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts
     records: dict[int, Counter[tuple[int, int]]] = {}
     for user, item, context, each in zip(rows.users.tolist(), rows.cells.tolist(), contexts, times, strict=True):
         records.setdefault(user, Counter())[context, item] += each
-    raw_users, raw_items = _names(coded.users.raw), _names(coded.items.table.raw)
+    raw_users, raw_items = names_of(coded.users), names_of(coded.items.table)
     item_keys = np.array([draws.user_key(secret, each) for each in raw_items], dtype=np.uint64)
     people = np.zeros(len(raw_items), dtype=np.int64)
     for user, history in records.items():
@@ -39,13 +40,3 @@ def plain_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts
         order = np.argsort(draws.item_draws(np.repeat(key, items.size), item_keys[items]), kind="stable")
         people[items[order][: bound.limit]] += 1
     return certify_support(coded.items.ids, people, bound.limit)
-
-
-def _names(raw: object) -> list[int | str]:
-    """Return the raw ids one by one."""
-    if not isinstance(raw, tuple):
-        numbers: list[int | str] = np.asarray(raw).tolist()
-        return numbers
-    data, ends = raw
-    starts = [0, *ends[:-1].tolist()] if ends.size else []
-    return [bytes(data[begin:end]).decode() for begin, end in zip(starts, ends.tolist(), strict=True)]

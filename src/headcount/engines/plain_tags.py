@@ -4,73 +4,75 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import FIXED_POINT, TOGETHER, Norm
+from headcount.bounding import (
+    FIXED_POINT,
+    TOGETHER,
+    Bounded,
+    Norm,
+    TagBound,
+    TagMarginals,
+    TagPairs,
+    TagWeights,
+    certify_tags,
+)
 from headcount.engines.plain_reading import Name, assignments
+from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 
 Integers = NDArray[np.int64]
 
 
-def plain_taggers(log: TagLog) -> Integers:
-    """Count the people who tagged anything.
-
-    >>> log = TagLog.listing([("ann", "a", "x"), ("ann", "a", "x"), ("bob", "b", "y")],
-    ...                      resources=["a", "b"], vocabulary=["x", "z"])
-    >>> plain_taggers(log)
-    array([1])
-    """
-    return np.array([sum(1 for _ in _people(log))], dtype=np.int64)
-
-
-def plain_tag_weights(log: TagLog, norm: Norm) -> Integers:
-    """Add up what each tag weighs to the people who used it."""
-    return _summed(({tag for _, tag in own} for own in _people(log)), len(log.vocabulary.ids), norm)
-
-
-def plain_marginal_weights(log: TagLog, norm: Norm) -> Integers:
-    """Add up what each tag weighs, and after them what each resource does.
+def plain_tags(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Add up what a bound makes of each person's assignments.
 
     >>> log = TagLog.listing([("ann", "a", "x"), ("ann", "b", "x"), ("bob", "a", "y")],
     ...                      resources=["a", "b"], vocabulary=["x", "y"])
-    >>> (plain_marginal_weights(log, "l1") / 2**16).tolist()
+    >>> (plain_tags(log, TagMarginals("l1"), bytes(16)).sensitive_values / 2**16).tolist()
     [1.0, 1.0, 1.5, 0.5]
+    >>> bound = TagPairs(np.array([1, 0]), np.array([1]), "l1")
+    >>> (plain_tags(log, bound, bytes(16)).sensitive_values / 2**16).tolist()
+    [0.0, 1.0]
     """
-    resources = ({resource for resource, _ in own} for own in _people(log))
-    return np.concatenate([plain_tag_weights(log, norm), _summed(resources, len(log.catalogue.ids), norm)])
+    tagged = TagLog.of_log(log)
+    people = _people(tagged, bound)
+    sums = np.array([len(people)], dtype=np.int64)
+    if isinstance(bound, TagPairs):
+        sums = _pairs(people, bound)
+    elif isinstance(bound, TagWeights | TagMarginals):
+        sums = _summed([{tag for _, tag in own} for own in people], len(tagged.vocabulary.ids), bound.norm)
+    if isinstance(bound, TagMarginals):
+        resources = [{resource for resource, _ in own} for own in people]
+        sums = np.concatenate([sums, _summed(resources, len(tagged.catalogue.ids), bound.norm)])
+    return certify_tags(bound, tagged, sums)
 
 
-def plain_pair_weights(log: TagLog, resources: Integers, tags: Integers, norm: Norm) -> Integers:
-    """Add up what each of some tags on each of some resources weighs; in L2, what tags together weigh follows.
-
-    >>> log = TagLog.listing([("ann", "a", "x"), ("ann", "b", "y")], resources=["a", "b"], vocabulary=["x", "y"])
-    >>> (plain_pair_weights(log, np.array([1, 0]), np.array([1]), "l1") / 2**16).tolist()
-    [1.0, 0.0]
-    """
-    row = {resource: place for place, resource in enumerate(resources.tolist())}
-    column = {tag: place for place, tag in enumerate(tags.tolist())}
-    cells = (
+def _pairs(people: list[set[tuple[int, int]]], bound: TagPairs) -> Integers:
+    """Add up what each of some tags on each of some resources weighs; in L2, what tags together weigh follows."""
+    row = {resource: place for place, resource in enumerate(bound.resources.tolist())}
+    column = {tag: place for place, tag in enumerate(bound.tags.tolist())}
+    cells = [
         {row[resource] * len(column) + column[tag] for resource, tag in own if resource in row and tag in column}
-        for own in _people(log)
-    )
-    values = _summed(cells, len(row) * len(column), norm)
-    if norm == "l1":
+        for own in people
+    ]
+    values = _summed(cells, len(row) * len(column), bound.norm)
+    if bound.norm == "l1":
         return values
-    known = ({column[tag] for _, tag in own if tag in column} for own in _people(log))
+    known = [{column[tag] for _, tag in own if tag in column} for own in people]
     return np.concatenate([values, _together(known, len(column))])
 
 
-def _people(log: TagLog) -> Iterator[set[tuple[int, int]]]:
+def _people(log: TagLog, bound: TagBound) -> list[set[tuple[int, int]]]:
     """Return what each person gave which tag to, each once."""
     given: dict[Name, set[tuple[int, int]]] = defaultdict(set)
-    for who, resource, tag in assignments(log):
+    for who, resource, tag in assignments(log, bound):
         given[who].add((resource, tag))
-    yield from given.values()
+    return list(given.values())
 
 
 def _summed(everyone: Iterable[set[int]], size: int, norm: Norm) -> Integers:

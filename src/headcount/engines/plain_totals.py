@@ -5,35 +5,33 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.bounding import FixedRange
+from headcount.bounding import BoundedTotals, FixedRange, PersonTotals, certify_totals
 from headcount.engines.plain_reading import Name, with_values
 from headcount.events.log import EventLog
 
-Integers = NDArray[np.int64]
 
-
-def plain_totals(log: EventLog, limit: int, within: FixedRange | None) -> tuple[Integers, Integers | None]:
-    """Return how many records each person adds, ``limit`` at most, and how much to the sum of distances.
+def plain_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:  # noqa: ARG001
+    """Add up how many records each person adds, ``limit`` at most, and how much to the sum of distances.
 
     Of a person with more records, that is as large a part of their own sum as is counted of their records.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> plain_totals(log, 1, None)
-    (array([1, 1]), None)
+    >>> plain_totals(log, PersonTotals(1), bytes(16)).records.sensitive_values
+    array([2])
     """
+    within, limit = bound.within, bound.limit
     records: dict[Name, int] = {}
     distances: dict[Name, int] = {}
-    for who, many, value in with_values(log):
+    for who, many, value in with_values(log, bound):
         records[who] = records.get(who, 0) + many
         if value is not None and within is not None:
             distances[who] = distances.get(who, 0) + many * _distance(value, within)
     kept = np.array([min(many, limit) for many in records.values()], dtype=np.int64)
     if within is None:
-        return kept, None
+        return certify_totals(kept, None, bound)
     sums = [_part(_wrapped(distances.get(who, 0)), many, limit, within) for who, many in records.items()]
-    return kept, np.array(sums, dtype=np.int64)
+    return certify_totals(kept, np.array(sums, dtype=np.int64), bound)
 
 
 def _distance(value: float, within: FixedRange) -> int:

@@ -38,7 +38,7 @@ def raters(passes: Passes, log: EventLog, bound: Raters, secret: bytes) -> Bound
 
 def offsets(passes: Passes, log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up how far ratings lie from their users' means, and how many there are."""
-    from headcount.engines.rating_kernels import offset_sums
+    from headcount.engines.kernels.ratings import offset_sums
 
     rated = _ratings(passes, log, bound)
     asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
@@ -47,7 +47,7 @@ def offsets(passes: Passes, log: EventLog, bound: Offsets, secret: bytes) -> Bou
 
 def pairs(passes: Passes, log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up products of what users gave two items, or how many have both."""
-    from headcount.engines.rating_kernels import pair_sums
+    from headcount.engines.kernels.ratings import pair_sums
 
     rated = _ratings(passes, log, bound)
     released = _NONE if bound.offsets is None else bound.offsets

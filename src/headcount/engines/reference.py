@@ -15,7 +15,6 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
-    BoundedTotals,
     Cells,
     CountBound,
     CountTable,
@@ -33,7 +32,6 @@ from headcount.bounding import (
     Scale,
     SparseCounts,
     Support,
-    TagBound,
     Taggers,
     TagMarginals,
     TagPairs,
@@ -44,29 +42,16 @@ from headcount.bounding import (
     columns_of,
 )
 from headcount.engines import draws
-from headcount.engines.cells import cells
 from headcount.engines.collecting import collected
-from headcount.engines.passes import Passes
+from headcount.engines.plain_cells import plain_cells
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_support import plain_support
-from headcount.engines.tag_sums import tagged
-from headcount.engines.totals import totals
+from headcount.engines.plain_tags import plain_tags
+from headcount.engines.plain_totals import plain_totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
 Integers = NDArray[np.int64]
-
-
-def plain_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:
-    return totals(Passes(), log, bound, secret)
-
-
-def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
-    return cells(Passes(), log, bound, secret)
-
-
-def plain_tags(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
-    return tagged(Passes(), log, bound, secret)
 
 
 def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.engines import sparse_kernels
+from headcount.engines.kernels import people as kernels
 
 Codes = NDArray[np.int32]
 
@@ -22,17 +22,17 @@ class PeopleTable:
     """A hash table from columns to numbers of people, kept between the pieces that a thread goes through."""
 
     def __init__(self) -> None:
-        self.held: sparse_kernels.Table = sparse_kernels.new_table(_FIRST_SLOTS)
+        self.held: kernels.Table = kernels.new_table(_FIRST_SLOTS)
 
     def taken_out(self) -> tuple[Codes, Codes]:
         """Return the columns and their people, in no order, and let go of the table."""
         columns, people, _ = self.held
-        self.held = sparse_kernels.new_table(_FIRST_SLOTS)
+        self.held = kernels.new_table(_FIRST_SLOTS)
         there = columns >= 0
         return columns[there], people[there]
 
 
-def _into_the_table(kernel: Callable[..., sparse_kernels.Table]) -> Callable[..., None]:
+def _into_the_table(kernel: Callable[..., kernels.Table]) -> Callable[..., None]:
     """Let a kernel count into a :class:`PeopleTable`, its last argument, which may grow."""
 
     def count(*piece_and_table: Any) -> None:
@@ -42,8 +42,8 @@ def _into_the_table(kernel: Callable[..., sparse_kernels.Table]) -> Callable[...
     return count
 
 
-count_blocks = _into_the_table(sparse_kernels.count_blocks)
-count_packed = _into_the_table(sparse_kernels.count_packed)
+count_blocks = _into_the_table(kernels.count_blocks)
+count_packed = _into_the_table(kernels.count_packed)
 
 
 def merged(tables: Sequence[PeopleTable]) -> tuple[Codes, Codes]:

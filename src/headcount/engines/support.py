@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.bounding import Support, SupportCounts, certify_support
-from headcount.engines import draws, support_kernels
+from headcount.engines import draws
+from headcount.engines.kernels import support as kernels
 from headcount.engines.passes import Passes
 from headcount.engines.walking import user_keys
 from headcount.events.encoding import EncodedLog
@@ -102,7 +103,7 @@ class _Histories:
             counted = items >= 0
             weights = counted if times is None else times * counted
             np.add.at(self._records, histories, weights)
-        support_kernels.keep_items(histories, items, keys, item_keys, self._filled, self._priorities, self._kept)
+        kernels.keep_items(histories, items, keys, item_keys, self._filled, self._priorities, self._kept)
 
     def count(self, people: Integers) -> None:
         """Count the people who keep each item, in the one context that is theirs."""
@@ -117,7 +118,7 @@ class _Histories:
             first = np.ones(order.size, dtype=np.bool_)
             first[1:] = users[order[1:]] != users[order[:-1]]
             chosen = order[first]
-        support_kernels.count_people(chosen, self._filled, self._kept, people)
+        kernels.count_people(chosen, self._filled, self._kept, people)
 
     def _keys_of_pairs(self, users: draws.Draws) -> draws.Draws:
         """Return the key of each history's person, from those of all persons."""

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.engines import draws, key_kernels
+from headcount.engines import draws
 from headcount.engines.engine import Progress
 from headcount.engines.holding import HeldLog
+from headcount.engines.kernels.keys import keys_of_texts
 from headcount.events.encoding import Tally
 from headcount.events.store import PackedSource
 
@@ -121,7 +122,7 @@ def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64
         data = raw.astype("<i8").view(np.uint8)
         ends = np.arange(8, 8 * raw.size + 1, 8, dtype=np.int64)
     keys = np.empty(ends.size, dtype=np.uint64)
-    key_kernels.keys_of_texts(k0, k1, data, ends, keys)
+    keys_of_texts(k0, k1, data, ends, keys)
     return keys
 
 

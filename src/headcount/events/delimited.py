@@ -17,7 +17,7 @@ import pyarrow.fs as pafs
 from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
-from headcount.events import delimited_kernels
+from headcount.events.kernels import splitting
 from headcount.events.lines import as_array, blocks_of, first_line, parsed, room_for, text_columns
 
 _MOST_COLUMNS = 100_000
@@ -108,6 +108,6 @@ def _without_header(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _split(
     data: NDArray[np.uint8], delimiter: str, slots: NDArray[np.int32], exact: bool, names: list[str]
 ) -> pa.RecordBatch:
-    texts, ends = room_for(data.size, len(names), delimited_kernels.ROOM)
-    rows = int(delimited_kernels.split(data, ord(delimiter), slots, exact, texts, ends))
+    texts, ends = room_for(data.size, len(names), splitting.ROOM)
+    rows = int(splitting.split(data, ord(delimiter), slots, exact, texts, ends))
     return text_columns(texts, ends, ends[:, 1 : rows + 1] > ends[:, :rows], names)

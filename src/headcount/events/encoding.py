@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import DataError
-from headcount.events import kernels
 from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.coders import Coder, GivenItems, GridCells, Groups, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
 from headcount.events.ids import Codes, Ids, ids_for
+from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
 from headcount.events.texts import sound_batch
@@ -185,7 +185,7 @@ class EncodedLog:
         users = self.users.codes(batch.column(roles.user))
         cells = self._cells(batch)
         if contexts is not None and self.reading.contexts == "within":
-            outside, unknown = kernels.combine(cells, contexts, self.log.width, cells)
+            outside, unknown = interning.combine(cells, contexts, self.log.width, cells)
             self.tally.unknown_context += unknown
             contexts = None
         else:

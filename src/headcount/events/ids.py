@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import DataError
-from headcount.events import kernels
+from headcount.events.kernels import interning
 from headcount.events.texts import bytes_of, is_textual
 
 Codes = NDArray[np.int32]
@@ -84,7 +84,7 @@ class NumberTable:
         out = np.empty(values.size, dtype=np.int32)
         row = 0
         while True:
-            row, self.size = kernels.intern_numbers(
+            row, self.size = interning.intern_numbers(
                 values, row, self._keys, self._codes, self._ids, self.size, may_add, out
             )
             if row == values.size:
@@ -101,7 +101,7 @@ class NumberTable:
         self._keys = np.empty(slots, dtype=np.int64)
         self._codes = np.full(slots, -1, dtype=np.int32)
         self._ids = np.empty(slots, dtype=np.int64)
-        kernels.intern_numbers(
+        interning.intern_numbers(
             known, 0, self._keys, self._codes, self._ids, 0, True, np.empty(known.size, np.int32)
         )
 
@@ -148,7 +148,7 @@ class TextTable:
         out = np.empty(len(texts), dtype=np.int32)
         row = 0
         while True:
-            row, self.size = kernels.intern_text(
+            row, self.size = interning.intern_text(
                 data, offsets, row, self._slots, self._arena, self._ends, self.size, may_add, out
             )
             if row == out.size:
@@ -165,7 +165,7 @@ class TextTable:
         self._slots = np.zeros(slots, dtype=np.uint64)
         self._ends = np.empty(slots, dtype=np.int64)
         out = np.empty(known.size - 1, dtype=np.int32)
-        kernels.intern_text(self._arena, known, 0, self._slots, self._arena, self._ends, 0, True, out)
+        interning.intern_text(self._arena, known, 0, self._slots, self._arena, self._ends, 0, True, out)
 
 
 def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
@@ -201,7 +201,7 @@ def through(column: pa.Array, low: int, places: Codes) -> Codes:
     """Look whole numbers up in a table that starts at ``low``."""
     values = numbers_of(column, as_they_are=pa.int8())
     out = np.empty(values.size, dtype=np.int32)
-    kernels.look_up(values, low, places, out)
+    interning.look_up(values, low, places, out)
     return out
 
 

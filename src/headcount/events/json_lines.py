@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from headcount.events import json_kernels
+from headcount.events.kernels.json_lines import split
 from headcount.events.lines import NEWLINE, as_array, blocks_of, parsed, room_for, text_columns
 
 _LOOKED_AT = 1_000
@@ -48,7 +48,7 @@ def rows_of(filesystem: pafs.FileSystem, path: str, columns: list[str]) -> Itera
         texts, ends = room_for(data.size, len(columns))
         there = np.empty((len(columns), ends.shape[1]), dtype=bool)
         scratch = np.empty(data.size, dtype=np.uint8)
-        rows = int(json_kernels.split(data, names, name_ends, texts, ends, there, scratch))
+        rows = int(split(data, names, name_ends, texts, ends, there, scratch))
         return text_columns(texts, ends, there[:, :rows], columns)
 
     yield from parsed(blocks_of(filesystem, path, ends=NEWLINE), parse)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.events import parsing_kernels as kernels
+from headcount.events.kernels import parsing as kernels
 from headcount.events.texts import by_text, bytes_of
 from headcount.events.zones import EPOCH, MICROSECOND
 

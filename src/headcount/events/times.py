@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import DataError, UsageError
-from headcount.events import parsing_kernels
 from headcount.events.formats import plain_type, value_type
 from headcount.events.ids import Codes
+from headcount.events.kernels import parsing
 from headcount.events.parsing import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
 from headcount.events.texts import is_textual
 from headcount.events.zones import EPOCH, MICROSECOND, zone_named
@@ -95,7 +95,7 @@ class TimeFormat:
             shown = shown.copy()
             shown[moments.instant] = clocks.shown(moments.micros[moments.instant])
         codes = np.empty(shown.size, dtype=np.int32)
-        parsing_kernels.part(shown, moments.there, _PLACES[part], codes)
+        parsing.part(shown, moments.there, _PLACES[part], codes)
         return codes
 
     def instants(self, column: pa.Array) -> tuple[Integers, NDArray[np.bool_]]:

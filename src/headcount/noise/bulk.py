@@ -1,27 +1,29 @@
-"""Long vectors of noise from a stream of random words, by a kernel that fills what it can of a vector.
+"""Long vectors of noise from a stream of random words, by a sampler that fills what it can of a vector.
 
-A kernel gets words, a vector and how much of it is filled already; it returns how much is filled then, and how
-many words that took. What it did not use up is handed to it again, in front of fresh words.
+What it did not use up of the words is handed to it again, in front of fresh ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.noise.source import NoiseSource, Words
-
-Kernel = Callable[[Words, NDArray[np.int64], int], tuple[int, int]]
+from headcount.noise.source import NoiseSource
 
 _CHUNK = 1 << 16  # draws per buffer of words
 _THREADS = 2
 
 
-def fill(size: int, source: NoiseSource, kernel: Kernel, words_per_draw: int) -> NDArray[np.int64]:
-    """Draw ``size`` values with a kernel that uses about ``words_per_draw`` words for each."""
+def draws(
+    scale: Fraction, shape: tuple[int, ...] | None, size: int, source: NoiseSource, words_per_draw: int
+) -> NDArray[np.int64]:
+    """Draw ``size`` Laplace values of a scale, or Gaussian ones by a shape, of about so many words each."""
+    from headcount.noise.kernels import sampling
+
+    law = scale.numerator, scale.denominator, None if shape is None else sampling.Shape(*shape)
     out = np.empty(size, dtype=np.int64)
 
     def fill_part(part: NDArray[np.int64]) -> None:
@@ -30,7 +32,7 @@ def fill(size: int, source: NoiseSource, kernel: Kernel, words_per_draw: int) ->
         while filled < part.size:
             wanted = min(words_per_draw * (part.size - filled) + 64, words_per_draw * _CHUNK)
             words = np.concatenate([left, source.words(wanted)])
-            filled, used = kernel(words, part, filled)
+            filled, used = sampling.draw(*law, words, part, filled)
             left = words[used:]
 
     parts = [out[start : start + _CHUNK] for start in range(0, size, _CHUNK)]

@@ -1,8 +1,8 @@
 """The exponential mechanism: one candidate of a public list, good ones the likeliest, paid for with a grant.
 
 Each candidate i is chosen with probability proportional to exp(-ε · behind_i / spread), exactly: the sampler of
-:mod:`headcount.noise.kernels` works in integers, on a scale spread / ε that is rounded up where it must be. Before
-anything is drawn, OpenDP's privacy map for choosing the best confirms that the scale pays for the spread.
+:mod:`headcount.noise.kernels.choosing` works in integers, on a scale spread / ε that is rounded up where it must
+be. Before anything is drawn, OpenDP's privacy map for choosing the best confirms that the scale pays for it.
 
 Why it is private
     One person joining or leaving changes the utility u_i of candidate i by Δ_i, and all Δ_i lie between some a and
@@ -77,13 +77,13 @@ def confirm(scale: Fraction, spread: int, epsilon: Fraction) -> None:
 
 def draw(behind: NDArray[np.int32], scale: Fraction, source: NoiseSource) -> int:
     """Draw an index with probability proportional to exp(-behind / scale)."""
-    from headcount.noise import kernels
+    from headcount.noise.kernels import choosing
 
     wanted = min(_WORDS_PER_TRY * behind.size + 64, _BUFFER)
     left = np.empty(0, dtype=np.uint32)
     while True:
         words = np.concatenate([left, source.words(wanted)])
-        index, used = kernels.exponential_choice(behind, scale.numerator, scale.denominator, words)
+        index, used = choosing.exponential_choice(behind, scale.numerator, scale.denominator, words)
         if index >= 0:
             return int(index)
         left = words[used:]

@@ -1,7 +1,7 @@
 """Discrete Gaussian noise on bounded counts, paid for with a grant of ε and δ.
 
 As with Laplace noise, short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk
-sampler of :mod:`headcount.noise.gaussian_kernels`, which is exact in integers and tested to have the same law. In
+sampler of :mod:`headcount.noise.kernels.sampling`, which is exact in integers and tested to have the same law. In
 both cases OpenDP's own privacy map confirms that sigma pays for the sensitivity before anything is drawn.
 
 Why it is private
@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from headcount.bounding import Bounded, Noisy
 from headcount.budget import Grant
 from headcount.errors import HeadcountError, UsageError
-from headcount.noise.bulk import fill
-from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
+from headcount.noise.bulk import draws
+from headcount.noise.source import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import DiscreteGaussian
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
@@ -104,14 +104,8 @@ def _confirm(sigma: Fraction, l2_squared: int, rho: Decimal, epsilon: Decimal, d
 
 def draw(law: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    from headcount.noise import gaussian_kernels
-
-    numbers = pieces(law.sigma / law.step)
-
-    def kernel(words: Words, part: NDArray[np.int64], filled: int) -> tuple[int, int]:
-        return gaussian_kernels.discrete_gaussian(*numbers, words, part, filled)
-
-    return fill(size, source, kernel, _WORDS_PER_DRAW)
+    scale, *shape = pieces(law.sigma / law.step)
+    return draws(Fraction(scale), tuple(shape), size, source, _WORDS_PER_DRAW)
 
 
 def pieces(sigma: Fraction) -> tuple[int, int, int, int, int]:

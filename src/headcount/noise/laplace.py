@@ -1,7 +1,7 @@
 """Discrete Laplace noise on bounded counts, paid for with a grant.
 
 Short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk sampler of
-:mod:`headcount.noise.kernels`, which is exact in integers and tested to have the same law. In both cases
+:mod:`headcount.noise.kernels.sampling`, which is exact in integers and tested to have the same law. In both cases
 OpenDP's own privacy map confirms that the scale pays for the sensitivity before anything is drawn.
 
 Why it is private
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from headcount.bounding import Bounded, Noisy
 from headcount.budget import Grant
 from headcount.errors import HeadcountError, UsageError
-from headcount.noise.bulk import fill
-from headcount.noise.source import NoiseSource, OperatingSystemNoise, Words
+from headcount.noise.bulk import draws
+from headcount.noise.source import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import DiscreteLaplace
 
 _MOST = 2**31 - 1  # numerator and denominator of a scale in the integer sampler
@@ -132,15 +132,7 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
 
 def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    from headcount.noise import kernels
-
-    scale = law.scale / law.step
-    numerator, denominator = scale.numerator, scale.denominator
-
-    def kernel(words: Words, part: NDArray[np.int64], filled: int) -> tuple[int, int]:
-        return kernels.discrete_laplace(numerator, denominator, words, part, filled)
-
-    return fill(size, source, kernel, _WORDS_PER_DRAW)
+    return draws(law.scale / law.step, None, size, source, _WORDS_PER_DRAW)
 
 
 def _opendp_laplace(scale: Fraction) -> Any:

@@ -61,7 +61,7 @@ def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSourc
 
 def draw(behind: NDArray[np.int32], k: int, numerator: int, denominator: int, source: NoiseSource) -> list[int]:
     """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``."""
-    from headcount.noise import kernels
+    from headcount.noise.kernels import choosing
 
     order = np.arange(behind.size, dtype=np.int64)
     words = np.empty(0, dtype=np.uint32)
@@ -73,7 +73,7 @@ def draw(behind: NDArray[np.int32], k: int, numerator: int, denominator: int, so
             leader = next(ranked)
         best, at = int(behind[leader]), round_
         while True:
-            index, at, used = kernels.permute_and_flip(
+            index, at, used = choosing.permute_and_flip(
                 behind, best, numerator, denominator, order, round_, at, words
             )  # fmt: skip
             words = words[used:]

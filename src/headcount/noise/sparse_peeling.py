@@ -30,7 +30,7 @@ _WORDS_PER_FLIP = 4  # about what one flip uses
 
 def draw_sparse(scored: SparseScored, k: int, numerator: int, denominator: int, source: NoiseSource) -> list[int]:
     """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``."""
-    from headcount.noise import kernels
+    from headcount.noise.kernels import choosing
 
     behind, columns = scored.sensitive_gaps, scored.sensitive_columns
     order = np.arange(behind.size, dtype=np.int32)
@@ -44,7 +44,7 @@ def draw_sparse(scored: SparseScored, k: int, numerator: int, denominator: int, 
         best = scored.sensitive_gap_of_zeros if leader is None else int(behind[leader])
         at, failed, index = len(taken), 0, -1
         while True:
-            index, at, failed, used = kernels.permute_and_flip_with_zeros(
+            index, at, failed, used = choosing.permute_and_flip_with_zeros(
                 behind, best, numerator, denominator, order, len(taken), at, scored.sensitive_gap_of_zeros,
                 zeros.left, failed, words.left,
             )  # fmt: skip
@@ -100,10 +100,10 @@ class _Words:
         self.left = np.concatenate([self.left, self._source.words(self._wanted)])
 
     def uniform_below(self, bound: int) -> int:
-        from headcount.noise import kernels
+        from headcount.noise.kernels import choosing
 
         while True:
-            drawn, used = kernels.uniform_below(bound, self.left)
+            drawn, used = choosing.uniform_below(bound, self.left)
             self.use(used)
             if drawn >= 0:
                 return int(drawn)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined
-from headcount.engines.kernels import (
+from headcount.engines.kernels.keeping import (
     Codes,
     Draws,
     High,

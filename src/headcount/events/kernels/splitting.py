@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.events.kernels import word_at
+from headcount.events.kernels.interning import word_at
 
 Bytes = NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined
-from headcount.events.delimited_kernels import is_mark
+from headcount.events.kernels.splitting import is_mark
 
 Bytes = NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels import (
+from headcount.engines.kernels.keeping import (
     Codes,
     Draws,
     High,
@@ -22,7 +22,7 @@ from headcount.engines.kernels import (
     new_scratch,
     unpack,
 )
-from headcount.engines.weighing_kernels import each_once, longest_of
+from headcount.engines.kernels.weighing import each_once, longest_of
 
 Table = tuple[Codes, Codes, Word]
 """The columns in the slots, how many people are in each, and how many slots are taken."""

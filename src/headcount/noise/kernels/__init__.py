@@ -1,0 +1,1 @@
+"""The samplers, compiled: the one place of this package that Numba compiles."""
