@@ -43,15 +43,6 @@ class Sensitivity:
         """Return the sensitivity of the vector multiplied by a whole number."""
         return Sensitivity(self.l1 * factor, self.l2_squared * factor**2, self.linf * factor)
 
-    def __add__(self, other: Sensitivity) -> Sensitivity:
-        """Return the sensitivity of the sum of two vectors that the same person may move: at most both together.
-
-        >>> Sensitivity(3, 9, 3) + Sensitivity(4, 16, 4)
-        Sensitivity(l1=7, l2_squared=49, linf=7)
-        """
-        l2_squared = self.l2_squared + other.l2_squared + 2 * root_above(self.l2_squared * other.l2_squared)
-        return Sensitivity(self.l1 + other.l1, l2_squared, self.linf + other.linf)
-
     def of_some(self, size: int) -> Sensitivity:
         """Return the sensitivity of ``size`` of the entries: x each, or y in L2, are k · x, or √k · y, in L1."""
         l1 = min(self.l1, size * self.linf, root_above(size * self.l2_squared))
@@ -123,15 +114,17 @@ class Bounded:
         """The values themselves: for the noise layer, and for tests."""
         return self._values
 
-    def __add__(self, other: Bounded) -> Bounded:
-        """Add its like: one person may be in both, so the sensitivities add up as well."""
-        if type(other) is not Bounded:
-            return NotImplemented
-        mine, theirs = (self.shape, self.unit, self.admission), (other.shape, other.unit, other.admission)
-        if mine != theirs:
-            raise ValueError(f"{self} and {other} are not alike")
-        reach = self.sensitivity + other.sensitivity
-        return Bounded(self._values + other._values, reach, SEAL, unit=self.unit, admission=self.admission)
+    def with_others(self, other: Bounded) -> Bounded:
+        """Add what was measured of other people under the same bound: nobody may be in both.
+
+        So the sensitivity stays: one person moves one of the two. For engines, which deal people to parts.
+        """
+        if (self.shape, self._sensitivity, self._unit, self._admission) != (
+            other.shape, other._sensitivity, other._unit, other._admission
+        ):  # fmt: skip
+            raise ValueError(f"{self} and {other} are not of the same bound")
+        values = self._values + other._values
+        return Bounded(values, self._sensitivity, SEAL, unit=self._unit, admission=self._admission)
 
     def __repr__(self) -> str:
         return f"<Bounded {self.shape}, {self.sensitivity}>"
@@ -144,9 +137,9 @@ class BoundedCounts:
     items: Bounded
     edges: Bounded
 
-    def __add__(self, other: BoundedCounts) -> BoundedCounts:
-        """Add both tables."""
-        return BoundedCounts(self.items + other.items, self.edges + other.edges)
+    def with_others(self, other: BoundedCounts) -> BoundedCounts:
+        """Add what was counted of other people: see :meth:`Bounded.with_others`."""
+        return BoundedCounts(self.items.with_others(other.items), self.edges.with_others(other.edges))
 
 
 @dataclass(frozen=True)

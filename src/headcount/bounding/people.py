@@ -52,6 +52,13 @@ class SparseCounts:
         """How many people are in each of them, 1 or more: for this package, and for tests."""
         return self._people
 
+    def with_others(self, other: SparseCounts) -> SparseCounts:
+        """Add other people: nobody may be in both; see :meth:`~headcount.bounding.bounded.Bounded.with_others`."""
+        if self._size != other._size:
+            raise ValueError(f"{self} and {other} are not of the same bound")
+        columns = np.concatenate([self._columns, other._columns])
+        return SparseCounts(*summed(columns, np.concatenate([self._people, other._people])), self._size, SEAL)
+
     def __repr__(self) -> str:
         return f"<SparseCounts over {self.size} columns>"
 
@@ -111,6 +118,21 @@ class SparseScored:
 
     def __repr__(self) -> str:
         return f"<SparseScored {self.size} candidates>"
+
+
+def summed(columns: Codes, people: Codes) -> tuple[Codes, Codes]:
+    """Sort columns, and add up the people of those that come up more than once.
+
+    >>> summed(np.array([7, 2, 7], np.int32), np.array([1, 5, 3], np.int32))
+    (array([2, 7], dtype=int32), array([5, 4], dtype=int32))
+    """
+    order = np.argsort(columns, kind="stable")
+    columns, people = columns[order], people[order]
+    first = np.ones(columns.size, dtype=bool)
+    np.not_equal(columns[1:], columns[:-1], out=first[1:])
+    if first.all():
+        return columns, people
+    return columns[first], np.add.reduceat(people, np.flatnonzero(first), dtype=np.int32)
 
 
 def certify_sparse(columns: Codes, people: Codes, size: int) -> SparseCounts:

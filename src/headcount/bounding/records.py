@@ -32,6 +32,16 @@ class Rows:
         self.sums, self.starts, self.columns = sums, starts, columns
         self.width, self.most = width, most
 
+    def with_others(self, other: Rows) -> Rows:
+        """Put the records of other people beside these."""
+        if (self.width, self.most) != (other.width, other.most):
+            raise ValueError(f"{self} and {other} are not of the same bound")
+        lengths = np.concatenate([np.repeat(each.sums, np.diff(each.starts)) for each in (self, other)])
+        order = np.argsort(lengths, kind="stable")
+        sums, starts = np.unique(lengths[order], return_index=True)
+        columns = np.concatenate([self.columns, other.columns])[order]
+        return Rows(sums, np.append(starts, columns.size), columns, width=self.width, most=self.most)
+
     def __repr__(self) -> str:
         return f"<Rows of at most {self.most} records over {self.width} columns>"
 

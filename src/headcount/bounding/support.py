@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from headcount.bounding.bound import Bound, check_limit
@@ -45,6 +46,15 @@ class SupportCounts:
         """The number of people behind each item, 1 or more: for the noise layer, and for tests."""
         return self._people
 
+    def with_others(self, other: SupportCounts) -> SupportCounts:
+        """Add other people: nobody may be in both; see :meth:`~headcount.bounding.bounded.Bounded.with_others`."""
+        if self._limit != other._limit:
+            raise ValueError(f"{self} and {other} are not of the same bound")
+        both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
+        people = np.zeros(len(both.dictionary), dtype=np.int64)
+        np.add.at(people, both.indices.to_numpy(), np.concatenate([self._people, other._people]))
+        return SupportCounts(both.dictionary, people, self._limit, SEAL)
+
     def __repr__(self) -> str:
         return f"<SupportCounts of at most {self.limit} items per person>"
 
@@ -71,7 +81,6 @@ def certify_support(ids: pa.Array, people: Integers, limit: int) -> SupportCount
 
     Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show.
 
-    >>> import numpy as np
     >>> made = certify_support(pa.array(["rye", "tea"]), np.array([0, 3]), 2)
     >>> made, made.sensitive_ids.to_pylist()
     (<SupportCounts of at most 2 items per person>, ['tea'])

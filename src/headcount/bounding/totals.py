@@ -61,12 +61,13 @@ class BoundedTotals:
     records: Bounded
     distances: Bounded | None
 
-    def __add__(self, other: BoundedTotals) -> BoundedTotals:
-        """Add each total."""
+    def with_others(self, other: BoundedTotals) -> BoundedTotals:
+        """Add the totals of other people: see :meth:`Bounded.with_others`."""
         distances = None
         if self.distances is not None and other.distances is not None:
-            distances = self.distances + other.distances
-        return BoundedTotals(self.users + other.users, self.records + other.records, distances)
+            distances = self.distances.with_others(other.distances)
+        users, records = self.users.with_others(other.users), self.records.with_others(other.records)
+        return BoundedTotals(users, records, distances)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding.people import summed
 from headcount.engines.kernels import people as kernels
 
 Codes = NDArray[np.int32]
@@ -52,10 +53,4 @@ def merged(tables: Sequence[PeopleTable]) -> tuple[Codes, Codes]:
     columns = np.concatenate([columns for columns, _ in parts])
     people = np.concatenate([people for _, people in parts])
     del parts
-    order = np.argsort(columns, kind="stable")
-    columns, people = columns[order], people[order]
-    first = np.ones(columns.size, dtype=bool)
-    np.not_equal(columns[1:], columns[:-1], out=first[1:])
-    if first.all():
-        return columns, people
-    return columns[first], np.add.reduceat(people, np.flatnonzero(first), dtype=np.int32)
+    return summed(columns, people)

@@ -68,7 +68,7 @@ class GivenItems:
         return pa.array(raw.view(np.uint64) if pa.types.is_uint64(self._kind) else raw)
 
 
-class Groups:
+class GroupCodes:
     """The groups that people say they are in, each with a code from when it first comes up."""
 
     def __init__(self, log: EventLog, column: str) -> None:

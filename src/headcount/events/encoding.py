@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headcount.errors import DataError
 from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
-from headcount.events.coders import Coder, GivenItems, GridCells, Groups, ListedItems, check_table, one_cell
+from headcount.events.coders import Coder, GivenItems, GridCells, GroupCodes, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
 from headcount.events.ids import Codes, Ids, ids_for
 from headcount.events.kernels import interning
@@ -95,7 +95,7 @@ class EncodedLog:
         self.log = log = reading.narrowed(log)
         self.tally = Tally()
         self.items: GivenItems | None = None
-        self.groups: Groups | None = None
+        self.groups: GroupCodes | None = None
         if isinstance(log.source, PackedSource):
             self.users: Ids = log.source.users
             return
@@ -105,7 +105,7 @@ class EncodedLog:
         if reading.cells == "given":
             self.items = GivenItems(log)
         if reading.groups is not None:
-            self.groups = Groups(log, reading.groups)
+            self.groups = GroupCodes(log, reading.groups)
         self._cells = self.items or _cell_coder(log, reading)
 
     def batches(self) -> Iterator[CodedBatch]:

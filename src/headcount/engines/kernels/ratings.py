@@ -29,7 +29,7 @@ def offset_sums(
     starts: Integers, items: Codes, values: Codes, first: int, last: int, limit: int, squares: bool,
     usual: int, shy: int, furthest: int, sums: Integers,
 ) -> None:  # fmt: skip
-    """Add the users from ``first`` to ``last`` to the sums: see :class:`~headcount.bounding.OffsetBound`."""
+    """Add the users from ``first`` to ``last`` to the sums: see :class:`~headcount.bounding.Offsets`."""
     half = 512
     for user in range(first, last):
         begin, end = starts[user], starts[user + 1]
@@ -61,7 +61,7 @@ def pair_sums(
     starts: Integers, items: Codes, values: Codes, first: int, last: int, limit: int, squares: bool,
     usual: int, shy: int, furthest: int, places: Codes, size: int, offsets: Integers, sums: Integers,
 ) -> None:  # fmt: skip
-    """Add the users from ``first`` to ``last`` to the sums over pairs: see :class:`~headcount.bounding.PairBound`.
+    """Add the users from ``first`` to ``last`` to the sums over pairs: see :class:`~headcount.bounding.Pairs`.
 
     Without offsets every item counts 1.
     """
