@@ -7,7 +7,7 @@ through in parallel, with every user's whole history at hand.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,14 +36,17 @@ from headcount.engines import draws
 from headcount.engines.cells import cells
 from headcount.engines.engine import Progress, Table, columns_of, silent
 from headcount.engines.holding import HeldLog
-from headcount.engines.kernels import keeping, weighing
+from headcount.engines.kernels.gathering import Gathered, gather
+from headcount.engines.kernels.histories import Modes
+from headcount.engines.kernels.keeping import Counts, Keeping, keep
+from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.rating_sums import offsets, pairs
 from headcount.engines.ratings import Rated, read_ratings
-from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
+from headcount.engines.sparse import PeopleTable, count_people, merged
 from headcount.engines.support import support
 from headcount.engines.tagging import tagging
 from headcount.engines.totals import totals
-from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
+from headcount.engines.walking import HeldWalk, PackedWalk, Walk
 from headcount.events.encoding import Tally
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
@@ -52,7 +55,6 @@ from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 
 _MANY_CELLS = 1 << 24  # above this one thread counts, so that the counts are held once
-_NO_RANKS = np.empty(0, dtype=np.int64)
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -83,17 +85,16 @@ class LocalEngine:
         threads = self.threads if size * log.cells <= _MANY_CELLS else 1
         edges = np.zeros((threads, size * log.cells), dtype=np.int64)
         items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
-        modes = (log.width, log.counting == "users", log.context_of == "user")
-        pair: tuple[Kernel, Kernel] = keeping.keep_blocks, keeping.keep_packed
+        counts = [Counts(edges[part], items[part]) for part in range(threads)]
         if bound.unit == 1:
-            ranks = _NO_RANKS if bound.ranks is None else bound.ranks
+            ranks = _NOTHING if bound.ranks is None else bound.ranks
             lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
-            asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
+            keeping = Keeping(bound.limit, ranks, draws.rank_bits(bound.ranks), *lot)
+            self._each(log, secret, keep, [(_modes(log), keeping, each) for each in counts])
         else:
-            pair = weighing.weigh_blocks, weighing.weigh_packed
             factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
-            asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
-        self._each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
+            weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
+            self._each(log, secret, weigh, [(_modes(log), weighing, each) for each in counts])
         whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
         counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
         return certify(bound, log.counting, counted, whole)
@@ -103,10 +104,8 @@ class LocalEngine:
         check_limit(most, "most")
         threads = self.threads if most <= _MANY_CELLS else 1
         users = np.zeros((threads, most), dtype=np.int64)
-        modes = (log.width, log.counting == "users", log.context_of == "user")
-        asked = (1, 1, _width(log, table), False, False, _NOTHING, *modes)
-        pair = weighing.weigh_blocks, weighing.weigh_packed
-        self._each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
+        weighing = Weighing(1, 1, _width(log, table), False, False, _NOTHING)
+        self._each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
         return certify_activity(users[0] if threads == 1 else users.sum(axis=0))
 
     def rows(self, log: EventLog, table: Table, most: int, secret: bytes) -> Rows:
@@ -117,9 +116,9 @@ class LocalEngine:
         ends = np.cumsum(sums * users)
         ahead = np.concatenate([[0, 0], ends[:-1]])
         columns = np.empty(ends[-1], dtype=np.int32)
-        modes = (log.width, log.cells, log.counting == "users", log.context_of == "user")
-        pair = weighing.gather_blocks, weighing.gather_packed
-        self._each(log, secret, pair, [(most, _width(log, table), *modes, ahead, columns)])
+        keeping = Keeping(most, _NOTHING, 0, np.uint64(0), True)
+        gathered = Gathered(_width(log, table), ahead, columns)
+        self._each(log, secret, gather, [(_modes(log), keeping, log.cells, gathered)])
         there = users > 0
         starts = np.concatenate([[0], ends[there]])
         return Rows(sums[there], starts, columns, width=width, most=most)
@@ -127,8 +126,8 @@ class LocalEngine:
     def sparse(self, log: EventLog, table: Table, secret: bytes) -> SparseCounts:
         """Count people into one hash table a thread, and put these together."""
         tables = [PeopleTable() for _ in range(self.threads)]
-        asked = (_width(log, table), log.width, log.context_of == "user")
-        self._each(log, secret, (count_blocks, count_packed), [(*asked, each) for each in tables])
+        asked = _modes(log), _width(log, table)
+        self._each(log, secret, count_people, [(*asked, each) for each in tables])
         size = len(log.catalogue.ids) if table == "items" else log.cells
         return certify_sparse(*merged(tables), size)
 
@@ -166,7 +165,7 @@ class LocalEngine:
         return found
 
     def _each(
-        self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]
+        self, log: EventLog, secret: bytes, kernel: Callable[..., None], asked: Sequence[tuple[Any, ...]]
     ) -> None:
         """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
         walk = self._walk
@@ -174,19 +173,23 @@ class LocalEngine:
             self._walk = None  # let go of another log's records first
             walk = _walk_through(log, self.memory)
             self._log, self._walk = log, walk
-        kernel, threads = walk.kernel(*pair), len(asked)
+        threads = len(asked)
         with ThreadPoolExecutor(threads) as pool:
             for together in walk.pieces(secret, threads, pool, self.progress):
                 if len(together) == 1:  # handing one piece to another thread takes longer than a small log
-                    kernel(*together[0], *asked[0])
+                    kernel(together[0], *asked[0])
                 else:
-                    list(pool.map(lambda piece, rest: kernel(*piece, *rest), together, asked[: len(together)]))
+                    list(pool.map(lambda piece, rest: kernel(piece, *rest), together, asked[: len(together)]))
 
 
 def _walk_through(log: EventLog, memory: int) -> Walk:
     if isinstance(log.source, PackedSource):
         return PackedWalk(log.source)
     return HeldWalk(HeldLog(log, memory))
+
+
+def _modes(log: EventLog) -> Modes:
+    return Modes(log.width, log.counting == "users", log.context_of == "user")
 
 
 def _width(log: EventLog, table: Table) -> int:
