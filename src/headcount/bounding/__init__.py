@@ -50,7 +50,7 @@ from headcount.bounding.maps import (
     walsh_hadamard,
 )
 from headcount.bounding.ratings import (
-    FURTHEST,
+    FURTHEST_RATING,
     SHY,
     STAR,
     USUAL,
@@ -84,7 +84,7 @@ from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, cer
 __all__ = [
     "EVERYONE",
     "FIXED_POINT",
-    "FURTHEST",
+    "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
     "MOST_EXACT",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import (
-    FURTHEST,
+    FURTHEST_RATING,
     SHY,
     STAR,
     USUAL,
@@ -30,7 +30,7 @@ def offsets(rated: Rated, bound: OffsetBound, threads: int) -> Bounded:
     """Add up how far ratings lie from their users' means, and how many there are."""
     from headcount.engines.kernels.ratings import offset_sums
 
-    asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
+    asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING)
     return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), threads), bound)
 
 
@@ -40,7 +40,7 @@ def pairs(rated: Rated, bound: PairBound, threads: int) -> Bounded:
 
     released = _NONE if bound.offsets is None else bound.offsets
     places = bound.places(rated.size)
-    asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST, places, bound.items.size, released)
+    asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING, places, bound.items.size, released)
     return certify_pairs(_summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
 
 
