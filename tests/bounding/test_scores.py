@@ -26,7 +26,7 @@ from headcount.bounding import (
     tail_scores,
     walsh_hadamard,
 )
-from headcount.bounding.bounded import FURTHEST, SEAL
+from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL
 from headcount.errors import UsageError
 
 Users = list[list[int]]  # the columns of each user's records
@@ -38,13 +38,13 @@ epsilons = st.fractions(Fraction(1, 10), 5, max_denominator=1000)
 
 def assert_behind(scored: Scored, utilities: Sequence[int]) -> None:
     best = max(utilities)
-    assert scored.sensitive_gaps.tolist() == [min(best - each, FURTHEST) for each in utilities]
+    assert scored.sensitive_gaps.tolist() == [min(best - each, FURTHEST_BEHIND) for each in utilities]
 
 
 def moved(before: Scored, after: Scored) -> int:
     """Return how differently two candidates were moved, at most; what all gain alike shows in no gap."""
     assert before.spread == after.spread
-    assert max(before.sensitive_gaps.max(), after.sensitive_gaps.max()) < FURTHEST
+    assert max(before.sensitive_gaps.max(), after.sensitive_gaps.max()) < FURTHEST_BEHIND
     change = before.sensitive_gaps.astype(np.int64) - after.sensitive_gaps
     return int(change.max() - change.min())
 
@@ -83,7 +83,7 @@ def test_a_tiny_epsilon_does_not_overflow() -> None:
     scored = capped_total_scores(activity([3, 4]), 2**40, Fraction(1, 10**18))
     assert scored.sensitive_gaps.tolist() == [4, 0]  # the noise of both is beyond telling
     scored = capped_total_scores(activity([3, 4]), 2**20, Fraction(1, 10**10))
-    assert scored.sensitive_gaps.tolist() == [0, FURTHEST]
+    assert scored.sensitive_gaps.tolist() == [0, FURTHEST_BEHIND]
 
 
 @pytest.mark.parametrize("reach", [Sensitivity(2, 2, 1), Sensitivity(2, 4, 2)])
@@ -164,7 +164,7 @@ def test_penalties_are_in_records_and_norms_orthonormal() -> None:
 
 
 def test_a_penalty_without_end_is_cut() -> None:
-    assert tail_scores(transformed([1]), [0, 1], [0.0, math.inf]).sensitive_gaps.tolist() == [0, FURTHEST]
+    assert tail_scores(transformed([1]), [0, 1], [0.0, math.inf]).sensitive_gaps.tolist() == [0, FURTHEST_BEHIND]
 
 
 @pytest.mark.parametrize(("sizes", "penalties"), [([0, 3], [0.0, 0.0]), ([-1], [0.0]), ([0, 1], [0.0])])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headcount.bounding import CountTable, People
-from headcount.engines.kernels.people import new_table
+from headcount.engines.kernels import people as people_kernels
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -61,9 +61,9 @@ def test_tables_are_put_together_in_the_order_of_columns() -> None:
         columns = generator.choice(10**6, 500, replace=False)
         columns[:100] = np.arange(100)  # in all of them
         people = generator.integers(1, 9, 500)
-        held, counts, _ = new_table(1 << 10)
+        held, counts, _ = people_kernels.new_table(1 << 10)
         held[:500], counts[:500] = columns, people
-        table.held = held, counts, 500
+        table.held = people_kernels.Table(held, counts, 500)
         everything += Counter(dict(zip(columns.tolist(), people.tolist(), strict=True)))
     found, counted = merged(tables)
     assert dict(zip(found.tolist(), counted.tolist(), strict=True)) == everything

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.bounding import bounded
-from headcount.bounding.bounded import FURTHEST, SEAL, Scored
+from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL, Scored
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, choice, choose, scale_for
@@ -214,12 +214,12 @@ def changes_of(size: int, spread: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("spread", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "0.123456789012345678", "2.5"])
-@pytest.mark.parametrize("furthest", [FURTHEST, 4])
+@pytest.mark.parametrize("furthest", [FURTHEST_BEHIND, 4])
 def test_no_change_within_the_spread_loses_more_than_epsilon(
     spread: int, epsilon: str, furthest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In closed form, over all small neighbours, with the gaps cut and not; the worst comes close to ε."""
-    monkeypatch.setattr(bounded, "FURTHEST", furthest)
+    monkeypatch.setattr(bounded, "FURTHEST_BEHIND", furthest)
     scale = scale_for(spread, Fraction(epsilon))
     worst = 0.0
     for utilities in ([0, 0, 0], [2, 1, 0], [0, 4, 1], [0, 5, 9]):
@@ -391,7 +391,7 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
 
 def test_one_good_candidate_of_two_million_is_found() -> None:
     """A try takes 1 + e = 3.7 words on average, and two million tries are expected; the seed fixes both."""
-    utilities = np.full(2_000_000, -FURTHEST, dtype=np.int64)
+    utilities = np.full(2_000_000, -FURTHEST_BEHIND, dtype=np.int64)
     utilities[1_234_567] = 0
     source = ShortBuffers(SeededNoise(7), size=1 << 18)
     assert choose(Scored(utilities, 1, SEAL), Grant("1"), source) == 1_234_567
@@ -400,7 +400,7 @@ def test_one_good_candidate_of_two_million_is_found() -> None:
 
 def test_the_largest_exponent_fits() -> None:
     """2^31 - 1 behind at the smallest scale there is: e^(-2^62) never happens."""
-    behind = scored([0, -FURTHEST, -FURTHEST]).sensitive_gaps
-    assert behind.tolist() == [0, FURTHEST, FURTHEST]
+    behind = scored([0, -FURTHEST_BEHIND, -FURTHEST_BEHIND]).sensitive_gaps
+    assert behind.tolist() == [0, FURTHEST_BEHIND, FURTHEST_BEHIND]
     smallest, source = Fraction(1, 2**31 - 1), SeededNoise(8)
     assert {draw(behind, smallest, source) for _ in range(500)} == {0}

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import FURTHEST, SEAL, Scored
+from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL, Scored
 from headcount.budget import Grant
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, peel, peeling, scale_for
@@ -403,14 +403,14 @@ def test_a_stream_of_equal_words_does_not_end_the_program() -> None:
 
 
 def test_the_best_of_two_million_come_out() -> None:
-    utilities = np.full(2_000_000, -FURTHEST, dtype=np.int64)
+    utilities = np.full(2_000_000, -FURTHEST_BEHIND, dtype=np.int64)
     utilities[[1_234_567, 7]] = [0, -1000]
     assert peel(Scored(utilities, 1, SEAL, rise=1), 2, Grant("1"), SeededNoise(7)) == [1_234_567, 7]
 
 
 def test_the_largest_exponent_fits() -> None:
     """2^31 - 1 behind at the smallest scale there is: e^(-2^62) never happens while somebody better is left."""
-    behind = scored([0, -FURTHEST, -2 * FURTHEST]).sensitive_gaps
+    behind = scored([0, -FURTHEST_BEHIND, -2 * FURTHEST_BEHIND]).sensitive_gaps
     source = SeededNoise(8)
     outcomes = {tuple(draw(behind, 3, 1, 2**31 - 1, source)) for _ in range(300)}
     assert outcomes == {(0, 1, 2), (0, 2, 1)}  # what lies beyond the cut is all alike

@@ -43,7 +43,7 @@ from headcount.bounding.people import (
 )
 from headcount.bounding.pick import Pick
 from headcount.bounding.ratings import (
-    FURTHEST,
+    FURTHEST_RATING,
     SHY,
     STAR,
     USUAL,
@@ -84,7 +84,7 @@ from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, Per
 __all__ = [
     "EVERYONE",
     "FIXED_POINT",
-    "FURTHEST",
+    "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
     "MOST_EXACT",

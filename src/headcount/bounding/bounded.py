@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 EVERYONE = 1 << 64
 """An admission of so many in 2^64: all users are taken."""
 
-FURTHEST = 2**31 - 1
+FURTHEST_BEHIND = 2**31 - 1
 """How far behind the best a candidate can be, as far as a choice can tell."""
 
 SEAL = object()
@@ -174,7 +174,7 @@ class Scored:
         # cutting the gap moves no candidate by more than its utility and the best one moved; there may be many
         # millions of them, so it is done in place
         np.subtract(utilities.max(), utilities, out=utilities)
-        np.minimum(utilities, FURTHEST, out=utilities)
+        np.minimum(utilities, FURTHEST_BEHIND, out=utilities)
         self._behind: NDArray[np.int32] = utilities.astype(np.int32)
         self._behind.flags.writeable = False
         self._spread = spread

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding.bound import Bound, CountTable
-from headcount.bounding.bounded import FURTHEST, SEAL, Bounded, Sensitivity
+from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL, Bounded, Sensitivity
 
 Codes = NDArray[np.int32]
 
@@ -84,9 +84,9 @@ class SparseScored:
             raise TypeError("SparseScored candidates are made by headcount.bounding alone")
         people = counts.sensitive_people
         best = int(people.max(initial=0))
-        self._behind: Codes = best - people  # at most FURTHEST, as people are fewer than 2^31
+        self._behind: Codes = best - people  # at most FURTHEST_BEHIND, as people are fewer than 2^31
         self._behind.flags.writeable = False
-        self._zeros_behind = min(best, FURTHEST)
+        self._zeros_behind = min(best, FURTHEST_BEHIND)
         self._columns = counts.sensitive_columns
         self._size = counts.size
         self._rise = counts.sensitivity.linf

@@ -28,7 +28,7 @@ USUAL = 2662
 SHY = 5
 """As many usual ratings are added to each person's own, so that one rating does not make a character."""
 
-FURTHEST = 2 * STAR
+FURTHEST_RATING = 2 * STAR
 """Ratings are cut where they lie this far from what is expected."""
 
 MOST_ITEMS = 1 << 13

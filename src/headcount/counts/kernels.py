@@ -17,23 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.engines.kernels.mixing import GOLDEN, mix
 
 Integers = NDArray[np.int64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@inlined
-def _mix(x: Word) -> Word:
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
 
 
 @inlined
 def stream(k0: Word, k1: Word, size: Word) -> Word:
     """Return where the simulated noise of one group size starts."""
-    return _mix(_mix(k0 + uint64(size) * _GOLDEN) + k1)
+    return mix(mix(k0 + uint64(size) * GOLDEN) + k1)
 
 
 @inlined
@@ -42,7 +34,7 @@ def simulated_laplace(start: Word, group: Word) -> Word:
 
     It protects nobody. u stands nearer to 0 or to 1; taking that distance in whole numbers keeps u off both.
     """
-    bits = np.int64(_mix(start + uint64(group + 1) * _GOLDEN) >> uint64(11))
+    bits = np.int64(mix(start + uint64(group + 1) * GOLDEN) >> uint64(11))
     nearer = min(bits, np.int64((1 << 53) - 1) - bits)
     value = math.log((2 * nearer + 1) * 2.0**-53)
     return value if bits < np.int64(1 << 52) else -value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +22,12 @@ from headcount.bounding import (
     columns_of,
 )
 from headcount.engines import draws
-from headcount.engines.kernels import keeping, weighing
+from headcount.engines.kernels.gathering import Gathered, gather
+from headcount.engines.kernels.histories import Modes
+from headcount.engines.kernels.keeping import Counts, Keeping, keep
+from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.passes import Passes
-from headcount.engines.sparse import PeopleTable, count_blocks, count_packed, merged
-from headcount.engines.walking import Kernel
+from headcount.engines.sparse import PeopleTable, count_people, merged
 from headcount.events.log import EventLog
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -40,17 +40,16 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     threads = passes.threads_for(size * log.cells)
     edges = np.zeros((threads, size * log.cells), dtype=np.int64)
     items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
-    modes = (log.width, log.counting == "users", log.context_of == "user")
-    pair: tuple[Kernel, Kernel] = keeping.keep_blocks, keeping.keep_packed
+    tables = [Counts(edges[part], items[part]) for part in range(threads)]
     if bound.unit == 1:
         ranks = _NOTHING if bound.ranks is None else bound.ranks
         lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
-        asked: tuple[Any, ...] = (bound.limit, *lot, ranks, draws.rank_bits(bound.ranks))
+        keeping = Keeping(bound.limit, ranks, draws.rank_bits(bound.ranks), *lot)
+        passes.each(log, secret, keep, [(_modes(log), keeping, each) for each in tables])
     else:
-        pair = weighing.weigh_blocks, weighing.weigh_packed
         factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
-        asked = (bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
-    passes.each(log, secret, pair, [(*asked, *modes, edges[part], items[part]) for part in range(threads)])
+        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
+        passes.each(log, secret, weigh, [(_modes(log), weighing, each) for each in tables])
     whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
     counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
     return certify(bound, log.counting, counted, whole)
@@ -69,9 +68,9 @@ def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Row
     ends = np.cumsum(sums * users)
     ahead = np.concatenate([[0, 0], ends[:-1]])
     columns = np.empty(ends[-1], dtype=np.int32)
-    modes = (log.width, log.cells, log.counting == "users", log.context_of == "user")
-    pair = weighing.gather_blocks, weighing.gather_packed
-    passes.each(log, secret, pair, [(bound.most, _width(log, bound.table), *modes, ahead, columns)])
+    keeping = Keeping(bound.most, _NOTHING, 0, np.uint64(0), True)
+    gathered = Gathered(_width(log, bound.table), ahead, columns)
+    passes.each(log, secret, gather, [(_modes(log), keeping, log.cells, gathered)])
     there = users > 0
     starts = np.concatenate([[0], ends[there]])
     return Rows(sums[there], starts, columns, width=width, most=bound.most)
@@ -80,8 +79,8 @@ def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Row
 def people(passes: Passes, log: EventLog, bound: People, secret: bytes) -> SparseCounts:
     """Count people into one hash table a thread, and put these together."""
     tables = [PeopleTable() for _ in range(passes.threads)]
-    asked = (_width(log, bound.table), log.width, log.context_of == "user")
-    passes.each(log, secret, (count_blocks, count_packed), [(*asked, each) for each in tables])
+    asked = _modes(log), _width(log, bound.table)
+    passes.each(log, secret, count_people, [(*asked, each) for each in tables])
     return certify_sparse(*merged(tables), columns_of(log, bound.table))
 
 
@@ -89,12 +88,14 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     """Return how many users have 1, 2, … records, the last place for those with the most or more."""
     threads = passes.threads_for(bound.most)
     users = np.zeros((threads, bound.most), dtype=np.int64)
-    modes = (log.width, log.counting == "users", log.context_of == "user")
-    asked = (1, 1, _width(log, bound.table), False, False, _NOTHING, *modes)
-    pair = weighing.weigh_blocks, weighing.weigh_packed
-    passes.each(log, secret, pair, [(*asked, users[part], _NOTHING) for part in range(threads)])
+    weighing = Weighing(1, 1, _width(log, bound.table), False, False, _NOTHING)
+    passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed
+
+
+def _modes(log: EventLog) -> Modes:
+    return Modes(log.width, log.counting == "users", log.context_of == "user")
 
 
 def _width(log: EventLog, table: CountTable) -> int:

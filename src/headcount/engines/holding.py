@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.engines.engine import Progress
-from headcount.engines.kernels import keeping
+from headcount.engines.kernels.grouping import Held, deal
 from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.ids import NumberRange
 from headcount.events.log import EventLog
@@ -25,11 +25,7 @@ _NO_TIMES = np.empty(0, dtype=np.int64)
 
 
 class HeldLog:
-    """The blocks of a log that are in memory: ``blocks`` of them, from ``first_block`` on.
-
-    ``low``, ``high`` and ``weights`` hold the records; batch ``b`` begins at ``bases[b]``, and its block ``n`` at
-    ``starts[b, n]`` from there.
-    """
+    """The blocks of a log that are in memory: ``blocks`` of them, from ``first_block`` on."""
 
     def __init__(self, log: EventLog, memory: int) -> None:
         self.log = log
@@ -52,6 +48,14 @@ class HeldLog:
     def all_blocks(self) -> int:
         """How many blocks there are in all."""
         return 1 << self.block_bits
+
+    @property
+    def records(self) -> Held:
+        """What is held, as kernels take it."""
+        return Held(
+            self.low, self.high, self.weights, self.bases, self.starts, self.first_block, self.block_bits,
+            self.cell_bits,
+        )  # fmt: skip
 
     def fill(self, first_block: int, progress: Progress, pool: ThreadPoolExecutor) -> None:
         """Read the log and hold as many blocks, from the given one on, as the memory takes."""
@@ -95,7 +99,7 @@ class HeldLog:
     def _deal(self, batch: CodedBatch) -> NDArray[np.int32]:
         starts = np.empty(self.blocks + 1, dtype=np.int32)
         free = slice(self._size, self._size + batch.users.size)
-        keeping.deal(
+        deal(
             batch.users, batch.cells, _NO_TIMES if batch.times is None else batch.times, self.block_bits,
             self.first_block, self.cell_bits, starts, self.low[free], self.high[free], self.weights[free],
         )  # fmt: skip

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
-from headcount.engines.kernels import keeping, packing
+from headcount.engines.kernels import packing
+from headcount.engines.kernels.grouping import group
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Raw
@@ -75,9 +76,7 @@ def _merged(held: HeldLog, block: int) -> _Block:
     """Group one held block by user, and sort and merge each user's records."""
     number = held.first_block + block
     users = max(0, -(-(held.encoded.users.size - number) // held.all_blocks))
-    starts, cells, weights = keeping.group(
-        held.low, held.high, held.weights, held.bases, held.starts, block, held.cell_bits, users
-    )
+    starts, cells, weights = group(held.records, block, users)
     lengths = np.empty(users, dtype=np.int64)
     out, times = np.empty(cells.size, dtype=np.int32), np.empty(cells.size, dtype=np.int32)
     entries = packing.merge(starts, cells, weights, held.cell_bits, lengths, out, times)

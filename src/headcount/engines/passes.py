@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from headcount.engines.collecting import Collected, collected
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
-from headcount.engines.walking import HeldWalk, Kernel, PackedWalk, Walk
+from headcount.engines.walking import HeldWalk, PackedWalk, Walk
 from headcount.events.encoding import EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
@@ -62,17 +62,17 @@ class Passes:
         return coded, rows
 
     def each(
-        self, log: EventLog, secret: bytes, pair: tuple[Kernel, Kernel], asked: Sequence[tuple[Any, ...]]
+        self, log: EventLog, secret: bytes, kernel: Callable[..., None], asked: Sequence[tuple[Any, ...]]
     ) -> None:
         """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
         walk = self.once(log, Walk, lambda: _walk_through(log, self.memory))
-        kernel, threads = walk.kernel(*pair), len(asked)
+        threads = len(asked)
         with ThreadPoolExecutor(threads) as pool:
             for together in walk.pieces(secret, threads, pool, self.progress):
                 if len(together) == 1:  # handing one piece to another thread takes longer than a small log
-                    kernel(*together[0], *asked[0])
+                    kernel(together[0], *asked[0])
                 else:
-                    list(pool.map(lambda piece, rest: kernel(*piece, *rest), together, asked[: len(together)]))
+                    list(pool.map(lambda piece, rest: kernel(piece, *rest), together, asked[: len(together)]))
         self.tally = walk.tally
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from headcount.bounding import (
-    FURTHEST,
+    FURTHEST_RATING,
     SHY,
     STAR,
     USUAL,
@@ -96,4 +96,4 @@ def _people(log: EventLog) -> Iterator[dict[int, int]]:
 
 
 def _cut(number: int) -> int:
-    return min(max(number, -FURTHEST), FURTHEST)
+    return min(max(number, -FURTHEST_RATING), FURTHEST_RATING)

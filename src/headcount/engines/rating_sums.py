@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import (
-    FURTHEST,
+    FURTHEST_RATING,
     SHY,
     STAR,
     USUAL,
@@ -41,7 +41,7 @@ def offsets(passes: Passes, log: EventLog, bound: Offsets, secret: bytes) -> Bou
     from headcount.engines.kernels.ratings import offset_sums
 
     rated = _ratings(passes, log, bound)
-    asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST)
+    asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING)
     return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), passes.threads), bound)
 
 
@@ -52,7 +52,7 @@ def pairs(passes: Passes, log: EventLog, bound: Pairs, secret: bytes) -> Bounded
     rated = _ratings(passes, log, bound)
     released = _NONE if bound.offsets is None else bound.offsets
     places = bound.places(rated.size)
-    asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST, places, bound.items.size, released)
+    asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING, places, bound.items.size, released)
     threads = passes.threads_for(bound.pairs)
     return certify_pairs(_summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
 

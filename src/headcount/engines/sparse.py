@@ -5,14 +5,15 @@ Each thread has a table of its own, which grows; at the end they are put togethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding.people import summed
-from headcount.engines.kernels import people as kernels
+from headcount.engines.kernels import people
+from headcount.engines.kernels.grouping import Piece
+from headcount.engines.kernels.histories import Modes
 
 Codes = NDArray[np.int32]
 
@@ -23,34 +24,25 @@ class PeopleTable:
     """A hash table from columns to numbers of people, kept between the pieces that a thread goes through."""
 
     def __init__(self) -> None:
-        self.held: kernels.Table = kernels.new_table(_FIRST_SLOTS)
+        self.held: people.Table = people.new_table(_FIRST_SLOTS)
 
     def taken_out(self) -> tuple[Codes, Codes]:
         """Return the columns and their people, in no order, and let go of the table."""
-        columns, people, _ = self.held
-        self.held = kernels.new_table(_FIRST_SLOTS)
+        columns, counts, _ = self.held
+        self.held = people.new_table(_FIRST_SLOTS)
         there = columns >= 0
-        return columns[there], people[there]
+        return columns[there], counts[there]
 
 
-def _into_the_table(kernel: Callable[..., kernels.Table]) -> Callable[..., None]:
-    """Let a kernel count into a :class:`PeopleTable`, its last argument, which may grow."""
-
-    def count(*piece_and_table: Any) -> None:
-        *piece, table = piece_and_table
-        table.held = kernel(*piece, table.held)
-
-    return count
-
-
-count_blocks = _into_the_table(kernels.count_blocks)
-count_packed = _into_the_table(kernels.count_packed)
+def count_people(piece: Piece, modes: Modes, column_width: int, table: PeopleTable) -> None:
+    """Count every user of a piece once in each column that they have a record in."""
+    table.held = people.count(piece, modes, column_width, table.held)
 
 
 def merged(tables: Sequence[PeopleTable]) -> tuple[Codes, Codes]:
     """Return the columns of all tables, rising, and how many people are in each; the tables are empty then."""
     parts = [each.taken_out() for each in tables]
     columns = np.concatenate([columns for columns, _ in parts])
-    people = np.concatenate([people for _, people in parts])
+    counts = np.concatenate([counts for _, counts in parts])
     del parts
-    return summed(columns, people)
+    return summed(columns, counts)

@@ -1,16 +1,16 @@
 """Ways through a log with every user's whole history at hand, in pieces that threads can share.
 
 A log is read, dealt to blocks of users and held in memory as far as that goes (:mod:`headcount.engines.holding`);
-a packed store is grouped by user already and only looked at. Either way a kernel gets a piece as its first
-arguments: the records, which users of them, and every user's key.
+a packed store is grouped by user already and only looked at. Either way a kernel gets a
+:class:`~headcount.engines.kernels.grouping.Piece`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 from headcount.engines import draws
 from headcount.engines.engine import Progress
 from headcount.engines.holding import HeldLog
+from headcount.engines.kernels.grouping import Packed, Piece
 from headcount.engines.kernels.keys import keys_of_texts
 from headcount.events.encoding import Tally
 from headcount.events.store import PackedSource
 
 _STEPS = 16  # how often a thread reports its progress
-
-Kernel = Callable[..., None]
-Piece = tuple[Any, ...]
 
 
 class Walk(Protocol):
@@ -34,9 +32,6 @@ class Walk(Protocol):
     @property
     def tally(self) -> Tally:
         """What the last pass met."""
-
-    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:
-        """Choose the kernel that takes this walk's pieces."""
 
     def pieces(
         self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
@@ -55,10 +50,6 @@ class HeldWalk:
         """What the last pass met."""
         return self.held.encoded.tally
 
-    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:  # noqa: ARG002
-        """The one for blocks."""
-        return blocks
-
     def pieces(
         self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
     ) -> Iterator[list[Piece]]:
@@ -69,13 +60,7 @@ class HeldWalk:
             keys = user_keys(held.encoded.users.raw, secret)
             borders = np.linspace(0, held.blocks, min(held.blocks, threads * _STEPS) + 1).astype(int).tolist()
             for together in _batched(list(itertools.pairwise(borders)), threads):
-                yield [
-                    (
-                        held.low, held.high, held.weights, held.bases, held.starts, first, last, held.first_block,
-                        held.block_bits, held.cell_bits, keys,
-                    )
-                    for first, last in together
-                ]  # fmt: skip
+                yield [Piece(held.records, None, keys, first, last) for first, last in together]
                 progress("choosing records", first_block + together[-1][1], held.all_blocks)
             first_block += held.blocks
 
@@ -91,10 +76,6 @@ class PackedWalk:
         """What was met when the store was packed."""
         return self.source.tally
 
-    def kernel(self, blocks: Kernel, packed: Kernel) -> Kernel:  # noqa: ARG002
-        """The one for packed stores."""
-        return packed
-
     def pieces(
         self,
         secret: bytes,
@@ -104,12 +85,13 @@ class PackedWalk:
     ) -> Iterator[list[Piece]]:
         """Go through all users."""
         self.source.refuse_if_changed()
-        starts, cells, times = self.source.starts, self.source.cells, self.source.times
+        starts = self.source.starts
+        packed = Packed(starts, self.source.cells, self.source.times)
         keys = user_keys(self.source.users.raw, secret)
         shares = np.linspace(0, starts[-1], threads * _STEPS + 1).astype(np.int64)
         borders = np.unique(np.searchsorted(starts, shares)).tolist()
         for together in _batched(list(itertools.pairwise(borders)), threads):
-            yield [(starts, cells, times, first, last, keys) for first, last in together]
+            yield [Piece(None, packed, keys, first, last) for first, last in together]
             progress("choosing records", int(starts[together[-1][1]]), int(starts[-1]))
 
 

@@ -11,7 +11,7 @@ Why it is private
     factor between e^(-spread / scale) and e^(spread / scale), and spread / scale <= ε. What all candidates gain
     alike, a, cancels, and so does the best utility: counting from it changes no probability.
 
-    Gaps are cut at ``FURTHEST`` = F, which puts max(u_i, max_j u_j - F) in place of u_i. Both terms change by
+    Gaps are cut at ``FURTHEST_BEHIND`` = F, which puts max(u_i, max_j u_j - F) in place of u_i. Both terms change by
     something between a and a + spread, so their maximum does too, and the argument stands.
 
     The promise is about what is chosen, not about how long it takes: tries are repeated until one is accepted,

@@ -22,7 +22,7 @@ UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis
 CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many of them
 MOST_NUMBERED = 12  # with more columns than this, a heat map has no room for numbers in its cells
-FURTHEST = 2.5  # times the largest count: lopsided intervals are drawn so far, and an arrow says they go on
+FURTHEST_DRAWN = 2.5  # times the largest count: lopsided intervals are drawn so far, and an arrow says they go on
 
 _FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 _WHOLE = ",.0f"
@@ -265,8 +265,8 @@ def furthest(table: pa.Table) -> float | None:
     (250.0, None)
     """
     counts, low, high = (table[name].to_numpy() for name in ("count", "low", "high"))
-    edge = FURTHEST * float(counts.max(initial=0.0))
-    lopsided = float((high - counts).max(initial=0.0)) > FURTHEST * float((counts - low).max(initial=0.0))
+    edge = FURTHEST_DRAWN * float(counts.max(initial=0.0))
+    lopsided = float((high - counts).max(initial=0.0)) > FURTHEST_DRAWN * float((counts - low).max(initial=0.0))
     return edge if edge > 0 and lopsided and float(high.max()) > edge else None
 
 

@@ -9,17 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.compiling import Word, compiled
+from headcount.engines.kernels.mixing import GOLDEN, mix
 
 Codes = NDArray[np.int32]
 Draws = NDArray[np.uint64]
-
-
-@inlined
-def _mix(x: Word) -> Word:
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
 
 
 @compiled
@@ -35,7 +29,7 @@ def keep_items(
         item, history = items[row], histories[row]
         if item < 0:
             continue
-        priority = _mix(keys[history] + item_keys[item] * uint64(0x9E3779B97F4A7C15))
+        priority = mix(keys[history] + item_keys[item] * GOLDEN)
         size: Word = np.int64(filled[history])
         if size == limit and priority >= priorities[history, size - 1]:
             continue

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.compiling import Word, compiled, inlined
+from headcount.compiling import Word, compiled
+from headcount.events.kernels.parsing import is_digit
 from headcount.events.kernels.splitting import is_mark
 
 Bytes = NDArray[np.uint8]
@@ -18,11 +19,6 @@ _NEWLINE, _QUOTE, _BACKSLASH, _COLON, _COMMA = 10, 34, 92, 58, 44
 _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93
 _BAD = -1
 DEPTH = 64  # how deep lists and objects may lie in each other
-
-
-@inlined
-def _is_digit(byte: Word) -> Word:
-    return 48 <= byte <= 57
 
 
 @compiled
@@ -40,7 +36,7 @@ def _hex(data: Bytes, at: Word, end: Word) -> Word:
     number: Word = np.int64(0)
     for place in range(at, at + 4):
         byte = np.int64(data[place])
-        if _is_digit(byte):
+        if is_digit(byte):
             digit = byte - 48
         elif 97 <= byte | 32 <= 102:
             digit = (byte | 32) - 87
@@ -139,7 +135,7 @@ def _unescape(data: Bytes, at: Word, end: Word, out: Bytes, write: Word) -> Word
 def _past_digits(data: Bytes, at: Word, end: Word) -> Word:
     """Return where digits end that begin at ``at``, or -1 if there is none."""
     first = at
-    while at < end and _is_digit(data[at]):
+    while at < end and is_digit(data[at]):
         at += 1
     return at if at > first else np.int64(_BAD)
 
@@ -185,7 +181,7 @@ def _scalar_end(data: Bytes, at: Word, end: Word) -> Word:
     if data[at] == _QUOTE:
         close = _string_end(data, at + 1, end)
         return close if close < 0 else close + 1
-    if data[at] == 45 or _is_digit(data[at]):
+    if data[at] == 45 or is_digit(data[at]):
         return _number_end(data, at, end)
     return _word_end(data, at, end)
 

@@ -25,7 +25,8 @@ _EXACT_POWER = 22
 
 
 @inlined
-def _is_digit(byte: Word) -> Word:
+def is_digit(byte: Word) -> Word:
+    """Whether a byte writes a digit."""
     return 48 <= byte <= 57
 
 
@@ -56,7 +57,7 @@ def whole_numbers(data: Bytes, offsets: Integers, out: Integers, found: Bytes) -
         if not 0 < end - begin <= _MOST_DIGITS:
             continue
         number: Word = np.int64(0)
-        while begin < end and _is_digit(data[begin]):
+        while begin < end and is_digit(data[begin]):
             number = number * 10 + np.int64(data[begin]) - 48
             begin += 1
         if begin == end:
@@ -83,7 +84,7 @@ def numbers(
         digits: Word = np.int64(0)
         places: Word = np.int64(0)
         point = False
-        while begin < end and (_is_digit(data[begin]) or (data[begin] == 46 and not point)):
+        while begin < end and (is_digit(data[begin]) or (data[begin] == 46 and not point)):
             if data[begin] == 46:
                 point = True
             else:
@@ -104,7 +105,7 @@ def numbers(
             if begin == end:
                 continue
             shift: Word = np.int64(0)
-            while begin < end and _is_digit(data[begin]):
+            while begin < end and is_digit(data[begin]):
                 shift = min(shift * 10 + np.int64(data[begin]) - 48, np.int64(100_000))
                 begin += 1
             power += sign * shift
@@ -188,7 +189,7 @@ def _iso_time(data: Bytes, begin: Word, end: Word) -> tuple[Word, Word]:
             if at < end and (data[uint64(at)] == 46 or data[uint64(at)] == 44):
                 at += 1
                 first, step = at, np.int64(100_000)
-                while at < end and _is_digit(data[uint64(at)]):
+                while at < end and is_digit(data[uint64(at)]):
                     micros += (np.int64(data[uint64(at)]) - 48) * step
                     step //= 10
                     at += 1

@@ -6,19 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.engines.kernels.mixing import GOLDEN, mix
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
 def _uniform(state: Word) -> Word:
     """Return a number in [0, 1) for a state of SplitMix64."""
-    x = (state ^ (state >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return np.int64((x ^ (x >> uint64(31))) >> uint64(11)) * 2.0**-53
+    return np.int64(mix(state) >> uint64(11)) * 2.0**-53
 
 
 @compiled
@@ -51,7 +48,7 @@ def sweep(
                     (of_tag[word, each] + beta) * (of_resource[thing, each] + alpha) / (of_all[each] + everything)
                 )
                 running[each] = total
-            state += _GOLDEN
+            state += GOLDEN
             bar = _uniform(state) * total
             new = 0
             while new < many - 1 and running[new] <= bar:

@@ -1,0 +1,153 @@
+"""Compiled loops that give every kernel what it asks for: records grouped by user, some users at a time.
+
+Users are dealt to blocks by the low bits of their code. :func:`deal` sorts one batch by block, so that a block's
+records are one slice of every batch; :func:`next_histories` then groups one block by user, small enough for the
+processor's cache. A packed store is grouped already; it is copied, about as many records at a time.
+
+A record is packed into one integer, the user's place within its block shifted by ``cell_bits``, and its cell; the
+integer is held as its low 16 bits and the 8, 16 or 32 bits above them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.compiling import Word, compiled
+
+Codes = NDArray[np.int32]
+Integers = NDArray[np.int64]
+Draws = NDArray[np.uint64]
+Low = NDArray[np.uint16]
+High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
+
+_BLOCK = 1 << 17  # records taken from a packed store at a time
+
+
+class Held(NamedTuple):
+    """Records in memory: batch ``b`` begins at ``bases[b]``, and its block ``n`` at ``starts[b, n]`` from there.
+
+    The first block held is number ``first_block`` of the log's 2^``block_bits``. Without weights every record
+    counts once.
+    """
+
+    low: Low
+    high: High
+    weights: Codes
+    bases: Integers
+    starts: Codes
+    first_block: int
+    block_bits: int
+    cell_bits: int
+
+
+class Packed(NamedTuple):
+    """A packed store: where each user's entries start, their cells, and how many records each stands for."""
+
+    starts: Integers
+    cells: High
+    times: Codes
+
+
+class Piece(NamedTuple):
+    """Some users of a log: blocks, or users of a packed store, from ``first`` to before ``last``; everyone's keys.
+
+    One of ``held`` and ``packed`` is None, and kernels are compiled for each of both.
+    """
+
+    held: Held | None
+    packed: Packed | None
+    keys: Draws
+    first: int
+    last: int
+
+
+class Histories(NamedTuple):
+    """Users with their records: where each user's start, their cells, their weights if any, the users' keys."""
+
+    starts: Integers
+    cells: Codes
+    weights: Integers
+    keys: Draws
+
+
+@compiled
+def deal(
+    users: Codes, cells: Codes, times: Integers, block_bits: Word, first_block: Word, cell_bits: Word,
+    starts: Codes, low: Low, high: High, weights: Codes,
+) -> None:  # fmt: skip
+    """Sort a batch by block, leaving out cells below 0 and blocks that are not wanted.
+
+    Wanted are as many blocks, from the first one on, as ``starts`` has room for. Writes where each of them starts
+    and where the last one ends, the packed records and, if rows stand for several records, their weights.
+    """
+    mask = np.int64((1 << block_bits) - 1)
+    blocks = starts.size - 1
+    ahead = np.zeros(blocks + 1, dtype=np.int32)
+    for row in range(users.size):
+        block = (np.int64(users[row]) & mask) - first_block
+        if cells[row] >= 0 and 0 <= block < blocks:
+            ahead[block + 1] += 1
+    starts[0] = 0
+    for block in range(blocks):  # written one by one: assigning a slice takes seconds to compile
+        ahead[block + 1] += ahead[block]
+        starts[block + 1] = ahead[block + 1]
+    for row in range(users.size):
+        user = np.int64(users[row])
+        block = (user & mask) - first_block
+        if cells[row] >= 0 and 0 <= block < blocks:
+            at = ahead[block]
+            record = (user >> block_bits) << cell_bits | cells[row]
+            low[at] = record & 0xFFFF
+            high[at] = record >> 16
+            if weights.size > 0:
+                weights[at] = times[row]
+            ahead[block] = at + 1
+
+
+@compiled
+def group(held: Held, block: Word, users: Word) -> tuple[Integers, Codes, Integers]:
+    """Group one block by user: where each user's records start, their cells, and their weights."""
+    low, high, weights, bases, starts, _, _, cell_bits = held
+    mask = np.int64((1 << cell_bits) - 1)
+    places = np.zeros(users + 1, dtype=np.int64)
+    for batch in range(bases.size):
+        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+            places[((np.int64(high[at]) << 16 | np.int64(low[at])) >> cell_bits) + 1] += 1
+    for user in range(users):
+        places[user + 1] += places[user]
+    ahead = places[:-1].copy()
+    cells = np.empty(places[users], dtype=np.int32)
+    grouped = np.empty(cells.size if weights.size > 0 else 0, dtype=np.int64)
+    for batch in range(bases.size):
+        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+            record = np.int64(high[at]) << 16 | np.int64(low[at])
+            place = record >> cell_bits
+            to = ahead[place]
+            cells[to] = record & mask
+            if weights.size > 0:
+                grouped[to] = weights[at]
+            ahead[place] = to + 1
+    return places, cells, grouped
+
+
+@compiled
+def next_histories(
+    held: Held | None, packed: Packed | None, keys: Draws, at: Word, last: Word
+) -> tuple[Word, Histories]:
+    """Return the next users of a piece, those of one block or about as many of a store, and where to go on."""
+    if held is not None:  # Numba leaves out what is asked of None
+        mine = keys[held.first_block + at :: 1 << held.block_bits]
+        starts, cells, weights = group(held, at, mine.size)
+        return at + 1, Histories(starts, cells, weights, mine)
+    if packed is not None:
+        until = at + 1
+        while until < last and packed.starts[until + 1] - packed.starts[at] <= _BLOCK:
+            until += 1
+        begin, end = packed.starts[at], packed.starts[until]
+        starts = packed.starts[at : until + 1] - begin
+        cells, weights = packed.cells[begin:end].astype(np.int32), packed.times[begin:end].astype(np.int64)
+        return until, Histories(starts, cells, weights, keys[at:until])
+    raise ValueError("a piece has its records in memory or in a store")
