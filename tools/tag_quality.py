@@ -21,8 +21,7 @@ from headcount.budget import Grant
 from headcount.evaluation.tagging import by_folkrank, by_model, by_popularity, leave_one_out, recall_and_precision
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
-from headcount.noise import SeededNoise
-from headcount.tags.measured import noisy
+from headcount.noise import SeededNoise, add
 from headcount.tags.model import TagModel
 
 DELTA = "1e-6"
@@ -58,7 +57,7 @@ def main() -> None:
         for seed in range(given.runs):
             hidden, noise = leave_one_out(tagging, seed), SeededNoise(seed)
             release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, delta), noise)
-            weights = noisy(tag_weights(hidden.left, "l1" if given.pure else "l2"), Grant(epsilon, delta), noise)
+            weights = add(tag_weights(hidden.left, "l1" if given.pure else "l2"), Grant(epsilon, delta), noise)
             best = {
                 "model and own tags": by_model(hidden, release, own=True),
                 "model alone": by_model(hidden, release, own=False),

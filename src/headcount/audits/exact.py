@@ -27,7 +27,7 @@ import numpy as np
 from headcount.audits.neighbours import History, Pair
 from headcount.audits.observing import log_of
 from headcount.bounding import Bound, Sensitivity
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.engines.engine import Engine
 from headcount.noise_law import DiscreteLaplace
 from headcount.registry import build
@@ -118,7 +118,7 @@ def exact_loss(name: str, limit: int, epsilon: Decimal, pair: Pair) -> float:
     1.0
     """
     method = build(name, {"limit": limit, "what": "items"})
-    law = method.laws(log_of(pair, present=True), Grant(epsilon))["items"]
+    law = method.laws(log_of(pair, present=True), Price.of(epsilon))["items"]
     if not isinstance(law, DiscreteLaplace):
         raise TypeError(f"the exact loss is worked out for Laplace noise, and {name} has {law.in_words()}")
     return worst_ratio(

@@ -33,16 +33,17 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import FIXED_POINT, Bounded, Scale, capped_total_scores, check_limit
-from headcount.budget import Grant
+from headcount.bounding import FIXED_POINT, Bounded, Scale, Sensitivity, capped_total_scores, check_limit
+from headcount.budget import Grant, Price
 from headcount.counts.each_table import EachTable, Made
 from headcount.counts.tables import LEVEL, NOUNS
 from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, choose, most_drawn, scale_for
-from headcount.noise_law import Law
+from headcount.noise import NoiseSource, add, choose, most_drawn
+from headcount.stages import Stage, share_out
+from headcount.weighing import columns
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}
 
@@ -73,12 +74,11 @@ class SensitivityControl(EachTable):
             f"the grid of limits, for {self.repeats} {'record' if self.repeats == 1 else 'records'} a column, was"
         )
 
-    def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
-        """Refuse a grid that does not fit; the noise depends on the θ that will be chosen."""
-        parts = Grant(grant.epsilon).split(SHARES)
-        scale_for(self.spread(log, table), parts["choice"].exact)
-        scale_for(FIXED_POINT, parts["counts"].exact)
-        return None
+    def stage(self, log: EventLog, table: Table) -> Stage:
+        """The choice of θ, and the counts, whose noise depends on it: at least that of θ = 1."""
+        moved = {"choice": self.spread(log, table), "counts": FIXED_POINT}
+        parts = (Stage(name, share, moves=Sensitivity.of_l1(moved[name])) for name, share in SHARES.items())
+        return Stage(table, parts=tuple(parts))
 
     def spread(self, log: EventLog, table: Table) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
@@ -86,11 +86,11 @@ class SensitivityControl(EachTable):
 
     def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit, and release the weighted counts."""
-        parts = grant.split(SHARES)
+        parts = share_out(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
         activity = engine.activity(log, table, most, noise.key())
-        scored = capped_total_scores(activity, columns_of(log, table), parts["counts"].exact)
-        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"])
+        scored = capped_total_scores(activity, columns(log, table), parts["counts"].exact)
+        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"].price)
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} was chosen by the exponential mechanism, paid with "
             f"{paid(parts['choice'])}."
@@ -98,13 +98,13 @@ class SensitivityControl(EachTable):
         return weighted(log, table, theta, None, parts["counts"], noise, engine, told)
 
 
-def drawable(theta: int, grant: Grant) -> int:
+def drawable(theta: int, price: Price) -> int:
     """Return θ, or the largest limit whose noise can be drawn, which is public.
 
-    >>> drawable(40, Grant("1")), drawable(40_000, Grant("1")), drawable(40_000, Grant("0.001"))
+    >>> drawable(40, Price.of("1")), drawable(40_000, Price.of("1")), drawable(40_000, Price.of("0.001"))
     (40, 32767, 32)
     """
-    return min(theta, most_drawn(grant.exact) // FIXED_POINT)
+    return min(theta, most_drawn(price.exact) // FIXED_POINT)
 
 
 def weighted(
@@ -145,11 +145,6 @@ def _units(log: EventLog, table: Table) -> str:
     return "different items" if table == "items" else "different pairs of item and context"
 
 
-def columns_of(log: EventLog, table: Table) -> int:
-    """Return how many columns a table has."""
-    return len(log.catalogue.ids) if table == "items" else log.cells
-
-
 def largest_limit(log: EventLog, table: Table, repeats: int) -> int:
     """Return the end of the grid of limits: public, since it comes from the catalogue.
 
@@ -158,10 +153,10 @@ def largest_limit(log: EventLog, table: Table, repeats: int) -> int:
     """
     if log.counting == "users" and repeats > 1:
         raise UsageError("repeats is of no use where users are counted: nobody repeats", remedy="leave it out")
-    most = columns_of(log, table) * repeats
+    most = columns(log, table) * repeats
     if most > MOST_CELLS:
         raise UsageError(
-            f"{columns_of(log, table):,} columns with {repeats:,} records each are {most:,} limits to weigh, more "
+            f"{columns(log, table):,} columns with {repeats:,} records each are {most:,} limits to weigh, more "
             f"than {MOST_CELLS:,}",
             remedy="lower repeats",
         )

@@ -49,7 +49,7 @@ def choose(scored: Scored, grant: Grant, source: NoiseSource) -> int:
     """Spend the grant on the choice of one candidate; return its index."""
     if type(scored) is not Scored:
         raise TypeError(f"a choice is made from Scored candidates alone, not from {type(scored).__name__}")
-    grant.check_pure("the exponential mechanism")
+    grant.price.check_pure("the exponential mechanism")
     spread = max(scored.spread, 1)
     scale = scale_for(spread, grant.exact)
     confirm(scale, spread, grant.exact)

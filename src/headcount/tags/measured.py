@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Noisy, Norm, pair_weights, square, tag_weights
+from headcount.bounding import Noisy, Norm, pair_weights, square, tag_weights
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, add_gaussian
+from headcount.noise import NoiseSource, add
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.tags.fitting import Fit, denoised, standing_out, topics
 
@@ -63,7 +63,7 @@ class Measured:
     def measure_pairs(self, exact: Tagging, norm: Norm, grant: Grant, noise: NoiseSource) -> None:
         """Measure tags on resources and tags together, and take out the noise."""
         bounded = pair_weights(exact, self.kept_resources, self.kept_tags, norm)
-        released = noisy(bounded, grant, noise)
+        released = add(bounded, grant, noise)
         shape = self.kept_resources.size, self.kept_tags.size
         self.noisy_pairs = released.counts[: shape[0] * shape[1]].reshape(shape)
         deviation = math.sqrt(released.law.variance)
@@ -75,7 +75,7 @@ class Measured:
 
     def measure_tags(self, exact: Tagging, norm: Norm, grant: Grant, noise: NoiseSource) -> None:
         """Measure the tags once more, and average both by how precise they are."""
-        released = noisy(tag_weights(exact, norm), grant, noise)
+        released = add(tag_weights(exact, norm), grant, noise)
         first, second = self.laws["model/tags"].variance, released.law.variance
         self.tags = (self.tags / first + released.counts / second) / (1 / first + 1 / second)
         self.again = released.law
@@ -151,11 +151,6 @@ class Measured:
             "Most of the noise was then taken out of these, and topics were worked out from them, which costs "
             "nothing.",
         ]
-
-
-def noisy(bounded: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
-    """Spend a grant on Gaussian noise if it has δ, else on Laplace noise."""
-    return add_gaussian(bounded, grant, noise) if grant.delta else add(bounded, grant, noise)
 
 
 def _bar(law: Law, size: int) -> float:

@@ -17,14 +17,13 @@ Reference
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -32,8 +31,8 @@ from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import Staged
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
 from headcount.releases import Release
 from headcount.tags.published import assignments_release
 
@@ -41,7 +40,7 @@ _REASON = "what is left is published without any noise, in a row for each person
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressionPublished:
+class SuppressionPublished(Staged):
     """Everybody's most used tags, as they are.
 
     >>> SuppressionPublished(kept=0.8).guarantee(Grant("1")).short()
@@ -59,18 +58,17 @@ class SuppressionPublished:
         if not 0 < self.kept <= 1:
             raise UsageError("kept must lie between 0 and 1", given=self.kept, remedy="try --option kept=0.8")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Nothing is claimed, and nothing holds."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
-        """There is no noise."""
+    def check(self, log: EventLog) -> None:
+        """Refuse what it cannot use; its noise, if any, is unknown before the data is read."""
         TagLog.of_log(log)
-        return {}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Delete everybody's least used tags."""
-        grant.check_pure("tag suppression")
+        grant.price.check_pure("tag suppression")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = (engine or LocalEngine()).tagging(tagged)
         grant.spend()

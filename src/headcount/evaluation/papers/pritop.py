@@ -39,7 +39,7 @@ from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
-from headcount.noise import SeededNoise, add_gaussian
+from headcount.noise import SeededNoise, add
 from headcount.tags.model import TagModel
 from headcount.tags.pritop import replaced
 from headcount.tags.suppression import most_used
@@ -114,7 +114,7 @@ def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
         release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, DELTA), noise)
         for name, own in (("tag-model", True), ("tag-model without own tags", False)):
             yield from _measured(f"{name} (ε = {epsilon})", hidden, by_model(hidden, release, own=own))
-        popular = add_gaussian(tag_weights(hidden.left, "l2"), Grant(epsilon, DELTA), noise)
+        popular = add(tag_weights(hidden.left, "l2"), Grant(epsilon, DELTA), noise)
         yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))
 
 
