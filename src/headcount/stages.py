@@ -35,7 +35,7 @@ from headcount.noise_law import Law
 
 Paying = TypeVar("Paying", Price, Grant)
 
-_GAUSSIAN = "gaussian"
+_GAUSSIAN = "all with Gaussian noise"
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,14 @@ def share_out(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """
     if all(stage.apart for stage in stages):
         return whole.for_disjoint_people(stage.name for stage in stages)
-    bells = [stage for stage in stages if stage.gaussian]
     parts = _outer(stages, whole)
-    if len(bells) < 2:
+    if _GAUSSIAN not in parts:
         return parts
-    weights = {stage.name: stage.share if stage.of_rho is None else stage.of_rho for stage in bells}
-    return parts | parts.pop(_GAUSSIAN).split_rho(_normal(weights))
+    by_rho = {
+        stage.name: stage.share if stage.of_rho is None else stage.of_rho for stage in stages if stage.gaussian
+    }
+    together = parts.pop(_GAUSSIAN)
+    return parts | together.split_rho(_normal(by_rho))
 
 
 def laws_of(stages: Sequence[Stage], price: Price) -> dict[str, Law]:
@@ -128,12 +130,12 @@ def charged_parts(stages: Sequence[Stage], price: Price) -> list[Price]:
 
 def _outer(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """Split among pure stages, and among Gaussian ones as one."""
-    bells = [stage.name for stage in stages if stage.gaussian]
+    bells = dict.fromkeys((stage.name for stage in stages if stage.gaussian), Decimal(1))
     if len(bells) == len(stages) > 1:
         return {_GAUSSIAN: whole}
     shares = {stage.name: stage.share for stage in stages}
     if len(bells) < 2:
-        return whole.split(shares, {name: Decimal(1) for name in bells} or None)
+        return whole.split(shares, bells or None)
     pure = {name: share for name, share in shares.items() if name not in bells}
     return whole.split({**pure, _GAUSSIAN: 1 - sum(pure.values(), start=Decimal(0))}, {_GAUSSIAN: Decimal(1)})
 

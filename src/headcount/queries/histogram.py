@@ -60,6 +60,7 @@ class Histogram(Answering):
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.people import read_people
     >>> from headcount.noise import SeededNoise
+    >>> from headcount.queries.asked import Asked
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
