@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.budget import Cost, Grant, amount, probability
+from headcount.budget import Grant, Price, amount, probability
 from headcount.errors import GrantError, UsageError
 from headcount.noise import threshold_for
 from tests.forking import in_a_fork
@@ -72,7 +72,7 @@ def test_a_grant_with_delta() -> None:
     with pytest.raises(GrantError, match="δ"):
         grant.split({"a": Decimal(1)})
     assert "delta=0.000001" in repr(grant)
-    assert grant.spend() == Cost(Decimal(1), Decimal("1e-6"))
+    assert grant.spend() == Price(Decimal(1), Decimal("1e-6"))
 
 
 @st.composite
@@ -85,9 +85,9 @@ def shares(draw: Any) -> dict[str, Decimal]:
 @given(shares())
 def test_parts_of_rho_add_up_to_no_more_than_the_whole(given_shares: dict[str, Decimal]) -> None:
     whole = Grant("1", "1e-6")
-    rho = whole.rho
+    rho = whole.price.rho
     parts = whole.split_rho(given_shares)
-    total = sum(Fraction(part.rho) for part in parts.values())
+    total = sum(Fraction(part.price.rho) for part in parts.values())
     assert Fraction(rho) * (1 - Fraction(1, 10**20)) <= total <= Fraction(rho)
     assert not whole.is_spent
     for part in parts.values():
@@ -102,13 +102,13 @@ def test_a_part_of_rho_is_no_amount_of_epsilon() -> None:
     with pytest.raises(GrantError, match="Gaussian noise alone"):
         part.split(halves, halves)
     with pytest.raises(GrantError, match="Gaussian noise alone"):
-        part.for_disjoint_people(2)
+        part.for_disjoint_people("ab")
     with pytest.raises(GrantError, match="Gaussian noise alone"):
-        threshold_for(1, part)
+        threshold_for(1, part.price)
     with pytest.raises(GrantError, match="uses no δ"):
-        part.check_pure("discrete Laplace noise")
+        part.price.check_pure("permute-and-flip")
     quarters = part.split_rho(halves)
-    assert quarters["a"].rho + quarters["b"].rho <= part.rho
+    assert quarters["a"].price.rho + quarters["b"].price.rho <= part.price.rho
 
 
 def test_rho_needs_delta() -> None:
@@ -170,7 +170,7 @@ def test_a_grant_is_spent_when_all_its_parts_are() -> None:
 @given(amounts, st.integers(1, 8))
 def test_groups_that_share_nobody_get_the_whole_amount_each(epsilon: Decimal, groups: int) -> None:
     whole = Grant(epsilon)
-    parts = whole.for_disjoint_people(groups)
+    parts = list(whole.for_disjoint_people(map(str, range(groups))).values())
     assert [part.epsilon for part in parts] == [epsilon] * groups
     assert len({id(part) for part in parts}) == groups
     for part in parts:
@@ -181,7 +181,7 @@ def test_groups_that_share_nobody_get_the_whole_amount_each(epsilon: Decimal, gr
 
 def test_a_group_may_split_its_own_amount() -> None:
     whole = Grant("1")
-    first, second = whole.for_disjoint_people(2)
+    first, second = whole.for_disjoint_people("ab").values()
     halves = first.split({"a": Decimal("0.5"), "b": Decimal("0.5")})
     second.spend()
     halves["a"].spend()
@@ -192,8 +192,8 @@ def test_a_group_may_split_its_own_amount() -> None:
 
 def test_groups_that_share_nobody_get_the_whole_delta_each() -> None:
     whole = Grant("1", "1e-6")
-    parts = whole.for_disjoint_people(2)
-    assert [part.spend() for part in parts] == [Cost(Decimal(1), Decimal("1e-6"))] * 2
+    parts = whole.for_disjoint_people("ab").values()
+    assert [part.spend() for part in parts] == [Price(Decimal(1), Decimal("1e-6"))] * 2
     assert whole.is_spent
 
 
@@ -252,9 +252,9 @@ def test_spent_once(epsilon: Decimal) -> None:
 
 def _use(grant: Grant, how: str) -> None:
     if how == "spend":
-        assert grant.spend() == Cost(grant.epsilon, Decimal(0))
+        assert grant.spend() == Price(grant.epsilon, Decimal(0))
     elif how == "groups":
-        grant.for_disjoint_people(2)
+        grant.for_disjoint_people("ab")
     else:
         grant.split({"all": Decimal(1)})
 

@@ -22,7 +22,7 @@ from headcount.errors import RefusedError, UsageError
 from headcount.events.people import read_people
 from headcount.guarantee import Guarantee
 from headcount.request import RankRequest, ReleaseRequest, Spending
-from headcount.zcdp import epsilon_for, pure_rho, rho_for
+from headcount.zcdp import pure_rho, rho_for
 from tests.contracts.engine_checks import Torn
 
 DELTA = Decimal("1e-6")
@@ -211,9 +211,9 @@ def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: 
     assert (charge.delta, charge.slack) == (DELTA, Decimal(0))
     assert charge.rho is not None
     assert charge.rho <= pure_rho(Decimal(1)) / 4
-    if method in ("sra", "lpa"):  # items and edges each have a half of ε and of δ, and together cost less
-        assert charge.epsilon == min(epsilon_for(charge.rho, DELTA), Decimal(1))
-    assert Decimal("0.5") < charge.epsilon <= (Decimal("0.8") if contexts else Decimal(1))
+    if method in ("sra", "lpa"):  # items and edges share one ρ: what they cost is what is promised
+        assert charge.rho == rho_for(Decimal(1), DELTA)
+    assert Decimal("0.9") < charge.epsilon <= Decimal(1)
 
 
 def test_one_gaussian_table_costs_what_its_noise_was_made_for() -> None:

@@ -18,7 +18,7 @@ from headcount.api import request_of
 from headcount.curator import Curator
 from headcount.errors import GrantError, HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.readers import Source
-from headcount.method import section, shares_of, tables_of
+from headcount.method import section, tables_of
 from headcount.noise import SeededNoise
 from headcount.registry import METHODS
 from headcount.request import ReleaseRequest
@@ -142,16 +142,7 @@ def test_two_releases_differ() -> None:
     assert one.items["count"].to_pylist() != other.items["count"].to_pylist()
 
 
-# Shares and tables
-
-
-def test_shares() -> None:
-    thirds = shares_of(("a", "b", "c"), {"a": "1", "b": "1", "c": "1"}, None)
-    assert sum(thirds.values()) == 1
-    assert shares_of(("a",), {"a": "0.1", "b": "0.9"}, None) == {"a": 1}
-    assert shares_of(("a", "b"), {}, {"b": 0.9, "a": "0.1"}) == {"a": Decimal("0.1"), "b": Decimal("0.9")}
-    with pytest.raises(UsageError, match=r"--shares a=0\.5,b=0\.5"):
-        shares_of(("a", "b"), {}, {"a": 1})
+# Tables
 
 
 def test_tables_by_default_are_those_there_are_contexts_for() -> None:

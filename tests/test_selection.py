@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.api import request_of
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.curator import Curator
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import NotSelectedError, UsageError
@@ -67,7 +67,7 @@ def test_before_every_method(name: str, contexts: bool, popular: tuple[str, ...]
     assert not any("catalogue" in each for each in promised.assumes)
     assert any("2 items per person for selection" in each for each in promised.assumes)
     assert release.chosen["selection"]["items"] == len(popular)
-    assert release.chosen["selection"]["threshold"] == threshold_for(2, Grant("1", DELTA)).people
+    assert release.chosen["selection"]["threshold"] == threshold_for(2, Price.of("1", DELTA)).people
     assert "There was no public catalogue" in release.steps[0]
     if not popular:
         assert "no item" in release.steps[0]

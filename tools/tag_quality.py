@@ -28,8 +28,7 @@ from headcount.lab.comparing.tagging import (
     leave_one_out,
     recall_and_precision,
 )
-from headcount.noise import SeededNoise
-from headcount.tags.measured import noisy
+from headcount.noise import SeededNoise, add
 from headcount.tags.model import TagModel
 
 DELTA = "1e-6"
@@ -65,7 +64,7 @@ def main() -> None:
         for seed in range(given.runs):
             hidden, noise = leave_one_out(tagging, seed), SeededNoise(seed)
             release = TagModel().release(log, Grant(epsilon, delta), noise, Assignments(hidden.left))
-            weights = noisy(
+            weights = add(
                 Assignments(hidden.left).measure(log, TagWeights("l1" if given.pure else "l2"), UNDRAWN),
                 Grant(epsilon, delta),
                 noise,

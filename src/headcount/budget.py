@@ -1,7 +1,8 @@
-"""Grants: amounts of privacy budget that can be split, and spent exactly once.
+"""Prices: amounts of privacy budget that split exactly. Grants: prices that can be spent once.
 
-Nothing in Headcount draws protective noise without spending a grant. A method receives one, may split it
-over its stages, and must spend all of it; :attr:`Grant.is_spent` lets a test check that for every method.
+Plans are made of prices, which are plain values. Nothing in Headcount draws protective noise without spending a
+grant: a method receives one, may split it over its stages as it would split its price, and must spend all of it;
+:attr:`Grant.is_spent` lets a test check that for every method.
 """
 
 from __future__ import annotations
@@ -65,11 +66,109 @@ def probability(value: Amount, name: str = "delta") -> Decimal:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What a spent grant amounted to."""
+class Price:
+    """An amount of ε and δ, or ``part`` of the ρ that these allow for.
+
+    >>> Price.of("1", "1e-6").split({"scores": Decimal("0.5"), "items": Decimal("0.5")}, {"items": Decimal(1)})
+    {'scores': Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None), \
+'items': Price(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None)}
+    """
 
     epsilon: Decimal
-    delta: Decimal
+    delta: Decimal = Decimal(0)
+    part: Decimal | None = None
+
+    @classmethod
+    def of(cls, epsilon: Amount, delta: Amount | None = None) -> Price:
+        """Read amounts exactly."""
+        return cls(_positive(epsilon, "epsilon"), Decimal(0) if delta is None else probability(delta))
+
+    @property
+    def exact(self) -> Fraction:
+        """ε as an exact fraction, for integer noise."""
+        return Fraction(self.epsilon)
+
+    @property
+    def rho(self) -> Decimal:
+        """The ρ that Gaussian noise may spend: what ε and δ allow for, or the part of it that this is.
+
+        >>> f"{Price.of('1', '1e-6').rho:.6f}"
+        '0.024356'
+        """
+        if not self.delta:
+            raise GrantError("Gaussian noise needs δ, and this grant has none")
+        return rho_for(self.epsilon, self.delta) if self.part is None else self.part
+
+    @property
+    def share_of_rho(self) -> Decimal | None:
+        """Which share of what ε and δ allow for this is, None if it is all of it."""
+        return None if self.part is None else self.part / rho_for(self.epsilon, self.delta)
+
+    def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Price]:
+        """Split by positive shares that sum to 1; the parts sum to the whole exactly.
+
+        ``delta`` gives the shares of δ, which some of the stages may go without. A price with δ needs them.
+        """
+        self.check_whole()
+        _check_shares(shares, "shares")
+        if self.delta and not delta:
+            raise GrantError(f"this grant has δ = {self.delta}, and no shares of δ are given")
+        if delta and not self.delta:
+            raise GrantError("this grant has no δ that could be shared", given=dict(delta))
+        if delta:
+            _check_shares(delta, "shares of δ")
+            if not delta.keys() <= shares.keys():
+                raise GrantError(f"shares of δ must name stages that run: {', '.join(shares)}", given=dict(delta))
+        epsilons = _divided(self.epsilon, shares, _DIGITS)
+        # δ may be tiny: its digits are counted from the first one that is not zero
+        deltas = _divided(self.delta, delta or {}, _DIGITS - self.delta.adjusted())
+        return {name: Price.of(epsilons[name], deltas.get(name)) for name in shares}
+
+    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Price]:
+        """Split a price with δ among stages with Gaussian noise, by ρ: they cost less together than by ε.
+
+        Stages that are ρ₁- and ρ₂-zero-concentrated, the second knowing what the first released, are so for
+        ρ₁ + ρ₂ together, which is what ε and δ of this price allow for. A part is no amount of ε of its own: it
+        can be spent on Gaussian noise alone.
+
+        >>> parts = Price.of("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
+        >>> f"{parts['relations'].rho:.6f}"
+        '0.004871'
+        """
+        _check_shares(shares, "shares")
+        whole = self.rho
+        with localcontext() as context:
+            context.prec, context.rounding = 25, ROUND_FLOOR
+            return {name: Price(self.epsilon, self.delta, whole * share) for name, share in shares.items()}
+
+    def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Price]:
+        """Return the whole amount once for each of several groups that no user is in two of.
+
+        One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
+        of a single one, in ε as in δ. Whoever calls this must hold values that were bounded so: as with
+        ``--context-of user``.
+
+        >>> parts = Price.of("1").for_disjoint_people(["north", "south"])
+        >>> parts["north"].epsilon, parts["south"].epsilon
+        (Decimal('1'), Decimal('1'))
+        """
+        self.check_whole()
+        return dict.fromkeys(groups, self)
+
+    def check_pure(self, what: str) -> None:
+        """Refuse δ for something that uses none: it must neither be wasted nor be spent unseen.
+
+        >>> Price.of("1", "1e-6").check_pure("permute-and-flip")
+        Traceback (most recent call last):
+        headcount.errors.GrantError: permute-and-flip uses no δ, but this grant has δ = 0.000001
+        """
+        if self.delta:
+            raise GrantError(f"{what} uses no δ, but this grant has δ = {self.delta}")
+
+    def check_whole(self) -> None:
+        """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
+        if self.part is not None:
+            raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
 
 
 _forks = 0
@@ -136,12 +235,12 @@ class Sole:
 
 
 class Grant(Sole):
-    """An amount of ε (and δ) that can be spent once, whole, or be split into smaller grants.
+    """A price that can be spent once, whole, or be split into smaller grants.
 
     >>> whole = Grant("1")
     >>> parts = whole.split({"items": Decimal("0.5"), "edges": Decimal("0.5")})
-    >>> parts["items"].spend()
-    Cost(epsilon=Decimal('0.5'), delta=Decimal('0'))
+    >>> parts["items"].spend().epsilon
+    Decimal('0.5')
     >>> whole.is_spent
     False
     >>> parts["items"].spend()
@@ -151,122 +250,53 @@ class Grant(Sole):
 
     noun = "a grant"
 
-    def __init__(self, epsilon: Amount, delta: Amount | None = None) -> None:
+    def __init__(self, epsilon: Amount | Price, delta: Amount | None = None) -> None:
         super().__init__()
-        self.epsilon = _positive(epsilon, "epsilon")
-        self.delta = Decimal(0) if delta is None else probability(delta)
+        self.price = epsilon if isinstance(epsilon, Price) else Price.of(epsilon, delta)
         self._taken = False
         self._parts: tuple[Grant, ...] = ()
-        self._rho: Decimal | None = None
 
     @property
-    def rho(self) -> Decimal:
-        """The ρ that Gaussian noise may spend: what ε and δ allow for, or the part of it that this grant is.
-
-        >>> f"{Grant('1', '1e-6').rho:.6f}"
-        '0.024356'
-        """
-        if not self.delta:
-            raise GrantError("Gaussian noise needs δ, and this grant has none")
-        return rho_for(self.epsilon, self.delta) if self._rho is None else self._rho
+    def epsilon(self) -> Decimal:
+        """The ε of its price."""
+        return self.price.epsilon
 
     @property
-    def share_of_rho(self) -> Decimal | None:
-        """Which part of what ε and δ allow for this grant is, None if it is all of it."""
-        return None if self._rho is None else self._rho / rho_for(self.epsilon, self.delta)
+    def delta(self) -> Decimal:
+        """The δ of its price."""
+        return self.price.delta
 
-    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-        """Split a grant with δ among stages with Gaussian noise, by ρ: they cost less together than by ε.
+    @property
+    def exact(self) -> Fraction:
+        """Its ε as an exact fraction."""
+        return self.price.exact
 
-        Stages that are ρ₁- and ρ₂-zero-concentrated, the second knowing what the first released, are so for
-        ρ₁ + ρ₂ together, which is what ε and δ of this grant allow for. A part is no amount of ε of its own: it
-        can be spent on Gaussian noise alone.
-
-        >>> parts = Grant("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
-        >>> f"{parts['relations'].rho:.6f}"
-        '0.004871'
-        """
-        _check_shares(shares, "shares")
-        whole = self.rho
-        parts = {name: Grant(self.epsilon, self.delta) for name in shares}
-        with localcontext() as context:
-            context.prec, context.rounding = 25, ROUND_FLOOR
-            for name, part in parts.items():
-                part._rho = whole * shares[name]
-        self._take(parts.values())
-        return parts
-
-    def spend(self) -> Cost:
+    def spend(self) -> Price:
         """Spend the whole grant; a second time is an error."""
         self._take()
-        return Cost(self.epsilon, self.delta)
+        return self.price
 
     def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Grant]:
-        """Split the grant by positive shares that sum to 1; the parts sum to the whole exactly.
+        """Split the grant as its price is split."""
+        return self._among(self.price.split(shares, delta))
 
-        ``delta`` gives the shares of δ, which some of the stages may go without. A grant with δ needs them.
+    def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
+        """Split the grant by ρ, as its price is split."""
+        return self._among(self.price.split_rho(shares))
 
-        >>> half = {"scores": Decimal("0.5"), "items": Decimal("0.5")}
-        >>> Grant("1", "1e-6").split(half, delta={"items": Decimal(1)})["items"]
-        Grant(epsilon=0.5, delta=0.000001, spent=False)
-        """
-        self.check_whole()
-        _check_shares(shares, "shares")
-        if self.delta and not delta:
-            raise GrantError(f"this grant has δ = {self.delta}, and no shares of δ are given")
-        if delta and not self.delta:
-            raise GrantError("this grant has no δ that could be shared", given=dict(delta))
-        if delta:
-            _check_shares(delta, "shares of δ")
-            if not delta.keys() <= shares.keys():
-                raise GrantError(f"shares of δ must name stages that run: {', '.join(shares)}", given=dict(delta))
-        epsilons = _divided(self.epsilon, shares, _DIGITS)
-        # δ may be tiny: its digits are counted from the first one that is not zero
-        deltas = _divided(self.delta, delta or {}, _DIGITS - self.delta.adjusted())
-        parts = {name: Grant(epsilons[name], deltas.get(name)) for name in shares}
-        self._take(parts.values())
-        return parts
-
-    def for_disjoint_people(self, groups: int) -> list[Grant]:
-        """Return the whole amount once for each of several groups that no user is in two of.
-
-        One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
-        of a single one, in ε as in δ. Whoever calls this must hold values that were bounded so: as with
-        ``--context-of user``.
-
-        >>> parts = Grant("1").for_disjoint_people(2)
-        >>> parts[0].epsilon, parts[1].epsilon
-        (Decimal('1'), Decimal('1'))
-        """
-        self.check_whole()
-        parts = [Grant(self.epsilon, self.delta or None) for _ in range(groups)]
-        self._take(parts)
-        return parts
-
-    def check_pure(self, what: str) -> None:
-        """Refuse a grant with δ for something that uses none: δ must neither be wasted nor be spent unseen.
-
-        >>> Grant("1", "1e-6").check_pure("discrete Laplace noise")
-        Traceback (most recent call last):
-        headcount.errors.GrantError: discrete Laplace noise uses no δ, but this grant has δ = 0.000001
-        """
-        if self.delta:
-            raise GrantError(f"{what} uses no δ, but this grant has δ = {self.delta}")
+    def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Grant]:
+        """Grant the whole amount once for each of several groups that no user is in two of."""
+        return self._among(self.price.for_disjoint_people(groups))
 
     @property
     def is_spent(self) -> bool:
         """Whether all of it is spent, through its parts if it was split."""
         return self._taken and all(part.is_spent for part in self._parts)
 
-    @property
-    def exact(self) -> Fraction:
-        """ε as an exact fraction, for integer noise."""
-        return Fraction(self.epsilon)
-
-    def check_whole(self) -> None:
-        """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
-        if self._rho is not None:
-            raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
+    def _among(self, prices: Mapping[str, Price]) -> dict[str, Grant]:
+        parts = {name: Grant(price) for name, price in prices.items()}
+        self._take(parts.values())
+        return parts
 
     def _take(self, parts: Iterable[Grant] = ()) -> None:
         with self.alone():
@@ -277,6 +307,15 @@ class Grant(Sole):
     def __repr__(self) -> str:
         delta = f", delta={self.delta}" if self.delta else ""
         return f"Grant(epsilon={self.epsilon}{delta}, spent={self.is_spent})"
+
+
+Priced = Price | Grant
+"""What a plan is made for: a price, or a grant, which it does not touch."""
+
+
+def price_of(priced: Priced) -> Price:
+    """Return the price itself."""
+    return priced.price if isinstance(priced, Grant) else priced
 
 
 def _check_shares(shares: Mapping[str, Decimal], name: str) -> None:

@@ -20,10 +20,9 @@ from headcount.guarantee import Guarantee
 from headcount.ledger import Account, Charge, Ledger, Published, Reservation
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name, user_name
-from headcount.method import Staged
 from headcount.releases import Release, load_earlier
 from headcount.request import Spending
-from headcount.zcdp import rho_for
+from headcount.stages import charged_parts
 
 VARIABLE = "HEADCOUNT_LEDGER"
 
@@ -198,25 +197,22 @@ def charged(release: Release, reservation: Reservation, charging: Charging) -> R
 
 
 def cost(request: Spending, log: EventLog, guarantee: Guarantee) -> Charge:
-    """Return what a request costs, known without data; Gaussian noise by its ρ where the method can tell.
+    """Return what a request costs, known without data: pure stages by their ε, Gaussian noise by its ρ.
 
-    That can be less than the promise, in which the ε of all stages is simply added up.
+    That can be less than the promise, in which the ε of all of these is simply added up.
     """
     if not guarantee.delta:
         return Charge.of(guarantee)
-    selection, grant = request.selection(log), request.grant()
+    selection, price = request.selection(log), request.grant().price
     threshold: list[tuple[Decimal, Decimal]] = []
     if selection is not None:
-        first, grant = selection.split(grant)
+        first, price = selection.split(price)
         threshold = [(first.epsilon, first.delta)]
-    method, parts = request.build(selecting=selection is not None), [grant]
-    if grant.delta:
-        if not isinstance(method, Staged):
-            return Charge.of(guarantee)
-        parts = list(method.stages(log, grant).values())
+    method = request.build(selecting=selection is not None)
+    parts = charged_parts(method.stages(log, price), price) if price.delta else [price]
     known = Charge.of_stages(
         pure=[part.epsilon for part in parts if not part.delta],
-        gaussian=[(part.epsilon, part.delta, rho_for(part.epsilon, part.delta)) for part in parts if part.delta],
+        gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
         threshold=threshold,
     )
     whole = Charge.of(guarantee, rho=known.rho, slack=known.slack)

@@ -1,19 +1,18 @@
 """What every method is: a frozen description that can say its promise without data, and then keep it.
 
-A method is a dataclass whose fields are its parameters. It receives one grant and must spend exactly that.
-Stages share the grant by weights that are public: the paper's, or the caller's.
+A method is a dataclass whose fields are its parameters. It receives one grant and must spend exactly that, as its
+stages say; they share it by weights that are public: the paper's, or the caller's.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
-from decimal import Decimal, localcontext
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol
 
-from headcount.bounding import Bound
-from headcount.budget import Amount, Grant, amount
+from headcount.bounding import Bound, CountTable
+from headcount.budget import Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -21,6 +20,7 @@ from headcount.guarantee import Guarantee, Standing, in_short
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
+from headcount.stages import Stage, Stages, laws_of
 
 What = Literal["items", "edges", "both"]
 
@@ -41,22 +41,34 @@ class Method(Protocol):
     bounds: ClassVar[Bounds]
     """What kinds of bounds it asks an engine to measure; methods that read raw records name none."""
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Say what is promised, without looking at data."""
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Spend the grant on a release of the log."""
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Say what will be done one after the other at a price, as far as it is known without data."""
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
         """Say which noise each table will get, as far as it is known without data; refuse what cannot be done."""
 
 
-@runtime_checkable
-class Staged(Protocol):
-    """A method that can say without data how it splits its grant: δ goes to stages with Gaussian noise alone."""
+class Staged:
+    """What methods build on: stages, one unless they say otherwise, and the noise that follows from them."""
 
-    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Split a grant as the release will; the ledger then accounts for Gaussian noise by its ρ."""
+    def check(self, log: EventLog) -> None:
+        """Refuse a log that the method cannot use."""
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Return one stage, of which nothing is known without data."""
+        return (Stage("release"),)
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+        """Return the noise that the stages announce; refuse what cannot be done."""
+        self.check(log)
+        price = price_of(priced)
+        return laws_of(self.stages(log, price), price)
 
 
 def check_engine(method: Method, engine: Engine) -> None:
@@ -69,7 +81,7 @@ def check_engine(method: Method, engine: Engine) -> None:
             )
 
 
-def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:
+def tables_of(what: What | None, log: EventLog) -> tuple[CountTable, ...]:
     """Return which tables are released: by default both if there is a context, else items."""
     if what is None:
         what = "items" if log.context is None else "both"
@@ -78,53 +90,18 @@ def tables_of(what: What | None, log: EventLog) -> tuple[str, ...]:
     return ("items", "edges") if what == "both" else (what,)
 
 
-def shares_of(
-    stages: Sequence[str], defaults: Mapping[str, str], given: Mapping[str, Amount] | None
-) -> dict[str, Decimal]:
-    """Return each stage's share of the grant.
+def paid(priced: Priced) -> str:
+    """Say what a price amounts to.
 
-    The caller's shares are taken as they are and must sum to 1; the method's own are renormalised over the
-    stages that run. A single stage gets everything.
-
-    >>> shares_of(["items", "edges"], {"items": "0.45", "edges": "0.45", "scores": "0.1"}, None)
-    {'items': Decimal('0.5'), 'edges': Decimal('0.5')}
-    >>> shares_of(["items", "edges"], {}, {"items": "0.7", "edges": 0.2})
-    Traceback (most recent call last):
-    headcount.errors.UsageError: shares must sum to 1, not '0.9'; for example --shares items=0.5,edges=0.5
-    """
-    example = "for example --shares " + ",".join(f"{s}={Decimal(1) / len(stages):.3g}" for s in stages)
-    if given is None:
-        weights = {stage: Decimal(defaults[stage]) for stage in stages}
-        with localcontext() as context:
-            context.prec = 15
-            total = sum(weights.values())
-            shares = {stage: weights[stage] / total for stage in stages[:-1]}
-        shares[stages[-1]] = Decimal(1) - sum(shares.values(), start=Decimal(0))
-        return shares
-    unknown = [stage for stage in given if stage not in stages]
-    missing = [stage for stage in stages if stage not in given]
-    if unknown or missing:
-        raise UsageError(
-            f"shares must name the stages that run: {', '.join(stages)}",
-            given=",".join(given),
-            remedy=example,
-        )
-    shares = {stage: amount(given[stage], f"the share of {stage}") for stage in stages}
-    if sum(shares.values()) != 1:
-        raise UsageError("shares must sum to 1", given=str(sum(shares.values())), remedy=example)
-    return shares
-
-
-def paid(grant: Grant) -> str:
-    """Say what a grant amounts to.
-
-    >>> paid(Grant("0.50")), paid(Grant("1", "1e-6"))
+    >>> from decimal import Decimal
+    >>> paid(Price.of("0.50")), paid(Grant("1", "1e-6"))
     ('ε = 0.5', 'ε = 1 and δ = 1e-6')
-    >>> paid(Grant("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
+    >>> paid(Price.of("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
     '75% of the ρ that ε = 1 and δ = 1e-6 allow for'
     """
-    whole = f"ε = {grant.epsilon.normalize():f}" + (f" and δ = {in_short(grant.delta)}" if grant.delta else "")
-    share = grant.share_of_rho
+    price = price_of(priced)
+    whole = f"ε = {price.epsilon.normalize():f}" + (f" and δ = {in_short(price.delta)}" if price.delta else "")
+    share = price.share_of_rho
     return whole if share is None else f"{share:.0%} of the ρ that {whole} allow for"
 
 

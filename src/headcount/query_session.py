@@ -89,7 +89,7 @@ class QuerySession(Sole):
         assert isinstance(method, PrivateWeights)  # noqa: S101
         request.selection(log)
         method.asked.check_table(log)
-        method.planned(grant)
+        method.planned(grant.price)
         self._guarantee = method.guarantee(grant)
         if self._charging is None:
             return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
@@ -145,13 +145,11 @@ class QuerySession(Sole):
         """Return all answers so far as a release, with the promise of the whole session."""
         with self.alone():
             named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
-            release = answered(self._request.asked, self._log, self._mediator, named, self._replies)
+            release = answered(
+                self._request.asked, self._log, self._guarantee, self._mediator, named, self._replies
+            )
         asked = self._request.model_dump(mode="json", exclude_defaults=True)
-        release = replace(
-            release,
-            guarantee=self._guarantee,
-            request={"events": self._log.describe(), self._request.command: asked},
-        )
+        release = replace(release, request={"events": self._log.describe(), self._request.command: asked})
         if self._charging is None or self._reservation is None:
             return release
         return charged(release, self._reservation, self._charging)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headcount.answers.words import some
 from headcount.bounding import Support, check_limit
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
@@ -29,6 +29,7 @@ from headcount.guarantee import Guarantee, in_short
 from headcount.method import PUBLIC_CATALOGUE, Method
 from headcount.noise import NoiseSource, select, threshold_for
 from headcount.releases import Release
+from headcount.stages import Paying
 
 DEFAULT_LIMIT = 10
 DEFAULT_SHARE = Decimal("0.2")
@@ -59,15 +60,15 @@ class Selection:
                 remedy="for example selection=0.2",
             )
 
-    def split(self, grant: Grant) -> tuple[Grant, Grant]:
-        """Split the grant into the part that selects, and the rest.
+    def split(self, whole: Paying) -> tuple[Paying, Paying]:
+        """Split a price or a grant into the part that selects, and the rest.
 
         >>> Selection().split(Grant("1", "1e-6"))
         (Grant(epsilon=0.2, delta=0.000001, spent=False), Grant(epsilon=0.8, spent=False))
         """
         half = Decimal("0.5")
         delta = {STAGE: half, REST: half} if self.halves_delta else {STAGE: Decimal(1)}
-        parts = grant.split({STAGE: self.share, REST: 1 - self.share}, delta)
+        parts = whole.split({STAGE: self.share, REST: 1 - self.share}, delta)
         return parts[STAGE], parts[REST]
 
     def select(
@@ -81,16 +82,17 @@ class Selection:
             "items": len(items),
         }
 
-    def plan(self, grant: Grant) -> dict[str, Any]:
-        """Say how items will be selected: known without data. The grant is not touched."""
+    def plan(self, priced: Priced) -> dict[str, Any]:
+        """Say how items will be selected: known without data."""
+        price = price_of(priced)
         return {
             "limit": self.limit,
-            "threshold": threshold_for(self.limit, grant).people,
-            "epsilon": f"{grant.epsilon:f}",
-            "delta": str(grant.delta),
+            "threshold": threshold_for(self.limit, price).people,
+            "epsilon": f"{price.epsilon:f}",
+            "delta": str(price.delta),
         }
 
-    def promised(self, guarantee: Guarantee, log: EventLog, grant: Grant) -> Guarantee:
+    def promised(self, guarantee: Guarantee, log: EventLog, priced: Priced) -> Guarantee:
         """Return what selection and method promise together; no catalogue has to be public."""
         assumes = [
             *([] if log.context is None else [_PUBLIC_CONTEXTS]),
@@ -98,7 +100,7 @@ class Selection:
             "log",
             *(each for each in guarantee.assumes if each != PUBLIC_CATALOGUE),
         ]
-        return replace(guarantee, epsilon=grant.epsilon, delta=grant.delta, assumes=tuple(assumes))
+        return replace(guarantee, epsilon=priced.epsilon, delta=priced.delta, assumes=tuple(assumes))
 
 
 def stand_in(log: EventLog) -> EventLog:

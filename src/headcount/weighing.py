@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -22,17 +21,26 @@ from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople, combine
-from headcount.bounding import FIXED_POINT, Activity, Bounded, CountTable, Noisy, Norm, Scale, group_sums
-from headcount.budget import Grant
+from headcount.bounding import (
+    FIXED_POINT,
+    Activity,
+    Counting,
+    CountTable,
+    Noisy,
+    Scale,
+    columns_of,
+    group_sums,
+    sensitivity,
+)
+from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
-from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
+from headcount.noise import NoiseSource, add, law_of, norm_of
+from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
 
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
-NORMS: Mapping[NoiseKind, Norm] = {"laplace": "l1", "gaussian": "l2"}
 LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
@@ -53,13 +61,8 @@ def people_of(log: EventLog, table: CountTable, released: Noisy) -> KnownPeople:
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
         raise TypeError("a histogram has Laplace noise")
-    known = released.counts, float(released.law.scale), columns(log, table) if distinct else None
+    known = released.counts, float(released.law.scale), columns_of(log, table) if distinct else None
     return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct)
-
-
-def columns(log: EventLog, table: CountTable) -> int:
-    """Return how many columns a table has."""
-    return len(log.catalogue.ids) if table == "items" else log.cells
 
 
 def check_kind(log: EventLog, kind: NoiseKind) -> None:
@@ -71,48 +74,39 @@ def check_kind(log: EventLog, kind: NoiseKind) -> None:
         )
 
 
-def law_for(limit: int, grant: Grant, kind: NoiseKind) -> Law:
-    """Return the noise of a table under a limit, for a grant that is not touched."""
-    step = Fraction(1, FIXED_POINT)
-    if kind == "gaussian":
-        sigma = sigma_for(limit * FIXED_POINT**2, grant.rho)
-        return DiscreteGaussian(sigma * step, step, LIGHT_AND_HEAVY)
-    return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact) * step, step, LIGHT_AND_HEAVY)
+def law_for(limit: int, price: Price, counting: Counting) -> Law:
+    """Return the noise of a table under a limit; refuse what cannot be drawn."""
+    return law_of(sensitivity(Scale(limit), counting), price, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
 
 
-def drawable(limit: int, grant: Grant, kind: NoiseKind) -> bool:
+def drawable(limit: int, price: Price, counting: Counting) -> bool:
     """Say whether the noise of a table under a limit can be drawn: a public question."""
     try:
-        law_for(limit, grant, kind)
+        law_for(limit, price, counting)
     except UsageError:
         return False
     return True
 
 
 def chosen_limit(
-    log: EventLog, people: Mapping[CountTable, KnownPeople], grants: Mapping[CountTable, Grant], kind: NoiseKind
+    log: EventLog, people: Mapping[CountTable, KnownPeople], prices: Mapping[CountTable, Price]
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
     limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
-    limits = [k for k in limits if k == 1 or all(drawable(k, grant, kind) for grant in grants.values())]
+    limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
     errors = []
     for table, each in people.items():
-        one = law_for(1, grants[table], kind).variance ** 0.5
-        deviations = [one * (limit if kind == "laplace" else math.sqrt(limit)) for limit in limits]
+        norm, one = norm_of(prices[table]), law_for(1, prices[table], log.counting).variance ** 0.5
+        deviations = [one * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
         errors.append(
             [
                 predicted_error(
-                    each.estimated, limit, deviation, columns(log, table), NORMS[kind], distinct=each.distinct
+                    each.estimated, limit, deviation, columns_of(log, table), norm, distinct=each.distinct
                 )
                 for limit, deviation in zip(limits, deviations, strict=True)
             ]
         )
     return best_limit(limits, errors)
-
-
-def add_to(bounded: Bounded, grant: Grant, noise: NoiseSource, kind: NoiseKind) -> Noisy:
-    """Spend a grant on noise of one kind for the tables of both groups."""
-    return add_gaussian(bounded, grant, noise) if kind == "gaussian" else add(bounded, grant, noise)
 
 
 def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.bounding import Counting, Sample
-from headcount.budget import Cost, Grant
+from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError, UsageError
@@ -147,12 +147,25 @@ def check_spends_exactly(subject: Subject) -> None:
         assert grant.is_spent, "a part of the grant is left unspent"
         own = set(map(id, _with_parts(grant)))
         assert all(id(each) in own for each in spent), "a grant was spent that nobody handed over"
-        total = sum(Fraction(each.epsilon) for each in spent)
+        total, total_delta = amounts_of(spent)
         assert total == grant.exact, f"spent {total} of {grant.exact}"
-        total_delta = sum(Fraction(each.delta) for each in spent)
         assert total_delta == Fraction(grant.delta), f"spent δ = {total_delta} of {grant.delta}"
         _expect(GrantError, "a spent grant could be spent again", grant.spend)
         _expect(GrantError, "a spent grant could be split", grant.split, {"items": Decimal(1)})
+
+
+def amounts_of(spent: Iterable[Grant]) -> tuple[Fraction, Fraction]:
+    """Add up the ε and δ of what was spent; parts of ρ must be together what theirs allow for, and count once."""
+    whole, parts = list[Price](), dict[Price, list[Decimal]]()
+    for price in (each.price for each in spent):
+        if price.part is None:
+            whole.append(price)
+        else:
+            parts.setdefault(replace(price, part=None), []).append(price.part)
+    for price, each in parts.items():
+        assert price.rho * (1 - Decimal("1e-20")) <= sum(each) <= price.rho, f"spent ρ = {sum(each)} of {price}"
+    amounts = [(Fraction(price.epsilon), Fraction(price.delta)) for price in [*whole, *parts]]
+    return sum((epsilon for epsilon, _ in amounts), Fraction(0)), sum((delta for _, delta in amounts), Fraction(0))
 
 
 @contextmanager
@@ -161,10 +174,10 @@ def recorded_spending() -> Iterator[list[Grant]]:
     spent: list[Grant] = []
     real = Grant.spend
 
-    def spend(grant: Grant) -> Cost:
-        cost = real(grant)
+    def spend(grant: Grant) -> Price:
+        price = real(grant)
         spent.append(grant)
-        return cost
+        return price
 
     with mock.patch.object(Grant, "spend", spend):
         yield spent

@@ -47,7 +47,7 @@ class Meeting:
     def declared(self) -> tuple[Any, ...]:
         """What is said of the exact numbers, which is public."""
         exact = self.exact
-        paid = self.grant.epsilon, self.grant.delta, self.grant.share_of_rho
+        paid = (self.grant.price,)
         if isinstance(exact, Bounded):
             return (*paid, exact.shape, exact.sensitivity, exact.unit, exact.admission)
         if isinstance(exact, Scored):
@@ -103,8 +103,9 @@ def _added(first: Bounded, second: Bounded, one: Meeting) -> Move:
         raise Violation(f"{one.mechanism}: {by.size} numbers met {size} draws")
     if isinstance(law, DiscreteGaussian):
         rho = Fraction(squares) / (2 * law.sigma**2)
-        _paid(one, rho, Fraction(grant.rho), "ρ")
-        part = 1.0 if grant.share_of_rho is None else float(grant.share_of_rho)
+        _paid(one, rho, Fraction(grant.price.rho), "ρ")
+        share = grant.price.share_of_rho
+        part = 1.0 if share is None else float(share)
         ratio = math.sqrt(squares / max(allowed.l2_squared, 1))
         return Move(one.mechanism, ratio, part * float(grant.epsilon), part * float(grant.delta))
     loss = Fraction(l1) / law.scale
@@ -161,7 +162,7 @@ def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move
     shown = set(one.result)
     if not shown <= people[0].keys() & people[1].keys():
         raise Violation(f"select: {shown - people[1].keys()} came out, which one of two neighbours does not have")
-    law, enough = one.drawn[0][0], threshold.threshold_for(first.limit, one.grant).people
+    law, enough = one.drawn[0][0], threshold.threshold_for(first.limit, one.grant.price).people
     alpha = math.exp(-1 / float(law.scale))
     _paid(one, len(alone) * alpha ** (enough - 1) / (1 + alpha), float(one.grant.delta), "δ")
     loss = Fraction(len(changed - alone)) / law.scale

@@ -143,13 +143,13 @@ COUNTS = (
         "values = inverse_walsh_hadamard(noisy.counts * (coefficients.sensitive_values[:kept] != 0),",
     ),
     Plant(
-        "a noise scale of half of what is needed", "counts", "gs-r", "noise.laplace:add",
-        "confirm(scale, bounded.sensitivity.l1, within)", "scale /= 2",
+        "a noise scale of half of what is needed", "counts", "gs-r", "noise.adding:_confirmed",
+        "laplace.confirm(scale, moved.l1, within)", "scale /= 2",
     ),
     Plant(
-        "each table gets the whole budget", "counts", "sra", "counts.simple_random:SimpleRandom.stages",
-        "return grant.split(shares, delta_shares(shares, self.noise))",
-        "grant.spend(); return {name: Grant(grant.epsilon, grant.delta or None) for name in shares}",
+        "each table gets the whole budget", "counts", "sra", "counts.simple_random:SimpleRandom.release",
+        "grants = share_out(self.stages(log, grant.price), grant)",
+        "grant.spend(); grants = {each.name: Grant(grant.price) for each in self.stages(log, grant.price)}",
     ),
     Plant(
         "the story tells how many people there are", "counts", "sra", "counts.simple_random:SimpleRandom.release",
@@ -166,10 +166,9 @@ COUNTS = (
 RANKINGS = (
     Plant(
         "winners are put in their exact order", "rankings", "rankings", "rankings.top_k:DirectTopK._ranked",
-        "return Ranked(peel(_scores(counts), self.k, grant, noise)), None",
-        "winners = peel(_scores(counts), self.k, grant, noise)\n"
-        "        dense = _part(counts, range(counts.size)).sensitive_values\n"
-        "        return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
+        "return Ranked(winners), None",
+        "dense = _part(counts, range(counts.size)).sensitive_values\n"
+        "            return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
     ),
     Plant(
         "contexts that nobody is in are left out", "rankings", "rankings", "rankings.top_k:DirectTopK._peeled",

@@ -40,6 +40,7 @@ from headcount.events.log import EventLog
 from headcount.noise import (
     SeededNoise,
     SparseVector,
+    adding,
     choice,
     gaussian,
     laplace,
@@ -189,12 +190,12 @@ def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(public[:1] if now.mechanism == "select" else public)
 
 
-def _add(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _add(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def wrapped(bounded: Any, grant: Grant, source: Any, **more: Any) -> Any:
         if not isinstance(source, Tape):
             return original(bounded, grant, source, **more)
-        with source.meeting(name, bounded, grant, more) as now:
+        with source.meeting("add_gaussian" if grant.delta else "add", bounded, grant, more) as now:
             noisy = original(bounded, grant, source, **more)
             now.result = noisy.values.copy()
             now.drawn.append(noisy.law)
@@ -251,8 +252,7 @@ def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def wrapped_noise() -> Iterator[None]:
     """Wrap all mechanisms of ``headcount.noise``, wherever they are imported; other sources see no change."""
     wrappers: dict[Any, Any] = {
-        laplace.add: _add(laplace.add, "add"),
-        gaussian.add_gaussian: _add(gaussian.add_gaussian, "add_gaussian"),
+        adding.add: _add(adding.add),
         choice.choose: _pick(choice.choose, "choose"),
         peeling.peel: _pick(peeling.peel, "peel"),
         threshold.select: _pick(threshold.select, "select"),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.bounding import Noisy, Sample
-from headcount.budget import Grant
+from headcount.budget import Grant, Price, Priced
 from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import noised_tables, release_of
 from headcount.engines.engine import Engine
@@ -22,10 +22,12 @@ from headcount.engines.local import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
+from headcount.method import tables_of
 from headcount.noise import NoiseSource
 from headcount.noise.laplace import draw
 from headcount.noise_law import DiscreteLaplace
 from headcount.releases import Release
+from headcount.stages import Stages
 from tests.cases import scale_of
 
 Integers = NDArray[np.int64]
@@ -71,7 +73,7 @@ class SpendsTwice(SimpleRandom):
     name: ClassVar[str] = "spends-twice"
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        grants = {name: Grant(grant.epsilon) for name in self._shares(log)}
+        grants = dict[str, Grant]((name, Grant(grant.epsilon)) for name in tables_of(self.what, log))
         counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
         noised = noised_tables(log, counts, grants, noise)
         guarantee = self.guarantee(grant)
@@ -176,8 +178,8 @@ class PromisesMore(SimpleRandom):
 
     name: ClassVar[str] = "promises-more"
 
-    def guarantee(self, grant: Grant) -> Guarantee:
-        return replace(super().guarantee(grant), epsilon=grant.epsilon / 10)
+    def guarantee(self, priced: Priced) -> Guarantee:
+        return replace(super().guarantee(priced), epsilon=priced.epsilon / 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +198,8 @@ class IgnoresShares(SimpleRandom):
 
     name: ClassVar[str] = "ignores-shares"
 
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        return replace(self, shares=None)._default(log)
-
-    def _default(self, log: EventLog) -> dict[str, Decimal]:
-        return SimpleRandom._shares(self, log)
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        return SimpleRandom(limit=self.limit, what=self.what).stages(log, price)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from headcount.registry import build
 from headcount.releases import Release
 from headcount.weighing import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from tests.cases import Case, cases, scale_of, secrets
-from tests.contracts.method_checks import recorded_draws, recorded_spending
+from tests.contracts.method_checks import amounts_of, recorded_draws, recorded_spending
 from tests.counts.worlds import (
     Floats,
     Integers,
@@ -127,8 +127,7 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     with recorded_spending() as spent:
         Adaptive(what=what, **more).release(log, grant, SeededNoise(1))
     assert grant.is_spent
-    assert sum(each.exact for each in spent) == grant.exact
-    assert sum(Fraction(each.delta) for each in spent) == Fraction(grant.delta)
+    assert amounts_of(spent) == (grant.exact, Fraction(grant.delta))
     tables = 2 if what == "both" else 1
     histograms = 2 if what == "both" and counting == "users" else 1
     assert len(spent) == histograms + ("lean" in more) + tables
@@ -291,7 +290,7 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 
 
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
-    with watched("weighing.add") as added, watched("counts.adaptive.counts_from") as made:
+    with watched("counts.adaptive.add") as added, watched("counts.adaptive.counts_from") as made:
         release = released(town(60, 8, 5), "3", limit=3, what="items")
     bounded, grant, _ = added[-1].given
     assert bounded.sensitive_values.shape == (2, 8)
@@ -304,12 +303,13 @@ def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
 
 
 def test_gaussian_noise_pays_for_the_root_of_the_limit() -> None:
-    with watched("weighing.add_gaussian") as added:
+    with watched("counts.adaptive.add") as added:
         release = released(town(60, 8, 5, counting="users"), "3", limit=3, noise="gaussian")
     for table, call in zip(("items", "edges"), added, strict=True):
         bounded, grant, _ = call.given
         assert bounded.sensitivity.l2_squared == 3 * bounded.unit**2
-        assert grant.delta == Decimal("5e-7")
+        assert (grant.epsilon, grant.delta) == (Decimal("2.85"), Decimal("1e-6"))
+        assert grant.price.share_of_rho == Decimal("0.5")
         law = release.noise[table]
         assert isinstance(law, DiscreteGaussian)
         assert law.sigma == call.result.law.sigma

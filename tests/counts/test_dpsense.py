@@ -136,7 +136,7 @@ def test_a_grid_that_does_not_fit_is_refused_before_anything_is_read() -> None:
         catalogue=SimpleNamespace(ids=range(2_000_000)), cells=2_000_000, counting="records", context=None
     )
     assert largest_limit(huge, "items", 1) == 2_000_000
-    assert SensitivityControl(what="items").planned(huge, "items", Grant("1")) is None
+    assert SensitivityControl(what="items").laws(huge, Grant("1")) == {}
     with pytest.raises(UsageError, match="4,000,000,000 limits to weigh"):
         SensitivityControl(repeats=2_000, what="items").laws(huge, Grant("1"))
     grant = Grant("1")

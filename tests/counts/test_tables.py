@@ -11,12 +11,12 @@ import pytest
 
 from headcount.bounding import Sample
 from headcount.budget import Grant
+from headcount.counts.hand_picked import HandPicked
 from headcount.counts.simple_random import SimpleRandom
-from headcount.counts.tables import at_most, planned_laws
+from headcount.counts.tables import at_most
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.method import shares_of
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
 from tests.contracts.method_checks import town
@@ -74,15 +74,14 @@ def test_what_one_person_may_add(limit: int, counting: Any, contexts: bool, said
 
 def test_planning_leaves_the_grant_alone_and_refuses_what_cannot_be_done() -> None:
     grant = Grant("0.123456789123456789")
-    shares = shares_of(("scores", "items"), {"scores": "0.3", "items": "0.35"}, None)
-    laws = planned_laws(shares, grant, 3)
+    laws = HandPicked(limit=3, what="items").laws(town(), grant)
     assert list(laws) == ["items"]
-    assert scale_of(laws["items"]) >= 3 / (grant.exact * Fraction(shares["items"])) * (1 - Fraction(1, 10**15))
+    share = Fraction(35, 65)
+    assert scale_of(laws["items"]) >= 3 / (grant.exact * share) * (1 - Fraction(1, 10**14))
     assert not grant.is_spent
     with pytest.raises(UsageError, match="more than can be drawn"):
-        planned_laws(shares, Grant("1e-8"), 1000)
+        HandPicked(limit=1000).laws(town(), Grant("1e-8"))
     with pytest.raises(UsageError, match="more than can be drawn"):
-        planned_laws(shares, Grant("1e-9"), 2)
-    assert (
-        scale_of(planned_laws(shares, Grant("1e-9"), 1)["items"]) < 2**31
-    )  # a part may be less than may be asked
+        SimpleRandom(limit=2).laws(town(), Grant("1e-9"))
+    one = SimpleRandom(limit=1).laws(town(), Grant("1e-9"))
+    assert scale_of(one["items"]) < 2**31  # a part may be less than may be asked

@@ -21,19 +21,17 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.bounding import Bounded, Sample, SampleUsers, Scale, certify, count_scores
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.errors import GrantError, HeadcountError, UsageError
 from headcount.noise import (
     OperatingSystemNoise,
     SeededNoise,
     add,
-    add_gaussian,
     choose,
     gaussian,
     peel,
-    sigma_for,
 )
-from headcount.noise.gaussian import confirm, draw, pieces
+from headcount.noise.gaussian import confirm, draw, pieces, sigma_for
 from headcount.noise.kernels import sampling
 from headcount.noise.kernels.sampling import Shape
 from headcount.noise_law import DiscreteGaussian
@@ -75,7 +73,7 @@ def test_the_bulk_sampler_has_the_exact_law(sigma: Fraction) -> None:
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(3, 2), Fraction(1024), Fraction(2**28)], ids=str)
 def test_opendp_has_the_exact_law(sigma: Fraction) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs of each sigma."""
-    values = gaussian._opendp_release(np.zeros(50_000, dtype=np.int64), sigma)
+    values = gaussian.opendp_release(np.zeros(50_000, dtype=np.int64), DiscreteGaussian(sigma))
     assert fits_gaussian(values, sigma) > LEVEL
     for wrong in WRONG:
         assert fits_gaussian(values, sigma * wrong) < LEVEL
@@ -213,7 +211,7 @@ def exact_delta(sigma: float, moved: int, epsilon: float) -> float:
 @pytest.mark.parametrize("moved", [1, 2, 5])
 def test_the_exact_privacy_curve_holds(epsilon: str, delta: str, moved: int) -> None:
     """Enumerated, in one dimension; the conversion is not tight, but a third of sigma does break the promise."""
-    sigma = float(sigma_for(moved**2, Grant(epsilon, delta).rho))
+    sigma = float(sigma_for(moved**2, Price.of(epsilon, delta).rho))
     assert exact_delta(sigma, moved, float(epsilon)) <= float(delta)
     assert exact_delta(sigma / 3, moved, float(epsilon)) > float(delta)
 
@@ -224,7 +222,7 @@ def test_sigma_never_undercuts_is_hardly_rounded_and_fits(
 ) -> None:
     exact = math.sqrt(l2_squared / (2 * rho_for(epsilon, delta)))
     assume(exact < 2**31 - 1)
-    sigma = sigma_for(l2_squared, Grant(epsilon, delta).rho)
+    sigma = sigma_for(l2_squared, Price.of(epsilon, delta).rho)
     assert exact * (1 - 1e-12) <= sigma
     assert sigma < 1 or sigma <= exact * (1 + 3e-7)
     back = gaussian_epsilon(float(sigma), math.sqrt(l2_squared), float(delta))
@@ -232,9 +230,9 @@ def test_sigma_never_undercuts_is_hardly_rounded_and_fits(
     if sigma >= 1 and epsilon > Decimal("0.1") and delta < Decimal("0.001"):
         assert back >= float(epsilon) * (1 - 1e-5)
     pieces(sigma)
-    confirm(sigma, l2_squared, Grant(epsilon, delta))
+    confirm(sigma, l2_squared, Price.of(epsilon, delta))
     with pytest.raises(HeadcountError, match="does not pay"):
-        confirm(sigma * Fraction(999, 1000), l2_squared, Grant(epsilon, delta))
+        confirm(sigma * Fraction(999, 1000), l2_squared, Price.of(epsilon, delta))
 
 
 def test_sigma_is_better_than_the_plain_conversion() -> None:
@@ -252,7 +250,7 @@ def test_sigma_is_better_than_the_plain_conversion() -> None:
 def test_what_cannot_be_done_is_refused_and_costs_nothing(epsilon: str, delta: str, words: str) -> None:
     grant = Grant(epsilon, delta)
     with pytest.raises(UsageError, match=words):
-        add_gaussian(counts([1], limit=1_000), grant, SeededNoise(1))
+        add(counts([1], limit=1_000), grant, SeededNoise(1))
     assert grant.spend().epsilon == Decimal(epsilon)
 
 
@@ -265,27 +263,27 @@ def test_add_spends_the_grant_and_keeps_the_shape(source: Any, size: int) -> Non
     exact = np.zeros((size, 3), dtype=np.int64)
     bounded = certify(Sample(4), "users", exact[:, 0].copy(), exact).edges
     grant = Grant("0.5", "1e-6")
-    noisy = add_gaussian(bounded, grant, source)
+    noisy = add(bounded, grant, source)
     assert noisy.values.shape == (size, 3)
     assert noisy.values.dtype == np.int64
-    assert noisy.law == DiscreteGaussian(sigma_for(4, Grant(grant.epsilon, grant.delta).rho))
+    assert noisy.law == DiscreteGaussian(sigma_for(4, grant.price.rho))
     assert grant.is_spent
     assert not exact.any()
     with pytest.raises(GrantError, match="already spent"):
-        add_gaussian(bounded, grant, source)
+        add(bounded, grant, source)
 
 
 @pytest.mark.parametrize("size", [1_999, 5_000])
 def test_add_has_the_exact_law_through_either_door(size: int) -> None:
     """Randomness of the operating system: a false alarm once in 10 million runs."""
-    noisy = add_gaussian(counts([7] * size), Grant("0.9", "1e-6"), OperatingSystemNoise())
+    noisy = add(counts([7] * size), Grant("0.9", "1e-6"), OperatingSystemNoise())
     assert isinstance(noisy.law, DiscreteGaussian)
     assert fits_gaussian(noisy.values - 7, noisy.law.sigma) > LEVEL
     assert fits_gaussian(noisy.values - 7, noisy.law.sigma * 2) < LEVEL
 
 
 def test_weights_get_noise_on_their_own_grid() -> None:
-    noisy = add_gaussian(counts([0] * 20_000, limit=1, bound=Scale), Grant("1", "1e-6"), SeededNoise(1))
+    noisy = add(counts([0] * 20_000, limit=1, bound=Scale), Grant("1", "1e-6"), SeededNoise(1))
     assert isinstance(noisy.law, DiscreteGaussian)
     assert noisy.law.step == Fraction(1, 1 << 16)
     assert fits_gaussian(noisy.values, noisy.law.sigma / noisy.law.step) > LEVEL
@@ -293,16 +291,14 @@ def test_weights_get_noise_on_their_own_grid() -> None:
 
 
 def test_what_it_refuses() -> None:
-    pure = Grant("1")
     with pytest.raises(GrantError, match="needs δ"):
-        add_gaussian(counts([1]), pure, SeededNoise(1))
-    assert not pure.is_spent
+        _ = Price.of("1").rho
     grant = Grant("1", "1e-6")
     drawn = counts([1], bound=lambda limit: SampleUsers(limit, 1 << 60))
     with pytest.raises(TypeError, match="drawn by lot"):
-        add_gaussian(drawn, grant, SeededNoise(1))
+        add(drawn, grant, SeededNoise(1))
     with pytest.raises(TypeError, match="Bounded"):
-        add_gaussian(np.zeros(3), grant, SeededNoise(1))  # type: ignore[arg-type]
+        add(np.zeros(3), grant, SeededNoise(1))  # type: ignore[arg-type]
     assert not grant.is_spent
 
 
@@ -310,13 +306,12 @@ def test_nothing_is_drawn_unless_opendp_confirms(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(gaussian, "sigma_for", lambda *_: Fraction(4))
     grant = Grant("1", "1e-6")
     with pytest.raises(HeadcountError, match="does not pay"):
-        add_gaussian(counts([1]), grant, SeededNoise(1))
+        add(counts([1]), grant, SeededNoise(1))
     assert not grant.is_spent
 
 
 def test_what_uses_no_delta_refuses_it() -> None:
-    scores: list[Any] = [lambda grant: add(counts([1, 2]), grant, SeededNoise(1))]
-    scores.append(lambda grant: choose(count_scores(counts([1, 2])), grant, SeededNoise(1)))
+    scores: list[Any] = [lambda grant: choose(count_scores(counts([1, 2])), grant, SeededNoise(1))]
     scores.append(lambda grant: peel(count_scores(counts([1, 2], bound=Sample)), 1, grant, SeededNoise(1)))
     for spend in scores:
         grant = Grant("1", "1e-6")

@@ -43,7 +43,7 @@ def by_bulk_sampler(scale: Fraction, size: int = DRAWS, seed: int = 1) -> NDArra
 
 
 def by_opendp(scale: Fraction, size: int) -> NDArray[np.int64]:
-    return laplace._opendp_release(np.zeros(size, dtype=np.int64), scale)
+    return laplace.opendp_release(np.zeros(size, dtype=np.int64), DiscreteLaplace(scale))
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

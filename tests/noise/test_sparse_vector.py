@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.errors import GrantError
 from headcount.noise import SeededNoise, SparseVector, sparse_laws, sparse_shares
 from headcount.noise_law import DiscreteLaplace
@@ -56,7 +56,7 @@ def exact(outcomes: list[bool], values: list[int], threshold: int, scales: tuple
 
 def test_the_scales_pay_for_the_grant() -> None:
     for positives in (1, 4, 20):
-        laws = sparse_laws(3, positives, Grant("0.7"))
+        laws = sparse_laws(3, positives, Price.of("0.7"))
         paid = 3 / laws.threshold.scale + 2 * positives * 3 / laws.distance.scale
         assert Fraction("0.7") * Fraction("0.999999") < paid <= Fraction("0.7")
         assert sum(sparse_shares(positives).values()) == 1
@@ -68,7 +68,7 @@ def test_the_scales_pay_for_the_grant() -> None:
 )
 def test_outcomes_have_exactly_their_probability(values: list[int], outcome: list[bool]) -> None:
     runs, threshold = 4_000, 4
-    laws = sparse_laws(1, 2, Grant("2"))
+    laws = sparse_laws(1, 2, Price.of("2"))
     source, seen = SeededNoise(7), 0
     for _ in range(runs):
         test = SparseVector(threshold, 1, 2, Grant("2"), source)
@@ -82,7 +82,7 @@ def test_outcomes_have_exactly_their_probability(values: list[int], outcome: lis
 def test_no_outcome_is_likelier_than_the_grant_allows() -> None:
     """All outcomes of 6 tests on neighbours, exactly; without noise on the threshold the loss is larger."""
     epsilon, positives = 1.0, 2
-    laws = sparse_laws(1, positives, Grant("1"))
+    laws = sparse_laws(1, positives, Price.of("1"))
     scales = laws.threshold.scale, laws.distance.scale
     one, other = [4, 2, 4, 2, 4, 2], [3, 3, 3, 3, 3, 3]
     worst = 0.0
@@ -130,7 +130,7 @@ def test_only_single_distances_of_the_right_reach_are_compared() -> None:
     two = Bounded(np.array([1, 2]), Sensitivity(1, 1, 1), SEAL)
     with pytest.raises(ValueError, match="one distance"):
         test.is_large(two)
-    assert isinstance(sparse_laws(1, 1, Grant("1")).threshold, DiscreteLaplace)
+    assert isinstance(sparse_laws(1, 1, Price.of("1")).threshold, DiscreteLaplace)
 
 
 class SlowNoise(SeededNoise):

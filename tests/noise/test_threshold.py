@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.bounding import SupportCounts, certify_support
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.errors import GrantError, HeadcountError
 from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, select, threshold_for
 
@@ -70,7 +70,7 @@ def _product(factors: Any) -> Decimal:
 def test_what_one_person_alone_has_is_released_with_probability_delta_at_most(
     limit: int, epsilon: str, delta: str
 ) -> None:
-    threshold = threshold_for(limit, Grant(epsilon, delta))
+    threshold = threshold_for(limit, Price.of(epsilon, delta))
     with localcontext() as context:
         context.prec = 80
         alone = reaches(1, threshold.people, threshold.law.scale)
@@ -89,7 +89,7 @@ WORLDS = [(0,), (1,), (0, 0), (0, 1), (1, 3), (2, 9), (0, 0, 0), (0, 2, 7), (1, 
 def test_a_person_who_joins_changes_no_outcome_by_more(world: tuple[int, ...], epsilon: str, delta: str) -> None:
     """All outcomes of a person who has all items of a world, and all those of a bystander item beside them."""
     limit = len(world)
-    threshold = threshold_for(limit, Grant(epsilon, delta))
+    threshold = threshold_for(limit, Price.of(epsilon, delta))
     for beside in ((), (0,), (4,)):
         before = (*world, *beside)
         after = (*(people + 1 for people in world), *beside)
@@ -100,14 +100,14 @@ def test_a_person_who_joins_changes_no_outcome_by_more(world: tuple[int, ...], e
 def test_the_check_sees_a_lower_threshold() -> None:
     grant = Grant("1", "0.01")
     for limit in (1, 2, 3):
-        threshold = threshold_for(limit, grant)
+        threshold = threshold_for(limit, grant.price)
         before, after = (0,) * limit, (1,) * limit
         lower = loss(before, after, threshold.people - 1, threshold.law.scale, Decimal(1))
         assert lower > Decimal("0.01")
 
 
 def test_the_check_sees_a_person_who_was_not_limited() -> None:
-    threshold = threshold_for(1, Grant("1", "0.01"))
+    threshold = threshold_for(1, Price.of("1", "0.01"))
     assert loss((0,) * 4, (1,) * 4, threshold.people, threshold.law.scale, Decimal(1)) > Decimal("0.01")
     shared = (threshold.people,) * 4
     after = tuple(people + 1 for people in shared)
@@ -116,7 +116,7 @@ def test_the_check_sees_a_person_who_was_not_limited() -> None:
 
 def test_the_check_sees_items_that_nobody_kept() -> None:
     """An item that is in the list though nobody kept it gives away that somebody had it."""
-    threshold = threshold_for(1, Grant("1", "0.01"))
+    threshold = threshold_for(1, Price.of("1", "0.01"))
     zero = reaches(1, threshold.people + 1, threshold.law.scale)  # as if a count of 0 got noise as well
     assert 1 - (1 - zero) ** 10 > Decimal("0.01")  # of ten such items
 
@@ -129,7 +129,7 @@ def support(people: Sequence[int], limit: int = 2) -> SupportCounts:
 def test_items_are_released_with_their_exact_probability(people: int) -> None:
     """Two-sided normal bound at ``FALSE_ALARM`` (4.9 deviations), fixed seed; a threshold off by one is seen."""
     size, grant = 40_000, Grant("1.5", "0.2")
-    threshold = threshold_for(2, Grant("1.5", "0.2"))
+    threshold = threshold_for(2, Price.of("1.5", "0.2"))
     released = len(select(support([people] * size), grant, SeededNoise(4)))
 
     def deviations(threshold_people: int) -> float:

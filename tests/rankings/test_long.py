@@ -29,7 +29,7 @@ from headcount.answers.activity import BINS, EstimatedActivity, lower_ends
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Bounded, CountTable, Noisy
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
@@ -150,7 +150,7 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         expected = {"activity": scale_for(1, Fraction(epsilon) / 50)}
         if way == "counted":
             expected["ranking"] = scale_of(
-                weighing.law_for(release.chosen["ranking"]["limit"], _of(rest), "laplace")
+                weighing.law_for(release.chosen["ranking"]["limit"], _of(rest), "users")
             )
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / rest
         elif case.method.with_counts:
@@ -159,8 +159,8 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         assert {name: scale_of(law) for name, law in release.noise.items()} == expected
 
 
-def _of(epsilon: Fraction) -> Grant:
-    return Grant(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))
+def _of(epsilon: Fraction) -> Price:
+    return Price.of(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))
 
 
 @cases
@@ -262,7 +262,7 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
         bins = np.array(release.tables["activity"]["users"].to_pylist()).round().astype(np.int64)
         known = Noisy(bins, release.noise["activity"])
         nothing = replace(case.town(users=0), counting="users")
-        plan = ByCounts.of(nothing, table, known, Grant("1.96"))
+        plan = ByCounts.of(nothing, table, known, Price.of("1.96"))
         rounds = case.method.k * (case.contexts if case.context_of == "record" else 1)
         peeling = 1.96 / 2 if case.method.with_counts else 1.96
         way = {"by": "counts", "limit": plan.limit} if plan.pays(rounds, peeling) else {"by": "peeling"}
@@ -272,9 +272,9 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
 def test_the_more_places_the_more_counts_pay() -> None:
     log = replace(town(items=ITEMS), counting="users")
     known = Noisy(HEAVY, DiscreteLaplace(Fraction(50)))
-    plan = ByCounts.of(log, "items", known, Grant("0.98"))
+    plan = ByCounts.of(log, "items", known, Price.of("0.98"))
     assert [plan.pays(rounds, 0.98) for rounds in (11, 30, 10_000)] == [False, False, True]
-    light = ByCounts.of(log, "items", Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Grant("0.98"))
+    light = ByCounts.of(log, "items", Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Price.of("0.98"))
     assert light.deviation < plan.deviation
     assert light.pays(11, 0.98)
 

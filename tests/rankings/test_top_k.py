@@ -43,6 +43,7 @@ from headcount.rankings import top_k
 from headcount.rankings.top_k import DirectTopK
 from headcount.releases import Release, load
 from headcount.request import RankRequest
+from headcount.stages import Stages
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
 from tests.in_parts import InParts
@@ -94,7 +95,7 @@ def test_spends_exactly_the_grant(method: DirectTopK, context_of: Any) -> None:
     each = Fraction(EPSILON) if context_of == "user" else Fraction(EPSILON) / rankings
     for first in range(0, len(spent), stages):
         assert sum(part.exact for part in spent[first : first + stages]) == each
-    for stage in (grant.spend, lambda: grant.split({"a": Decimal(1)}), lambda: grant.for_disjoint_people(2)):
+    for stage in (grant.spend, lambda: grant.split({"a": Decimal(1)}), lambda: grant.for_disjoint_people("ab")):
         with pytest.raises(GrantError, match="already spent"):
             stage()
 
@@ -497,10 +498,12 @@ def test_half_the_scale_is_caught() -> None:
 def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
     """What --context-of user is for: without it, a person is in several contexts, and pays in each."""
 
-    def all_of_it(self: DirectTopK, grant: Grant, log: EventLog) -> list[Grant]:
-        return grant.for_disjoint_people(log.width - 1)
+    rankings = DirectTopK._rankings
 
-    with mock.patch.object(DirectTopK, "_for_contexts", all_of_it):
+    def all_of_it(self: DirectTopK, log: EventLog, *, told: bool) -> Stages:
+        return tuple(replace(stage, apart=True) for stage in rankings(self, log, told=told))
+
+    with mock.patch.object(DirectTopK, "_rankings", all_of_it):
         assert compare(DirectTopK(k=1, per_context=True), 6_000) < LEVEL
         assert compare(DirectTopK(k=1, per_context=True), 6_000, context_of="user") > LEVEL
 

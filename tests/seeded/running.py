@@ -28,7 +28,6 @@ from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
 from headcount.events.tagged import read_tags
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Staged
 from headcount.noise import SeededNoise
 from headcount.rankings import top_k
 from headcount.registry import FAMILIES
@@ -42,6 +41,7 @@ from headcount.request import (
     Spending,
     TagsRequest,
 )
+from headcount.stages import share_out
 from tests.seeded import crowds
 from tests.seeded.cases import Case
 
@@ -180,15 +180,13 @@ def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
 
 
 def _stages(request: Spending, log: EventLog) -> Any:
-    """Return how a method splits its grant, as far as it says."""
-    selection, grant = request.selection(log), request.grant()
+    """Return how a method splits its price."""
+    selection, price = request.selection(log), request.grant().price
     if selection is not None:
-        grant = selection.split(grant)[1]
+        price = selection.split(price)[1]
     method = request.build(selecting=selection is not None)
-    if not isinstance(method, Staged):
-        return None
-    stages = method.stages(log, grant)
-    return {name: [part.epsilon, part.delta, part.share_of_rho] for name, part in stages.items()}
+    parts = share_out(method.stages(log, price), price)
+    return {name: [part.epsilon, part.delta, part.share_of_rho] for name, part in parts.items()}
 
 
 def _session(case: Case, log: EventLog, noise: Foreseen) -> Release:

@@ -19,7 +19,7 @@ from scipy import stats
 
 from headcount.bounding import Sample, certify
 from headcount.budget import Grant
-from headcount.noise import SeededNoise, add_gaussian, gaussian
+from headcount.noise import SeededNoise, add, gaussian
 
 RUNS = 400_000
 RISK = 1e-9
@@ -28,7 +28,7 @@ RISK = 1e-9
 def released(count: int, limit: int, epsilon: str, delta: str, seed: int) -> NDArray[np.int64]:
     exact = np.full(RUNS, count, dtype=np.int64)
     bounded = certify(Sample(limit), "records", exact, exact[:, None]).items
-    return add_gaussian(bounded, Grant(epsilon, delta), SeededNoise(seed)).values
+    return add(bounded, Grant(epsilon, delta), SeededNoise(seed)).values
 
 
 def violates(here: NDArray[np.int64], there: NDArray[np.int64], epsilon: float, delta: float) -> bool:

@@ -40,7 +40,7 @@ from headcount.engines.engine import Engine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.method import Method
-from headcount.noise import NoiseSource, SeededNoise, choice, choose, laplace
+from headcount.noise import NoiseSource, SeededNoise, adding, choice, choose, laplace
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
@@ -197,7 +197,7 @@ def sampling_seen() -> Iterator[list[int]]:
     seen: list[int] = []
 
     def add(bounded: Bounded, grant: Grant, noise: NoiseSource, *, at_least: int = 0) -> Noisy:
-        sample = laplace.add(bounded, grant, noise, at_least=at_least)
+        sample = adding.add(bounded, grant, noise, at_least=at_least)
         seen.append(pooled(float(sample.values[TEA])))
         return sample
 

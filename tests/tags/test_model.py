@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.charging import cost
 from headcount.curator import Curator
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.method import Staged
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.releases import Release, load
 from headcount.request import TagsRequest
+from headcount.stages import charged_parts, share_out
 from headcount.tags.model import TagModel
 from headcount.tags.profiles import profiles
 from headcount.tags.recommending import ReleasedModel
@@ -64,13 +64,14 @@ def test_the_noise_is_the_one_that_was_announced(epsilon: str, delta: str | None
 
 @pytest.mark.parametrize(("epsilon", "delta"), GRANTS)
 def test_stages_add_up_to_the_grant_and_delta_goes_to_gaussian_noise(epsilon: str, delta: str | None) -> None:
-    method = TagModel()
-    assert isinstance(method, Staged)
-    parts = method.stages(log_of([]), Grant(epsilon, delta))
-    assert sum(part.epsilon for part in parts.values()) == Decimal(epsilon)
-    assert sum(part.delta for part in parts.values()) == Decimal(delta or 0)
-    assert not parts["people"].delta
-    assert set(parts) == ({"people", "measured"} if delta else {"people", "marginals", "pairs"})
+    price = Price.of(epsilon, delta)
+    stages = TagModel().stages(log_of([]), price)
+    assert [stage.name for stage in stages] == ["marginals", "pairs", "people"]
+    parts = charged_parts(stages, price)
+    assert sum(part.epsilon for part in parts) == price.epsilon
+    assert sum(part.delta for part in parts) == price.delta
+    assert not share_out(stages, price)["people"].delta
+    assert len(parts) == (2 if delta else 3)
 
 
 def test_weights_are_near_the_truth() -> None:

@@ -34,6 +34,11 @@ class Sensitivity:
     l2_squared: int
     linf: int
 
+    @classmethod
+    def of_l1(cls, l1: int) -> Sensitivity:
+        """Return that of a vector of which only the distance in L1 is known: no other is larger."""
+        return cls(l1, l1**2, l1)
+
     @property
     def l2(self) -> float:
         """The L2 distance."""

@@ -19,7 +19,8 @@ Why it is private
     fixed. A user is in one group, by their own number of records, and adds at most θ in L1 to both tables together
     (√θ in L2 where weights are √(θ/n)), so noise that pays for θ on both tables pays for that user once. The
     scores of ``lean`` come from one random record of each user: noise of scale 1/ε₁ pays for ε₁, and with them
-    released the weights hang on a user's own records alone. Stages add up by adaptive composition.
+    released the weights hang on a user's own records alone. Stages add up by adaptive composition; tables with
+    Gaussian noise share the ρ that the rest of ε, and δ, allow for.
 
 Departures from the paper
     None: this is Headcount's own method. Fan and Jin leave mixing both of theirs as future work; here the weights
@@ -35,7 +36,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -46,36 +46,38 @@ from headcount.answers.activity import histogram_table
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
-from headcount.bounding import LARGEST_FACTOR, Activity, CountTable, Leaning, Noisy, Sample, Scale, check_limit
-from headcount.budget import Amount, Grant
-from headcount.counts.tables import (
-    LEVEL,
-    NOUNS,
-    Noised,
-    assumptions,
-    delta_shares,
-    interval_table,
-    release_of,
+from headcount.bounding import (
+    FIXED_POINT,
+    LARGEST_FACTOR,
+    Activity,
+    CountTable,
+    Leaning,
+    Noisy,
+    Sample,
+    Scale,
+    Sensitivity,
+    check_limit,
+    sensitivity,
 )
+from headcount.budget import Amount, Grant, Price, Priced
+from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, interval_table, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, What, extent, paid, shares_of, tables_of
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
+from headcount.stages import Stage, Stages, share_out, shared
 from headcount.weighing import (
     LIGHT_AND_HEAVY,
-    NORMS,
-    add_to,
     check_kind,
     chosen_limit,
     counts_from,
     edges_from,
     histogram,
-    law_for,
     people_of,
     reconciled,
 )
@@ -85,7 +87,7 @@ SCORES_SHARE = Decimal("0.1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive:
+class Adaptive(Staged):
     """Release item and edge counts with the adaptive method.
 
     >>> from headcount.noise import SeededNoise
@@ -119,44 +121,66 @@ class Adaptive:
         if self.lean > 0 and self.noise == "gaussian":
             raise UsageError("lean is of no use with gaussian noise", remedy="leave one of them out")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; with δ where the noise is Gaussian."""
         assumes: tuple[str, ...] = (PUBLIC_CATALOGUE, ONE_ID)
         if self.limit is not None:
             assumes = assumptions(f"the limit of {self.limit} was")
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumes)
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the histogram, and that of the counts where the limit is given."""
+    def check(self, log: EventLog) -> None:
+        """Refuse Gaussian noise on records that repeat."""
         check_kind(log, self.noise)
-        parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
-        # a limit that is not given will be one whose noise can be drawn, if that of 1 can
-        laws = {table: law_for(self.limit or 1, parts[table], self.noise) for table in tables_of(self.what, log)}
-        if self.limit is None:
-            laws = {}
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """A little for what steers; the rest, and all of δ, for the tables.
+
+        A limit that is not given will be one whose noise can be drawn, if that of 1 can.
+        """
+        tables, one = tables_of(self.what, log), Sensitivity.of_l1(1)
+        histograms = shared(Stage(table, moves=one, tells=("activity",)) for table in self._measured(log))
+        steering = [Stage("activity", ACTIVITY_SHARE, parts=histograms)]
         if self.lean > 0:
-            scale_for(1, parts["scores"].exact)
-        each = Fraction(parts["activity"].epsilon) / len(self._measured(log))
-        return {**laws, "activity": DiscreteLaplace(scale_for(1, each))}
+            steering.append(Stage("scores", SCORES_SHARE, moves=one))
+        counts = Stage(
+            "counts",
+            (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
+            gaussian=self.noise == "gaussian",
+            moves=sensitivity(Scale(self.limit or 1), log.counting),
+            unit=FIXED_POINT,
+            on=LIGHT_AND_HEAVY,
+        )
+        told = self.limit is not None
+        own = [replace(counts, name=table, tells=(table,) if told else ()) for table in tables]
+        return shared([*steering, *own], self.shares)
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+        """Return the noise of the counts where the limit is given, and that of the histogram."""
+        laws = super().laws(log, priced)
+        return {name: laws[name] for name in sorted(laws, key=lambda name: name == "activity")}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the histogram, then the counts of both groups, and make the most of them."""
-        check_kind(log, self.noise)
+        self.check(log)
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        tables = [_table(name) for name in tables_of(self.what, log)]
-        grants = self.stages(log, grant)
-        histograms = self._histograms(log, grants["activity"], noise, engine)
+        tables = tables_of(self.what, log)
+        stages = self.stages(log, grant.price)
+        grants = share_out(stages, grant)
+        measured = share_out(stages[0].parts, grants["activity"])
+        histograms = {
+            table: histogram(log, table, measured[table], noise, engine) for table in self._measured(log)
+        }
         people = {table: people_of(log, table, histograms.get(table, histograms[tables[0]])) for table in tables}
-        own = {table: grants[table] for table in tables}
-        limit = self.limit or chosen_limit(log, people, own, self.noise)
+        prices = {table: grants[table].price for table in tables}
+        limit = self.limit or chosen_limit(log, people, prices)
         scores = None
         if self.lean > 0:
             scores = add(engine.measure(log, Sample(1), noise.key()).items, grants["scores"], noise)
         leaning = None if scores is None else _leaning(scores, self.lean)
-        bound = Scale(limit, NORMS[self.noise], apart=True, leaning=leaning)
+        bound = Scale(limit, norm_of(prices[tables[0]]), apart=True, leaning=leaning)
         counted = engine.measure(log, bound, noise.key())
-        noisy = {table: add_to(getattr(counted, table), own[table], noise, self.noise) for table in tables}
+        noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
         made: dict[CountTable, Posterior] = {}
@@ -189,28 +213,10 @@ class Adaptive:
             average=True,
         )
 
-    def _histograms(
-        self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> dict[CountTable, Noisy]:
-        """Release how many users have how many records, in each table whose records differ."""
-        measured = self._measured(log)
-        shares = shares_of(measured, dict.fromkeys(measured, "1"), None)
-        parts = grant.split(shares)
-        return {table: histogram(log, table, parts[table], noise, engine) for table in measured}
-
-    def _measured(self, log: EventLog) -> list[CountTable]:
+    def _measured(self, log: EventLog) -> tuple[CountTable, ...]:
         """Return the tables whose activity is released: one where both have the same records."""
-        tables = [_table(name) for name in tables_of(self.what, log)]
-        return tables if log.counting == "users" and log.width > 1 else tables[:1]
-
-    def stages(self, log: EventLog, grant: Grant) -> dict[str, Grant]:
-        """Split a grant over the stages: a little for what steers; the rest, and all of δ, for the tables."""
         tables = tables_of(self.what, log)
-        stages = {"activity": ACTIVITY_SHARE, **({"scores": SCORES_SHARE} if self.lean > 0 else {})}
-        left = (1 - sum(stages.values())) / len(tables)
-        defaults = {stage: str(share) for stage, share in (stages | dict.fromkeys(tables, left)).items()}
-        shares = shares_of(tuple(defaults), defaults, self.shares)
-        return grant.split(shares, delta_shares(shares, self.noise))
+        return tables if log.counting == "users" and log.width > 1 else tables[:1]
 
     def _story(
         self,
@@ -252,10 +258,6 @@ class Adaptive:
         if self.integers:
             told.append("All numbers were then rounded to whole ones, so that sums may be off by a few.")
         return told
-
-
-def _table(name: str) -> CountTable:
-    return "items" if name == "items" else "edges"
 
 
 def _leaning(scores: Noisy, lean: float) -> Leaning:

@@ -33,16 +33,26 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from headcount.bounding import FIXED_POINT, Activity, Bounded, CountTable, Scale, capped_total_scores, check_limit
-from headcount.budget import Grant
+from headcount.bounding import (
+    FIXED_POINT,
+    Activity,
+    Bounded,
+    CountTable,
+    Scale,
+    Sensitivity,
+    capped_total_scores,
+    check_limit,
+    columns_of,
+)
+from headcount.budget import Grant, Price
 from headcount.counts.each_table import EachTable, Made
 from headcount.counts.tables import LEVEL, NOUNS
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import MOST_CELLS, EventLog
 from headcount.method import Bounds, paid
-from headcount.noise import NoiseSource, add, choose, most_drawn, scale_for
-from headcount.noise_law import Law
+from headcount.noise import NoiseSource, add, choose, most_drawn
+from headcount.stages import Stage, share_out
 
 SHARES = {"choice": Decimal("0.1"), "counts": Decimal("0.9")}
 
@@ -74,12 +84,11 @@ class SensitivityControl(EachTable):
             f"the grid of limits, for {self.repeats} {'record' if self.repeats == 1 else 'records'} a column, was"
         )
 
-    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:
-        """Refuse a grid that does not fit; the noise depends on the θ that will be chosen."""
-        parts = Grant(grant.epsilon).split(SHARES)
-        scale_for(self.spread(log, table), parts["choice"].exact)
-        scale_for(FIXED_POINT, parts["counts"].exact)
-        return None
+    def stage(self, log: EventLog, table: CountTable) -> Stage:
+        """The choice of θ, and the counts, whose noise depends on it: at least that of θ = 1."""
+        moved = {"choice": self.spread(log, table), "counts": FIXED_POINT}
+        parts = (Stage(name, share, moves=Sensitivity.of_l1(moved[name])) for name, share in SHARES.items())
+        return Stage(table, parts=tuple(parts))
 
     def spread(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
@@ -87,11 +96,11 @@ class SensitivityControl(EachTable):
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit, and release the weighted counts."""
-        parts = grant.split(SHARES)
+        parts = share_out(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
         activity = engine.measure(log, Activity(table, most), noise.key())
         scored = capped_total_scores(activity, columns_of(log, table), parts["counts"].exact)
-        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"])
+        theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"].price)
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} was chosen by the exponential mechanism, paid with "
             f"{paid(parts['choice'])}."
@@ -99,13 +108,13 @@ class SensitivityControl(EachTable):
         return weighted(log, table, theta, None, parts["counts"], noise, engine, told)
 
 
-def drawable(theta: int, grant: Grant) -> int:
+def drawable(theta: int, price: Price) -> int:
     """Return θ, or the largest limit whose noise can be drawn, which is public.
 
-    >>> drawable(40, Grant("1")), drawable(40_000, Grant("1")), drawable(40_000, Grant("0.001"))
+    >>> drawable(40, Price.of("1")), drawable(40_000, Price.of("1")), drawable(40_000, Price.of("0.001"))
     (40, 32767, 32)
     """
-    return min(theta, most_drawn(grant.exact) // FIXED_POINT)
+    return min(theta, most_drawn(price.exact) // FIXED_POINT)
 
 
 def weighted(
@@ -144,11 +153,6 @@ def _units(log: EventLog, table: CountTable) -> str:
     if log.counting == "records":
         return "records"
     return "different items" if table == "items" else "different pairs of item and context"
-
-
-def columns_of(log: EventLog, table: CountTable) -> int:
-    """Return how many columns a table has."""
-    return len(log.catalogue.ids) if table == "items" else log.cells
 
 
 def largest_limit(log: EventLog, table: CountTable, repeats: int) -> int:

@@ -38,16 +38,18 @@ from headcount.bounding import (
     Records,
     Scale,
     check_candidates,
+    columns_of,
     scaled_scores,
     scaled_spread,
 )
 from headcount.budget import Grant
-from headcount.counts.dpsense import SHARES, SensitivityControl, columns_of, drawable, largest_limit, weighted
+from headcount.counts.dpsense import SensitivityControl, drawable, largest_limit, weighted
 from headcount.counts.each_table import Made
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.method import Bounds, paid
 from headcount.noise import NoiseSource, choose
+from headcount.stages import share_out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +75,13 @@ class ScaledSensitivityControl(SensitivityControl):
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit and a factor, and release the weighted counts, scaled up."""
-        parts = grant.split(SHARES)
+        parts = share_out(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
         check_candidates(most)
         rows = engine.measure(log, Records(table, most), noise.key())
         chosen = choose(scaled_scores(rows, parts["counts"].exact), parts["choice"], noise)
         theta, hundredths = 1 + chosen // len(HUNDREDTHS), HUNDREDTHS[chosen % len(HUNDREDTHS)]
-        theta, alpha = drawable(theta, parts["counts"]), Fraction(hundredths, 100)
+        theta, alpha = drawable(theta, parts["counts"].price), Fraction(hundredths, 100)
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} and a factor of α = {float(alpha):.2f} out of 1.00 to "
             f"2.00 were chosen together by the exponential mechanism, paid with {paid(parts['choice'])}."

@@ -9,22 +9,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from headcount.bounding import CountTable, Sample, check_limit
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.counts.tables import NOUNS, Counts, Noised, assumptions, release_of, table_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, What, shares_of, tables_of
+from headcount.method import Bounds, Staged, What, tables_of
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
-
-DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
+from headcount.stages import Stage, Stages, share_out, shared
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EachTable(ABC):
+class EachTable(Staged, ABC):
     """A method that releases each table for itself; what it does with one is in :meth:`make`."""
 
     name: ClassVar[str]
@@ -65,26 +63,25 @@ class EachTable(ABC):
     def declared(self) -> str:
         """What the caller chose, as the beginning of "… chosen without looking at the log"."""
 
-    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
-        """Return the noise that a table will get, where that is known without data; refuse what cannot be done."""
-        return None
+    def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
+        """Say what is done with a table, as far as it is known without data; refuse what cannot be done."""
+        return Stage(table)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=assumptions(self.declared))
+        return Guarantee(epsilon=priced.epsilon, assumes=assumptions(self.declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of each table, where that is known without data."""
-        parts = Grant(grant.epsilon).split(self._shares(log))
-        laws = {name: self.planned(log, _table(name), part) for name, part in parts.items()}
-        return {name: law for name, law in laws.items() if law is not None}
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """One table after the other."""
+        return shared((self.stage(log, table) for table in tables_of(self.what, log)), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release one table after the other."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = grant.split(self._shares(log))
-        made = {name: self.make(log, _table(name), part, noise, engine) for name, part in grants.items()}
+        grants = share_out(self.stages(log, grant.price), grant)
+        tables = tables_of(self.what, log)
+        made = {table: self.make(log, table, grants[table], noise, engine) for table in tables}
         bounds = {name: each.bounded for name, each in made.items()}
         return release_of(
             self,
@@ -101,9 +98,6 @@ class EachTable(ABC):
             steps=(),
             covers=self.covers,
         )
-
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +117,7 @@ class UpToMaximum(EachTable):
         return f"the maximum of {self.limit} was"
 
 
-def _steps(made: Mapping[str, Made]) -> list[str]:
+def _steps(made: Mapping[CountTable, Made]) -> list[str]:
     """Tell each table's story; say which table it is about where there are two."""
     if len(made) == 1:
         return [step for each in made.values() for step in each.steps]
@@ -134,7 +128,7 @@ def _steps(made: Mapping[str, Made]) -> list[str]:
     ]
 
 
-def _joined(bounds: Mapping[str, str]) -> str:
+def _joined(bounds: Mapping[CountTable, str]) -> str:
     """Say what one person could add, once if it is the same for all tables.
 
     >>> _joined({"items": "at most 3 records per person", "edges": "at most 3 records per person"})
@@ -143,7 +137,3 @@ def _joined(bounds: Mapping[str, str]) -> str:
     if len(set(bounds.values())) == 1:
         return next(iter(bounds.values()))
     return " and ".join(f"{bound} ({name})" for name, bound in bounds.items())
-
-
-def _table(name: str) -> CountTable:
-    return "items" if name == "items" else "edges"

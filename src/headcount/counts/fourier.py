@@ -38,6 +38,8 @@ from headcount.bounding import (
     Bounded,
     CountTable,
     Sample,
+    Sensitivity,
+    columns_of,
     head,
     inverse_walsh_hadamard,
     sensitivity,
@@ -51,12 +53,11 @@ from headcount.counts.tables import LEVEL, at_most, kept_up_to
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, can_draw, choose, scale_for
-from headcount.noise_law import Law
+from headcount.noise import NoiseSource, add, can_draw, choose
+from headcount.stages import Stage, share_out
 
 COEFFICIENTS = "coefficients"
 
-_SHARES = {"choice": Decimal("0.1"), "coefficients": Decimal("0.9")}
 _PER_DOUBLING = 10
 
 
@@ -74,18 +75,15 @@ class FourierPerturbation(UpToMaximum):
 
     name: ClassVar[str] = "fpa"
 
-    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:
-        """Refuse a choice, or a single coefficient, whose noise cannot be drawn; how many are kept is unknown."""
-        parts = Grant(grant.epsilon).split(_SHARES)
-        scale_for(TAIL_SPREAD, parts["choice"].exact)
-        cells = len(log.catalogue.ids) if table == "items" else log.cells
-        moved = transformed(sensitivity(Sample(self.limit), log.counting), cells)
-        scale_for(moved.of_some(1).l1, parts["coefficients"].exact)
-        return None
+    def stage(self, log: EventLog, table: CountTable) -> Stage:
+        """A choice, and the coefficients it keeps: at least one, though how many is unknown."""
+        moved = transformed(sensitivity(Sample(self.limit), log.counting), columns_of(log, table))
+        choice = Stage("choice", Decimal("0.1"), moves=Sensitivity.of_l1(TAIL_SPREAD))
+        return Stage(table, parts=(choice, Stage("coefficients", Decimal("0.9"), moves=moved.of_some(1))))
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose how many coefficients to keep, and release the counts that these describe."""
-        parts = grant.split(_SHARES)
+        parts = share_out(self.stage(log, table).parts, grant)
         counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         coefficients = walsh_hadamard(counts)
         paying = parts["coefficients"].exact

@@ -12,7 +12,7 @@ Why it is private
     is ε₀-differentially private. With the noisy scores fixed, what a user keeps depends on that user's records
     and draws alone, so the counts move by at most l in L1; noise of scale l/ε₁ and l/ε₂ costs ε₁ + ε₂. The
     whole is (ε₀ + ε₁ + ε₂)-differentially private by adaptive composition. With Gaussian noise on items and edges,
-    as in SRA, each of the two takes half of δ; the scores stay Laplace and need none.
+    as in SRA, what the scores leave of ε and all of δ allow for a ρ that both share; the scores stay Laplace.
 
 Departures from the paper
     d is declared, by default 1. The paper runs with d = the fewest records any user has, read from the data,
@@ -34,32 +34,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.bounding import Noisy, Pick, Sample, check_limit
-from headcount.budget import Amount, Grant
-from headcount.counts.tables import (
-    assumptions,
-    at_most,
-    delta_shares,
-    noised_tables,
-    planned_laws,
-    release_of,
-    were_kept,
-)
+from headcount.bounding import Noisy, Pick, Sample, check_limit, sensitivity
+from headcount.budget import Amount, Grant, Price, Priced
+from headcount.counts.tables import assumptions, at_most, noised_tables, release_of, table_stages, were_kept
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, What, paid, shares_of, tables_of
+from headcount.method import Bounds, Staged, What, paid
 from headcount.noise import NoiseSource, add
-from headcount.noise_law import Law, NoiseKind
+from headcount.noise_law import NoiseKind
 from headcount.releases import Release
+from headcount.stages import Stage, Stages, share_out, shared
 
 PUBLISHED_SHARES = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT_SHARES = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandPicked:
+class HandPicked(Staged):
     """Release item and edge counts with HPA.
 
     >>> from headcount.noise import SeededNoise
@@ -85,29 +78,27 @@ class HandPicked:
         check_limit(self.limit)
         check_limit(self.d, "d")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
         declared = f"the limit of {self.limit} and d = {self.d} were"
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(declared))
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumptions(declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """What the limit needs for each table's part of ε, and of δ."""
-        return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
-
-    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Split a grant over the stages; δ is for the tables, where their noise is Gaussian."""
-        shares = self._shares(log)
-        return grant.split(shares, delta_shares(shares, self.noise))
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Popularity, with Laplace noise; then items and edges of what is picked by it."""
+        moved = sensitivity(Sample(self.d), log.counting)
+        scores = Stage("scores", Decimal(DEFAULT_SHARES["scores"]), moves=moved)
+        tables = table_stages(self.what, log, self.limit, self.noise, DEFAULT_SHARES["items"])
+        return shared([scores, *tables], self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Estimate popularity, pick each user's most popular records, and release their counts."""
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
-        grants = self.stages(log, grant)
+        grants = share_out(self.stages(log, grant.price), grant)
         sampled = engine.measure(log, Sample(self.d), noise.key())
         scores = popularity(add(sampled.items, grants["scores"], noise))
         counts = engine.measure(log, Pick(self.limit, scores), noise.key())
-        noised = noised_tables(log, counts, grants, noise, self.noise)
+        noised = noised_tables(log, counts, grants, noise)
         steps = [
             f"Popularity was estimated from {at_most(self.d, log)}, drawn at random, with "
             f"{scores.law.in_words()}, paid with {paid(grants['scores'])}.",
@@ -115,9 +106,6 @@ class HandPicked:
         ]
         bounded = at_most(self.limit, log)
         return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
-
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        return shares_of(("scores", *tables_of(self.what, log)), DEFAULT_SHARES, self.shares)
 
 
 def popularity(scores: Noisy) -> Noisy:

@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount.bounding import Bounded, CountTable, Sample, group_sums
+from headcount.bounding import Bounded, CountTable, Sample, Sensitivity, group_sums
 from headcount.budget import Grant
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, random_order
@@ -34,8 +34,9 @@ from headcount.counts.tables import LEVEL, Counts, at_most, kept_up_to
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import Law
+from headcount.stages import Stage
 
 GROUP_SUMS = "group sums"
 
@@ -52,9 +53,9 @@ class RandomGroups(UpToMaximum):
 
     name: ClassVar[str] = "gs-r"
 
-    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
-        """Scale limit / ε on the sums of groups."""
-        return DiscreteLaplace(scale_for(self.limit, grant.exact), on=GROUP_SUMS)
+    def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
+        """The sums of groups."""
+        return Stage(table, moves=Sensitivity.of_l1(self.limit), on=GROUP_SUMS, tells=(table,))
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Group the columns at random, and release the groups' averages."""

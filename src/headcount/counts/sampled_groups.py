@@ -33,8 +33,17 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from headcount.bounding import EVERYONE, Bounded, CountBound, CountTable, Noisy, Sample, SampleUsers
-from headcount.budget import Grant
+from headcount.bounding import (
+    EVERYONE,
+    Bounded,
+    CountBound,
+    CountTable,
+    Noisy,
+    Sample,
+    SampleUsers,
+    Sensitivity,
+)
+from headcount.budget import Grant, Price, Priced
 from headcount.counts.each_table import Made, UpToMaximum
 from headcount.counts.grouping import Groups, order_by
 from headcount.counts.random_groups import GROUP_SUMS, smoothed
@@ -44,14 +53,13 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.method import Bounds, paid
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.noise import NoiseSource, add
+from headcount.stages import Stage, share_out
 
 Sampling = Literal["column", "row", "none"]
 
 UNFORESEEN = "nobody can foresee who was drawn by lot: SipHash-2-4 under a fresh key is as good as random"
 
-_HALVES = {"sample": Decimal("0.5"), "sums": Decimal("0.5")}
 _PRECISION = 60  # digits
 _NOBODY = 45  # β is at most e^-ε(M - 1), and e^-45 is below 2^-64
 _MARGIN = Decimal("1e-8")  # of the ε within the sample, above what is rounded away when it is paid
@@ -79,21 +87,23 @@ class SampledGroups(UpToMaximum):
         super().__post_init__()
         check_sampling(self.sampling)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; drawing users by lot protects only if the lots are secret."""
-        promised = super().guarantee(grant)
+        promised = super().guarantee(priced)
         return promised if self.sampling != "row" else replace(promised, assumes=(*promised.assumes, UNFORESEEN))
 
-    def planned(self, log: EventLog, table: CountTable, grant: Grant) -> Law | None:  # noqa: ARG002
-        """Scale 2 · limit / ε on the sums of groups."""
-        half = Grant(grant.epsilon).split(_HALVES)["sums"]
-        return DiscreteLaplace(scale_for(self.limit, half.exact), on=GROUP_SUMS)
+    def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
+        """The sample, and the sums of the groups that it makes."""
+        half, moved = Decimal("0.5"), Sensitivity.of_l1(self.limit)
+        return Stage(
+            table, parts=(Stage("sample", half), Stage("sums", half, moves=moved, on=GROUP_SUMS, tells=(table,)))
+        )
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Group the columns by a noisy sample, and release the groups' averages."""
-        halves = grant.split(_HALVES)
+        halves = share_out(self.stage(log, table).parts, grant)
         sample = self._sample(log, table, halves["sample"], noise, engine)
-        groups = self._groups(sample, halves["sums"], noise)
+        groups = self._groups(sample, halves["sums"].price, noise)
         counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
         steps = (
             f"{self._sampled()} per column with {sample.law.in_words()}, paid with "
@@ -112,7 +122,7 @@ class SampledGroups(UpToMaximum):
         counted: Bounded = getattr(engine.measure(log, bound, noise.key()), table)
         return add(counted, grant, noise, at_least=1)
 
-    def _groups(self, sample: Noisy, grant: Grant, noise: NoiseSource) -> Groups:  # noqa: ARG002
+    def _groups(self, sample: Noisy, price: Price, noise: NoiseSource) -> Groups:  # noqa: ARG002
         """Make groups of neighbours: from released numbers alone."""
         return Groups.of(order_by(sample.values.ravel()), self.limit)
 

@@ -12,8 +12,8 @@ Why it is private
     outcome of the sampling and so on average over it. No amplification by sampling is claimed.
 
     With Gaussian noise each table is moved by at most l in L2 where records are counted, and by √l where users
-    are, each of whom adds 1 to at most l cells. A table's noise pays for that with its part of ε and half of δ;
-    the parts of ε and of δ add up.
+    are, each of whom adds 1 to at most l cells. Noise of standard deviation Δ/√2ρ₁ makes a table that moves by Δ
+    ρ₁-zero-concentrated; both tables together are so for ρ₁ + ρ₂, which is the ρ that ε and δ allow for.
 
 Departures from the paper
     Discrete instead of continuous Laplace noise. The sample is keyed by user, so that it does not depend on row
@@ -28,34 +28,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import ClassVar
 
 from headcount.bounding import Sample, check_limit
-from headcount.budget import Amount, Grant
-from headcount.counts.tables import (
-    assumptions,
-    at_most,
-    delta_shares,
-    noised_tables,
-    planned_laws,
-    release_of,
-    were_kept,
-)
+from headcount.budget import Amount, Grant, Price, Priced
+from headcount.counts.tables import assumptions, at_most, noised_tables, release_of, table_stages, were_kept
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, What, shares_of, tables_of
+from headcount.method import Bounds, Staged, What
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law, NoiseKind
+from headcount.noise_law import NoiseKind
 from headcount.releases import Release
-
-DEFAULT_SHARES = {"items": "0.5", "edges": "0.5"}
+from headcount.stages import Stages, share_out, shared
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimpleRandom:
+class SimpleRandom(Staged):
     """Release item and edge counts with SRA.
 
     >>> from headcount.noise import SeededNoise
@@ -80,29 +70,21 @@ class SimpleRandom:
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""
         declared = f"the {self.limit_name} of {self.limit} was"
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumptions(declared))
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumptions(declared))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """What the limit needs for each table's part of ε, and of δ."""
-        return planned_laws(self._shares(log), grant, self.limit, log.counting, self.noise)
-
-    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Split a grant over the stages; δ is for the tables, where their noise is Gaussian."""
-        shares = self._shares(log)
-        return grant.split(shares, delta_shares(shares, self.noise))
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Items and edges of one sample."""
+        return shared(table_stages(self.what, log, self.limit, self.noise, "0.5"), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Sample each user's records once, and release items and edges of that one sample."""
         guarantee = self.guarantee(grant)
-        grants = self.stages(log, grant)
+        grants = share_out(self.stages(log, grant.price), grant)
         counts = (engine or LocalEngine()).measure(log, Sample(self.limit), noise.key())
-        noised = noised_tables(log, counts, grants, noise, self.noise)
+        noised = noised_tables(log, counts, grants, noise)
         steps = [self.story.format(were_kept=were_kept(self.limit, log))]
         bounded = at_most(self.limit, log)
         return release_of(self, log, guarantee, noised, bounded=bounded, noise=noise, steps=steps)
-
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        return shares_of(tables_of(self.what, log), DEFAULT_SHARES, self.shares)

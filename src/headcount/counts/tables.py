@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
-from headcount.bounding import BoundedCounts, Counting, Sample, sensitivity
+from headcount.bounding import BoundedCounts, Sample, sensitivity
 from headcount.budget import Grant
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, paid, shares_of, what_counted
-from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
-from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law, NoiseKind
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, What, paid, tables_of, what_counted
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Interval, Release
+from headcount.stages import Stage
 
 Counts = NDArray[np.float64]
 
@@ -46,33 +47,13 @@ def at_most(limit: int, log: EventLog) -> str:
     return f"at most {limit:,} {unit} per person"
 
 
-def delta_shares(stages: Iterable[str], kind: NoiseKind) -> dict[str, Decimal] | None:
-    """Return how the tables share δ: equally, where their noise is Gaussian; other stages need none.
-
-    >>> delta_shares(["scores", "items", "edges"], "gaussian")
-    {'items': Decimal('0.5'), 'edges': Decimal('0.5')}
-    """
-    tables = [stage for stage in stages if stage in NOUNS]
-    return shares_of(tables, dict.fromkeys(tables, "1"), None) if kind == "gaussian" else None
-
-
-def planned_laws(
-    shares: Mapping[str, Decimal],
-    grant: Grant,
-    limit: int,
-    counting: Counting = "records",
-    kind: NoiseKind = "laplace",
-) -> dict[str, Law]:
-    """Return the noise that each table will get, for a grant that is not touched."""
-    # as the release itself will split its own
-    parts = Grant(grant.epsilon, grant.delta or None).split(shares, delta_shares(shares, kind))
-    moved = sensitivity(Sample(limit), counting)
-    return {
-        table: DiscreteGaussian(sigma_for(moved.l2_squared, part.rho))
-        if kind == "gaussian"
-        else DiscreteLaplace(scale_for(moved.l1, part.exact))
-        for table, part in ((table, parts[table]) for table in NOUNS if table in shares)
-    }
+def table_stages(what: What | None, log: EventLog, limit: int, kind: NoiseKind, share: str) -> list[Stage]:
+    """Return a stage for each table of kept records, with an equal share; with Gaussian noise they share ρ."""
+    moved = sensitivity(Sample(limit), log.counting)
+    return [
+        Stage(table, Decimal(share), gaussian=kind == "gaussian", moves=moved, tells=(table,))
+        for table in tables_of(what, log)
+    ]
 
 
 def were_kept(limit: int, log: EventLog) -> str:
@@ -129,16 +110,9 @@ def release_of(
     )
 
 
-def noised_tables(
-    log: EventLog,
-    counts: BoundedCounts,
-    grants: Mapping[str, Grant],
-    noise: NoiseSource,
-    kind: NoiseKind = "laplace",
-) -> Noised:
+def noised_tables(log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource) -> Noised:
     """Spend each table's grant on its noise, reconcile items with edges, and attach intervals."""
-    added = add_gaussian if kind == "gaussian" else add
-    noisy = {name: added(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
+    noisy = {name: add(getattr(counts, name), grants[name], noise) for name in NOUNS if name in grants}
     values = {name: each.values.astype(np.float64) for name, each in noisy.items()}
     laws = {name: each.law for name, each in noisy.items()}
     widths = {name: half_width([Term(1.0, law)], LEVEL) for name, law in laws.items()}

@@ -28,26 +28,25 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headcount.answers.intervals import Term, half_width
-from headcount.bounding import MOST_EXACT, UNDRAWN, FixedRange, PersonTotals, check_limit, unit_for
-from headcount.budget import Amount, Grant
+from headcount.bounding import MOST_EXACT, UNDRAWN, FixedRange, PersonTotals, Sensitivity, check_limit, unit_for
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, Bounds, paid, shares_of, what_counted
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.method import ONE_ID, Bounds, Staged, paid, what_counted
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import Law
 from headcount.releases import TOTALS_FIELDS, Interval, Release
-
-DEFAULT_SHARES = {"users": "0.2", "records": "0.3", "sum": "0.5"}
+from headcount.stages import Stage, Stages, share_out, shared
 
 Row = tuple[str, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Totals:
+class Totals(Staged):
     """Release the number of people and of records, and the sum and mean of a value.
 
     >>> from headcount.noise import SeededNoise
@@ -68,35 +67,45 @@ class Totals:
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user."""
         declared = (
             f"the limit of {self.limit}, which records count at all, and the range of values, if there is one, "
         )
         return Guarantee(
-            epsilon=grant.epsilon, assumes=(f"{declared}were chosen without looking at the log", ONE_ID)
+            epsilon=priced.epsilon, assumes=(f"{declared}were chosen without looking at the log", ONE_ID)
         )
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, DiscreteLaplace]:
-        """Return the noise of each number; refuse what cannot be done."""
-        _check(log)
-        parts = Grant(grant.epsilon).split(self._shares(log))
-        laws = {
-            "users": DiscreteLaplace(scale_for(1, parts["users"].exact)),
-            "records": DiscreteLaplace(scale_for(self.limit, parts["records"].exact)),
+    def check(self, log: EventLog) -> None:
+        """Refuse what totals have no use for."""
+        wrong = {
+            "--context": log.context is not None,
+            "--count users": log.counting == "users",
+            "--select-items": log.selects,
         }
-        within = self._within(log, parts)
-        if within is not None:
-            law = DiscreteLaplace(scale_for(self.limit * within.reach, parts["sum"].exact)).divided(within.unit)
-            laws["sum"] = replace(law, on=_on(within))
-        return laws
+        for flag, given in wrong.items():
+            if given:
+                raise UsageError(
+                    f"totals cannot use {flag}: they count all people and all their records",
+                    remedy="leave it out, or narrow the records down with --where",
+                )
+
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Each number; the sum is as fine as its noise can be drawn."""
+        users = Stage("users", Decimal("0.2"), moves=Sensitivity.of_l1(1), tells=("users",))
+        records = Stage("records", Decimal("0.3"), moves=Sensitivity.of_l1(self.limit), tells=("records",))
+        if log.roles.value is None:
+            return shared([users, records], self.shares)
+        stages = shared([users, records, Stage("sum", Decimal("0.5"))], self.shares)
+        within = self._within(log, share_out(stages, price)["sum"])
+        reach = Sensitivity.of_l1(self.limit * within.reach)
+        return (*stages[:2], replace(stages[2], moves=reach, unit=within.unit, on=_on(within), tells=("sum",)))
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Add up once, and spend each number's part of the grant on its noise."""
-        _check(log)
-        guarantee, shares = self.guarantee(grant), self._shares(log)
-        within = self._within(log, Grant(grant.epsilon).split(shares))
-        grants = grant.split(shares)
+        self.check(log)
+        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
+        within = self._within(log, grants["sum"].price) if "sum" in grants else None
         exact = (engine or LocalEngine()).measure(log, PersonTotals(self.limit, within), UNDRAWN)
         noisy = {name: add(getattr(exact, name), grants[name], noise) for name in ("users", "records")}
         rows = [_row(name, float(each.counts[0]), [Term(1.0, each.law)]) for name, each in noisy.items()]
@@ -124,16 +133,10 @@ class Totals:
             simulated=not noise.is_private,
         )
 
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        stages = ["users", "records", *([] if log.roles.value is None else ["sum"])]
-        return shares_of(stages, DEFAULT_SHARES, self.shares)
-
-    def _within(self, log: EventLog, parts: Mapping[str, Grant]) -> FixedRange | None:
-        """Return the range in fixed point, as fine as the noise can be drawn."""
-        if log.roles.value is None or log.value_range is None:
-            return None
-        low, high = log.value_range
-        unit = unit_for(self.limit, low, high, parts["sum"].exact)
+    def _within(self, log: EventLog, price: Price) -> FixedRange:
+        """Return the range in fixed point, as fine as the noise of the sum can be drawn at a price."""
+        low, high = log.value_range or (Decimal(0), Decimal(0))
+        unit = unit_for(self.limit, low, high, price.exact)
         if max(-low, high) > MOST_EXACT:
             raise UsageError(
                 f"values from {low} to {high} are too large to be told apart",
@@ -152,21 +155,6 @@ class Totals:
                 remedy="write values in thousandths",
             )
         return within
-
-
-def _check(log: EventLog) -> None:
-    """Refuse what totals cannot use."""
-    wrong = {
-        "--context": log.context is not None,
-        "--count users": log.counting == "users",
-        "--select-items": log.selects,
-    }
-    for flag, given in wrong.items():
-        if given:
-            raise UsageError(
-                f"totals cannot use {flag}: they count all people and all their records",
-                remedy="leave it out, or narrow the records down with --where",
-            )
 
 
 def _row(name: str, value: float, terms: Sequence[Term]) -> Row:

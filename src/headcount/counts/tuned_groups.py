@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from headcount.bounding import Noisy
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.counts.grouping import Groups, best_size, order_by
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.noise import NoiseSource, scale_for
@@ -36,6 +36,7 @@ from headcount.noise import NoiseSource, scale_for
 class TunedGroups(SampledGroups):
     """Release item and edge counts with GS.
 
+    >>> from headcount.budget import Grant
     >>> from headcount.events.log import EventLog
     >>> from headcount.noise import SeededNoise
     >>> visits = [(f"u{n}", item) for n in range(90) for item in ("tea", "rye") if n < 60 or item == "tea"]
@@ -49,9 +50,9 @@ class TunedGroups(SampledGroups):
     tunes: ClassVar[bool] = True
     why_so_large: ClassVar[str] = ", the size that looked best on these noisy numbers"
 
-    def _groups(self, sample: Noisy, grant: Grant, noise: NoiseSource) -> Groups:
+    def _groups(self, sample: Noisy, price: Price, noise: NoiseSource) -> Groups:
         """Try every group size on the sample: from released numbers alone."""
         values = sample.values.ravel()
         factor = 1 if self.sampling == "none" else self.limit
-        scale = scale_for(self.limit, grant.exact)
+        scale = scale_for(self.limit, price.exact)
         return Groups.of(order_by(values), best_size(values, factor, float(scale), noise.key()))

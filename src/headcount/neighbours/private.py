@@ -33,7 +33,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import ClassVar
 
@@ -42,18 +42,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.answers.tastes import FEWEST_ITEMS, factors_of, offsets_of, worthwhile_items
-from headcount.bounding import FIXED_POINT, STAR, UNDRAWN, Bounded, Noisy, Norm, Offsets, Pairs, Raters
-from headcount.budget import Grant
+from headcount.bounding import (
+    FIXED_POINT,
+    STAR,
+    UNDRAWN,
+    Noisy,
+    Norm,
+    Offsets,
+    Pairs,
+    Raters,
+    Sensitivity,
+)
+from headcount.budget import Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, paid, what_counted
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
 from headcount.neighbours.tables import check_ratings, item_column
-from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
-from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise_law import Law
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, laws_of, share_out
 
 PEOPLE_SHARE = Decimal("0.02")
 RELATIONS_SHARES = {200: Decimal("0.4"), FEWEST_ITEMS: Decimal("0.2")}
@@ -69,7 +80,7 @@ OFFSETS, RELATIONS = "model/items", "model/factors"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateNeighbours:
+class PrivateNeighbours(Staged):
     """Fit a model of ratings; ``relations`` says whether pairs of items are released, None where it pays.
 
     >>> from headcount.noise import SeededNoise
@@ -92,38 +103,38 @@ class PrivateNeighbours:
         if self.relations not in (None, True, False):
             raise UsageError("relations must be true or false", given=self.relations, remedy="or leave it out")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
         declared = "the range of values and which records count at all were chosen without looking at the log"
         assumes = (PUBLIC_CATALOGUE, declared, ONE_ID, OWN_RATINGS)
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=assumes)
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
-    def stages(self, log: EventLog, grant: Grant) -> dict[str, Grant]:  # noqa: ARG002
-        """Split a grant: a little for the number of people; the rest, and all of δ, for the model."""
-        shares = {"people": PEOPLE_SHARE, "model": 1 - PEOPLE_SHARE}
-        return grant.split(shares, {"model": Decimal(1)} if grant.delta else None)
-
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the number of people, and of the sums where it is known; refuse what cannot be."""
+    def check(self, log: EventLog) -> None:
+        """Refuse a log without ratings, and what a model of them cannot use."""
         check_ratings(log, needs_value=True)
-        parts = self.stages(log, Grant(grant.epsilon, grant.delta or None))
-        laws: dict[str, Law] = {"people": DiscreteLaplace(scale_for(1, parts["people"].exact))}
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """A little for the number of people; the rest, and all of δ, for the model.
+
+        The number of people decides on relations; where they are not ruled out, noise is not known before.
+        """
         least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
-        known = _laws(parts["model"], least)
-        if self.relations is False:
-            laws[OFFSETS] = known[OFFSETS]
-        return laws
+        parts = _model(norm_of(price), least)
+        if self.relations is not False:
+            parts = tuple(replace(part, tells=()) for part in parts)
+        people = Stage("people", PEOPLE_SHARE, moves=Sensitivity.of_l1(1), tells=("people",))
+        return people, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the number of people, the sums over items and, if that pays, over pairs of items."""
-        check_ratings(log, needs_value=True)
-        guarantee, grants = self.guarantee(grant), self.stages(log, grant)
+        self.check(log)
+        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
         engine = engine or LocalEngine()
-        norm = _norm(grant)
+        norm = norm_of(grant.price)
         people = add(engine.measure(log, Raters(), UNDRAWN), grants["people"], noise)
-        items, share = self._relations(float(people.counts[0]), log, grants["model"])
-        parts = _split(grants["model"], share)
-        noisy = _noised(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
+        items, share = self._relations(float(people.counts[0]), log, grants["model"].price)
+        parts = share_out(_model(norm, share), grants["model"])
+        noisy = add(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
         offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
         offsets = np.rint(offsets * STAR) / STAR
         made = _Made(offsets, support)
@@ -132,7 +143,7 @@ class PrivateNeighbours:
             places = np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
             units = np.rint(offsets * STAR).astype(np.int64)
             bound = Pairs(PAIRS_LENGTH[norm], norm, places, units)
-            pairs = _noised(engine.measure(log, bound, UNDRAWN), parts["relations"], noise)
+            pairs = add(engine.measure(log, bound, UNDRAWN), parts["relations"], noise)
             made = _Made(offsets, support, places, _factors(pairs, support[places], float(people.counts[0])))
             laws[RELATIONS] = pairs.law
         return Release(
@@ -149,17 +160,17 @@ class PrivateNeighbours:
             simulated=not noise.is_private,
         )
 
-    def _relations(self, people: float, log: EventLog, grant: Grant) -> tuple[int, Decimal]:
+    def _relations(self, people: float, log: EventLog, price: Price) -> tuple[int, Decimal]:
         """Say among how many items relations are released, and with which share: from released and public numbers.
 
         None are where they do not pay, or are not asked for.
         """
-        catalogue, norm = len(log.catalogue.ids), _norm(grant)
+        catalogue, norm = len(log.catalogue.ids), norm_of(price)
         if self.relations is False or catalogue < 2:
             return 0, Decimal(0)
         for enough, share in RELATIONS_SHARES.items():
             try:
-                deviation = _laws(grant, share)[RELATIONS].variance ** 0.5
+                deviation = laws_of(_model(norm, share), price)[RELATIONS].variance ** 0.5
             except UsageError:  # that noise cannot be drawn, as is known without data
                 continue
             items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue)
@@ -195,35 +206,22 @@ class _Made:
         return tables
 
 
-def _norm(grant: Grant) -> Norm:
-    return "l2" if grant.delta else "l1"
-
-
-def _split(grant: Grant, share: Decimal) -> dict[str, Grant]:
-    """Give a share of what the model gets to relations: of ρ where there is δ, else of ε."""
+def _model(norm: Norm, share: Decimal) -> Stages:
+    """Return the stages of the model, of which relations get a share: of ρ where there is δ, else of ε."""
+    offsets = Stage(
+        "offsets",
+        1 - share,
+        gaussian=norm == "l2",
+        moves=Sensitivity.of_l1(OFFSETS_LENGTH[norm] * STAR),
+        unit=STAR,
+        tells=(OFFSETS,),
+    )
     if not share:
-        return {"offsets": grant}
-    shares = {"offsets": 1 - share, "relations": share}
-    return grant.split_rho(shares) if grant.delta else grant.split(shares)
-
-
-def _laws(grant: Grant, share: Decimal) -> dict[str, Law]:
-    """Return the noise of offsets and of relations, if these get a share; refuse what cannot be drawn."""
-    parts = _split(Grant(grant.epsilon, grant.delta or None), share)
-    laws = {OFFSETS: _law(OFFSETS_LENGTH, parts["offsets"], STAR)}
-    return laws | ({RELATIONS: _law(PAIRS_LENGTH, parts["relations"], FIXED_POINT)} if share else {})
-
-
-def _law(lengths: Mapping[Norm, int], grant: Grant, unit: int) -> Law:
-    """Return the noise that sums of such length will get, in stars; the grant is not touched."""
-    moved = lengths[_norm(grant)] * unit
-    if grant.delta:
-        return DiscreteGaussian(sigma_for(moved**2, grant.rho)).divided(unit)
-    return DiscreteLaplace(scale_for(moved, grant.exact)).divided(unit)
-
-
-def _noised(sums: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
-    return add_gaussian(sums, grant, noise) if grant.delta else add(sums, grant, noise)
+        return (offsets,)
+    moved = Sensitivity.of_l1(PAIRS_LENGTH[norm] * FIXED_POINT)
+    return offsets, replace(
+        offsets, name="relations", share=share, moves=moved, unit=FIXED_POINT, tells=(RELATIONS,)
+    )
 
 
 def _factors(pairs: Noisy, support: NDArray[np.float64], people: float) -> NDArray[np.float64]:
@@ -234,7 +232,7 @@ def _story(log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], 
     low, high = log.value_range or (0, 0)
     model, squares = grants["model"], bool(grants["model"].delta)
     length = "sum of squares" if squares else "sum"
-    norm = _norm(model)
+    norm = norm_of(model.price)
     most = OFFSETS_LENGTH[norm] ** (2 if squares else 1)
     told = [
         f"The number of people got {laws['people'].in_words()}, paid with {paid(grants['people'])}.",

@@ -26,23 +26,34 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headcount.bounding import FIXED_POINT, UNDRAWN, Bounded, Noisy, Norm, Pairs, Scale, check_limit
-from headcount.budget import Grant
+from headcount.bounding import (
+    FIXED_POINT,
+    UNDRAWN,
+    Noisy,
+    Norm,
+    Pairs,
+    Scale,
+    Sensitivity,
+    check_limit,
+    sensitivity,
+)
+from headcount.budget import Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, paid, what_counted
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
 from headcount.neighbours.tables import check_ratings, item_column
-from headcount.noise import NoiseSource, add, add_gaussian, scale_for, sigma_for
-from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise_law import Law
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, share_out
 
 ITEMS, PAIRS = "model/items", "model/pairs"
 LEVEL = 0.95
-SHARES = {"items": Decimal("0.1"), "pairs": Decimal("0.9")}
-"""Of ρ where there is δ, else of ε."""
+ITEMS_SHARE = Decimal("0.1")
+"""Of ρ where there is δ, else of ε; pairs get the rest."""
 
 ITEM_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 10}
 PAIR_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 45}
@@ -50,7 +61,7 @@ MOST_ITEMS = 1 << 13
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoCountRelease:
+class CoCountRelease(Staged):
     """Release how many people have both of two items, for the ``items`` most common ones.
 
     ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
@@ -80,34 +91,40 @@ class CoCountRelease:
         if self.limit is not None:
             check_limit(self.limit)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
         declared = "the limits and the number of items in pairs were chosen without looking at the log"
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, declared, ONE_ID))
 
-    def stages(self, log: EventLog, grant: Grant) -> dict[str, Grant]:  # noqa: ARG002
-        """Return the grant as one stage: with δ both tables share its ρ."""
-        return {"model": grant}
-
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of each table; refuse what cannot be done."""
+    def check(self, log: EventLog) -> None:
+        """Refuse ratings, and what cannot be counted."""
         check_ratings(log, needs_value=False)
-        parts = _split(Grant(grant.epsilon, grant.delta or None))
-        return {
-            ITEMS: _law(ITEM_LIMIT[_norm(grant)], parts["items"], squared=False),
-            PAIRS: _law(self._limit(_norm(grant)), parts["pairs"], squared=True),
-        }
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Items, then pairs of them."""
+        norm = norm_of(price)
+        items = Stage(
+            "items",
+            ITEMS_SHARE,
+            gaussian=bool(price.delta),
+            moves=sensitivity(Scale(ITEM_LIMIT[norm]), "users"),
+            unit=FIXED_POINT,
+            tells=(ITEMS,),
+        )
+        moved = Sensitivity.of_l1(self._limit(norm) * FIXED_POINT)
+        return items, replace(items, name="pairs", share=1 - ITEMS_SHARE, moves=moved, tells=(PAIRS,))
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release how many people have each item, and both of two."""
-        check_ratings(log, needs_value=False)
-        guarantee, norm, story = self.guarantee(grant), _norm(grant), paid(grant)
-        log, engine, parts = replace(log, counting="users"), engine or LocalEngine(), _split(grant)
-        counted = engine.measure(log, _scale(norm), noise.key()).items
-        common = _noised(counted, parts["items"], noise)
+        self.check(log)
+        guarantee, norm, story = self.guarantee(grant), norm_of(grant.price), paid(grant)
+        parts = share_out(self.stages(log, grant.price), grant)
+        log, engine = replace(log, counting="users"), engine or LocalEngine()
+        counted = engine.measure(log, Scale(ITEM_LIMIT[norm], norm), noise.key()).items
+        common = add(counted, parts["items"], noise)
         places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
         bound = Pairs(self._limit(norm), norm, places)
-        pairs = _noised(engine.measure(log, bound, UNDRAWN), parts["pairs"], noise)
+        pairs = add(engine.measure(log, bound, UNDRAWN), parts["pairs"], noise)
         laws = {ITEMS: common.law, PAIRS: pairs.law}
         return Release(
             method=self.name,
@@ -143,30 +160,6 @@ class CoCountRelease:
             f"{limit**2 if norm == 'l2' else limit:,}. Every pair got {laws[PAIRS].in_words()}.",
             f"Both were paid with {price} together.",
         ]
-
-
-def _norm(grant: Grant) -> Norm:
-    return "l2" if grant.delta else "l1"
-
-
-def _scale(norm: Norm) -> Scale:
-    return Scale(ITEM_LIMIT[norm], norm=norm)
-
-
-def _split(grant: Grant) -> dict[str, Grant]:
-    return grant.split_rho(SHARES) if grant.delta else grant.split(SHARES)
-
-
-def _law(limit: int, grant: Grant, *, squared: bool) -> Law:
-    """Return the noise of counts whose length, or sum of squares for items with δ, is limited."""
-    if grant.delta:
-        moved = (limit * FIXED_POINT) ** 2 if squared else limit * FIXED_POINT**2
-        return DiscreteGaussian(sigma_for(moved, grant.rho)).divided(FIXED_POINT)
-    return DiscreteLaplace(scale_for(limit * FIXED_POINT, grant.exact)).divided(FIXED_POINT)
-
-
-def _noised(counts: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
-    return add_gaussian(counts, grant, noise) if grant.delta else add(counts, grant, noise)
 
 
 def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:

@@ -1,8 +1,8 @@
 """The only place where protective noise is drawn."""
 
+from headcount.noise.adding import add, law_of, norm_of
 from headcount.noise.choice import choose
-from headcount.noise.gaussian import add_gaussian, sigma_for
-from headcount.noise.laplace import add, can_draw, most_drawn, scale_for
+from headcount.noise.laplace import can_draw, most_drawn, scale_for
 from headcount.noise.peeling import peel
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
@@ -16,14 +16,14 @@ __all__ = [
     "SparseVector",
     "Threshold",
     "add",
-    "add_gaussian",
     "can_draw",
     "choose",
+    "law_of",
     "most_drawn",
+    "norm_of",
     "peel",
     "scale_for",
     "select",
-    "sigma_for",
     "sparse_laws",
     "sparse_shares",
     "threshold_for",

@@ -1,8 +1,4 @@
-"""Discrete Gaussian noise on bounded counts, paid for with a grant of ε and δ.
-
-As with Laplace noise, short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk
-sampler of :mod:`headcount.noise.kernels.sampling`, which is exact in integers and tested to have the same law. In
-both cases OpenDP's own privacy map confirms that sigma pays for the sensitivity before anything is drawn.
+"""Discrete Gaussian noise: which sigma pays for a distance in L2 at a ρ, and so at ε and δ.
 
 Why it is private
     Whole numbers that move by at most Δ in L2, plus independent noise with P(x) ∝ exp(-x² / (2 σ²)), are ρ-zero-
@@ -25,35 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Noisy
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.errors import HeadcountError, UsageError
 from headcount.noise.bulk import draws
-from headcount.noise.source import NoiseSource, OperatingSystemNoise
+from headcount.noise.source import NoiseSource
 from headcount.noise_law import DiscreteGaussian
 
 _MOST = 2**31 - 1  # sigma in steps, for the integer sampler
 _FINE = 1 << 23  # numerator and denominator of sigma where it is no whole number
-_SHORT = 2_000  # below this OpenDP is quick enough
 _WORDS_PER_DRAW = 16  # about what one draw uses
 _DIGITS = 50
-
-
-def add_gaussian(bounded: Bounded, grant: Grant, source: NoiseSource) -> Noisy:
-    """Spend the grant on discrete Gaussian noise for every value, zeros included."""
-    if type(bounded) is not Bounded:
-        raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
-    if bounded.admission != 1:
-        raise TypeError("Gaussian noise is for values of everyone, not of users that were drawn by lot")
-    sigma = sigma_for(bounded.sensitivity.l2_squared, grant.rho)
-    confirm(sigma, bounded.sensitivity.l2_squared, grant)
-    grant.spend()
-    exact = bounded.sensitive_values
-    if exact.size < _SHORT and isinstance(source, OperatingSystemNoise):
-        values = _opendp_release(exact, sigma)
-    else:
-        values = exact + draw(DiscreteGaussian(sigma), exact.size, source).reshape(exact.shape)
-    return Noisy(values, DiscreteGaussian(sigma / bounded.unit, Fraction(1, bounded.unit)))
 
 
 def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
@@ -61,7 +38,7 @@ def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
 
     It is n / m with n and m below 2^23 where it is no whole number, m a power of two.
 
-    >>> round(float(sigma_for(100, Grant("1", "1e-6").rho)), 3)
+    >>> round(float(sigma_for(100, Price.of("1", "1e-6").rho)), 3)
     45.309
     """
     with localcontext() as context:
@@ -80,13 +57,9 @@ def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
     return Fraction(math.ceil(sigma * denominator), denominator)
 
 
-def confirm(sigma: Fraction, l2_squared: int, grant: Grant) -> None:
-    """Let OpenDP's privacy maps confirm that ``sigma`` pays for the sensitivity at a grant's ρ, hence ε and δ."""
-    _confirm(sigma, l2_squared, grant.rho, grant.epsilon, grant.delta)
-
-
 @lru_cache(maxsize=1024)
-def _confirm(sigma: Fraction, l2_squared: int, rho: Decimal, epsilon: Decimal, delta: Decimal) -> None:
+def confirm(sigma: Fraction, l2_squared: int, price: Price) -> None:
+    """Let OpenDP's privacy maps confirm that ``sigma`` pays for the sensitivity at a price's ρ, hence ε and δ."""
     import opendp.prelude as dp
 
     moved = math.sqrt(l2_squared)
@@ -94,12 +67,9 @@ def _confirm(sigma: Fraction, l2_squared: int, rho: Decimal, epsilon: Decimal, d
         moved = math.nextafter(moved, math.inf)
     noise = _opendp_gaussian(sigma)
     curve = dp.c.make_zCDP_to_approxDP(noise).map(moved)
-    if not (
-        curve.epsilon(float(delta)) <= float(epsilon) * (1 + 1e-9) and noise.map(moved) <= float(rho) * (1 + 1e-9)
-    ):
-        raise HeadcountError(
-            f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ρ = {rho}, ε = {epsilon}, δ = {delta}"
-        )
+    epsilon, rho = curve.epsilon(float(price.delta)), noise.map(moved)
+    if not (epsilon <= float(price.epsilon) * (1 + 1e-9) and rho <= float(price.rho) * (1 + 1e-9)):
+        raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {price}")
 
 
 def draw(law: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
@@ -134,6 +104,7 @@ def _opendp_gaussian(sigma: Fraction) -> Any:
     return dp.m.make_gaussian(*space, scale=float(sigma))  # exactly: a power of two divides it
 
 
-def _opendp_release(values: NDArray[np.int64], sigma: Fraction) -> NDArray[np.int64]:
-    noisy = _opendp_gaussian(sigma)(values.ravel().tolist()) if values.size else []
+def opendp_release(values: NDArray[np.int64], law: DiscreteGaussian) -> NDArray[np.int64]:
+    """Let OpenDP draw the noise on whole values."""
+    noisy = _opendp_gaussian(law.sigma)(values.ravel().tolist()) if values.size else []
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)

@@ -1,8 +1,4 @@
-"""Discrete Laplace noise on bounded counts, paid for with a grant.
-
-Short vectors are served by OpenDP, the reference; long ones, and seeded tests, by the bulk sampler of
-:mod:`headcount.noise.kernels.sampling`, which is exact in integers and tested to have the same law. In both cases
-OpenDP's own privacy map confirms that the scale pays for the sensitivity before anything is drawn.
+"""Discrete Laplace noise: which scale pays for a distance in L1 at an ε.
 
 Why it is private
     Counts that move by at most Δ in L1, plus independent noise with P(x) ∝ exp(-|x| ε / Δ), are ε-differentially
@@ -24,39 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Noisy
-from headcount.budget import Grant
 from headcount.errors import HeadcountError, UsageError
 from headcount.noise.bulk import draws
-from headcount.noise.source import NoiseSource, OperatingSystemNoise
+from headcount.noise.source import NoiseSource
 from headcount.noise_law import DiscreteLaplace
 
 _MOST = 2**31 - 1  # numerator and denominator of a scale in the integer sampler
-_SHORT = 2_000  # below this OpenDP is quick enough
 _WORDS_PER_DRAW = 8  # about what one draw uses
 _PRECISION = 60  # digits; the result is rounded down to 9 decimals
-
-
-def add(bounded: Bounded, grant: Grant, source: NoiseSource, *, at_least: int = 0) -> Noisy:
-    """Spend the grant on discrete Laplace noise for every value, zeros included.
-
-    The scale is what the sensitivity needs, or what a sensitivity of ``at_least`` would need if that is more.
-    """
-    if type(bounded) is not Bounded:
-        raise TypeError(f"noise is added to Bounded values alone, not to {type(bounded).__name__}")
-    grant.check_pure("discrete Laplace noise")
-    within = epsilon_within(grant.exact, bounded.admission)
-    scale = scale_for(bounded.sensitivity.l1, within)
-    if at_least > 0:
-        scale = max(scale, scale_for(at_least, grant.exact))
-    confirm(scale, bounded.sensitivity.l1, within)
-    grant.spend()
-    exact = bounded.sensitive_values
-    if exact.size < _SHORT and isinstance(source, OperatingSystemNoise):
-        values = _opendp_release(exact, scale)
-    else:
-        values = exact + draw(DiscreteLaplace(scale), exact.size, source).reshape(exact.shape)
-    return Noisy(values, DiscreteLaplace(scale / bounded.unit, Fraction(1, bounded.unit)))
 
 
 def epsilon_within(epsilon: Fraction, admission: Fraction) -> Fraction:
@@ -146,6 +117,7 @@ def _opendp_laplace(scale: Fraction) -> Any:
     return dp.m.make_laplace(*space, scale=rounded)
 
 
-def _opendp_release(values: NDArray[np.int64], scale: Fraction) -> NDArray[np.int64]:
-    noisy = _opendp_laplace(scale)(values.ravel().tolist()) if values.size else []
+def opendp_release(values: NDArray[np.int64], law: DiscreteLaplace) -> NDArray[np.int64]:
+    """Let OpenDP draw the noise on whole values."""
+    noisy = _opendp_laplace(law.scale)(values.ravel().tolist()) if values.size else []
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)

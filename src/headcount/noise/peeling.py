@@ -50,7 +50,7 @@ def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSourc
         raise ValueError("candidates that a joining person may lower cannot be peeled off")
     if not 1 <= k <= scored.size:
         raise UsageError(f"k must lie between 1 and {scored.size:,}, the number of candidates", given=k)
-    grant.check_pure("permute-and-flip")
+    grant.price.check_pure("permute-and-flip")
     scale = scale_for(k * scored.rise, grant.exact)
     confirm(scale, k * scored.rise, grant.exact)
     grant.spend()

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headcount.bounding import Bounded
-from headcount.budget import Grant, Sole
+from headcount.budget import Grant, Price, Sole
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.source import NoiseSource
@@ -64,9 +64,9 @@ def sparse_shares(positives: int) -> dict[str, Decimal]:
     return {"threshold": first, "distances": 1 - first}
 
 
-def sparse_laws(reach: int, positives: int, grant: Grant) -> SparseLaws:
-    """Return both laws for distances that move by at most ``reach``; the grant is not touched."""
-    parts = Grant(grant.epsilon).split(sparse_shares(positives))
+def sparse_laws(reach: int, positives: int, price: Price) -> SparseLaws:
+    """Return both laws for distances that move by at most ``reach``."""
+    parts = price.split(sparse_shares(positives))
     return SparseLaws(
         DiscreteLaplace(scale_for(reach, parts["threshold"].exact)),
         DiscreteLaplace(scale_for(2 * positives * reach, parts["distances"].exact)),
@@ -81,8 +81,8 @@ class SparseVector(Sole):
     def __init__(self, threshold: int, reach: int, positives: int, grant: Grant, source: NoiseSource) -> None:
         """Spend the grant, and draw the noise of the threshold."""
         super().__init__()
-        grant.check_pure("the sparse vector technique")
-        self._laws, self._reach, self._left = sparse_laws(reach, positives, grant), reach, positives
+        grant.price.check_pure("the sparse vector technique")
+        self._laws, self._reach, self._left = sparse_laws(reach, positives, grant.price), reach, positives
         parts = grant.split(sparse_shares(positives))
         confirm(self._laws.threshold.scale, reach, parts["threshold"].exact)
         confirm(self._laws.distance.scale, 2 * positives * reach, parts["distances"].exact)

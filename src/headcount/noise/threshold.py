@@ -51,7 +51,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from headcount.bounding import SupportCounts
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.errors import GrantError
 from headcount.noise.laplace import confirm, draw, scale_for
 from headcount.noise.source import NoiseSource
@@ -69,24 +69,24 @@ class Threshold:
     law: DiscreteLaplace
 
 
-def threshold_for(limit: int, grant: Grant) -> Threshold:
-    """Return the threshold for at most ``limit`` items per person; the grant is not touched.
+def threshold_for(limit: int, price: Price) -> Threshold:
+    """Return the threshold for at most ``limit`` items per person.
 
-    >>> threshold_for(1, Grant("1", "1e-6")).people, threshold_for(10, Grant("1", "1e-6")).people
+    >>> threshold_for(1, Price.of("1", "1e-6")).people, threshold_for(10, Price.of("1", "1e-6")).people
     (15, 156)
     """
-    grant.check_whole()
-    if not grant.delta:
+    price.check_whole()
+    if not price.delta:
         raise GrantError("items are selected with δ above 0 alone", remedy="give a delta, such as 1e-6")
-    law = DiscreteLaplace(scale_for(limit, grant.exact))
-    return Threshold(1 + _steps_above(limit, law.scale, grant.delta), law)
+    law = DiscreteLaplace(scale_for(limit, price.exact))
+    return Threshold(1 + _steps_above(limit, law.scale, price.delta), law)
 
 
 def select(support: SupportCounts, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
     """Spend the grant on the items that enough people have; return their ids, sorted."""
     if type(support) is not SupportCounts:
         raise TypeError(f"items are selected by their SupportCounts alone, not from {type(support).__name__}")
-    threshold = threshold_for(support.limit, grant)
+    threshold = threshold_for(support.limit, grant.price)
     confirm(threshold.law.scale, support.limit, grant.exact)
     grant.spend()
     people = support.sensitive_people

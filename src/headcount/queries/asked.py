@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from headcount.answers.words import some
-from headcount.bounding import Bounded, Cells, LinearQueries
+from headcount.bounding import Bounded, Cells, LinearQueries, Sensitivity
 from headcount.bounding.linear import Floats
-from headcount.budget import Grant
+from headcount.budget import Priced
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.coders import check_table
 from headcount.events.grid import Grid, NumberBins
 from headcount.events.log import EventLog
-from headcount.guarantee import GROUP_UNIT, Guarantee
-from headcount.method import ONE_ID, what_counted
+from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
+from headcount.method import ONE_ID, Bounds, Staged, what_counted
 from headcount.queries.sql import counts_of
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
@@ -114,6 +114,11 @@ class Asked:
         """What each of them is called."""
         return self._read[1]
 
+    @property
+    def moved(self) -> Sensitivity:
+        """How far one person or group moves the cells, and any count of them."""
+        return Sensitivity.of_l1(self.bound.reach)
+
     def check(self, log: EventLog) -> None:
         """Refuse a log that does not fit, and queries that cannot be answered, before any record is read."""
         self.check_table(log)
@@ -123,9 +128,9 @@ class Asked:
         """Refuse a log that does not fit, whatever is asked."""
         check_table(log, self.grid, self.groups)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε, for adding or removing a person, or a whole group."""
-        promised = Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_GRID, ONE_ID))
+        promised = Guarantee(epsilon=priced.epsilon, assumes=(PUBLIC_GRID, ONE_ID))
         if self.groups is None:
             return promised
         return replace(
@@ -182,3 +187,23 @@ def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | F
 
 def _at_random(most: int, noun: str) -> str:
     return f"one random {noun}" if most == 1 else f"at most {most:,} random {noun}s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(Staged):
+    """A method that answers what is asked, at pure ε for adding or removing a person, or a whole group."""
+
+    family: ClassVar[str] = "queries"
+    standing: ClassVar[Standing] = Standing.PROVEN
+    reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = (Cells,)
+
+    asked: Asked
+
+    def guarantee(self, priced: Priced) -> Guarantee:
+        """Promise what is asked for."""
+        return self.asked.guarantee(priced)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse what cannot be counted or asked."""
+        self.asked.check(log)

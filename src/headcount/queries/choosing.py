@@ -30,7 +30,6 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -39,18 +38,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headcount.bounding import Bounded, Cells, distances, exact_answers, quantile
-from headcount.budget import Grant
+from headcount.bounding import Bounded, distances, exact_answers, quantile
+from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds
 from headcount.noise import NoiseSource, add, scale_for
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import ERROR, TOTAL, released_total
-from headcount.queries.asked import Asked
-from headcount.queries.fitting import check_start, columns_in_words, fitted, order_for
+from headcount.queries.asked import Answering, Asked
+from headcount.queries.fitting import columns_in_words, fitted, order_for, start_stage
 from headcount.queries.histogram import SHARES as CONSISTENT
 from headcount.queries.histogram import Histogram
 from headcount.queries.mwem import SHARES as MWEM_SHARES
@@ -58,13 +55,13 @@ from headcount.queries.mwem import MultiplicativeWeights, mended_release, rounds
 from headcount.queries.private_weights import SHARES as PMW_SHARES
 from headcount.queries.private_weights import PrivateWeights
 from headcount.releases import Release
+from headcount.stages import Stage, Stages, share_out
 
 SHARE = Decimal("0.02")
 """What the choice costs."""
 
-FITTING = {TOTAL: Decimal("0.05"), "start": Decimal("0.54"), "test": Decimal("0.05"), "rest": Decimal("0.36")}
-MENDING = {"rounds": Decimal("0.87"), ERROR: Decimal("0.13")}
-"""How a fit shares what the choice leaves, and how mending shares what the fit leaves."""
+MENDING = Stage("rounds", Decimal("0.87")), Stage(ERROR, Decimal("0.13"))
+"""How mending shares what the fit leaves; where a consistent histogram can be drawn from it, this can as well."""
 
 _MEAN_TO_MEDIAN = 1.18  # of absolute values of normals
 _PAIRS, _SINGLE = 1.25, 4.0  # how much worse than chance fitted tables were found to be
@@ -72,7 +69,7 @@ _MEAN = sqrt(2 / pi)  # of the absolute value of a standard normal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Automatic:
+class Automatic(Answering):
     """Answer queries by the method that is predicted to be best.
 
     >>> import pyarrow as pa
@@ -87,37 +84,27 @@ class Automatic:
     """
 
     name: ClassVar[str] = "auto"
-    family: ClassVar[str] = "queries"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Cells,)
 
-    asked: Asked
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """The total that decides; the rest hangs on it, but whatever is chosen must be possible."""
+        choice = Stage(TOTAL, SHARE, moves=self.asked.moved, tells=("choice",))
+        *fit, rest = self._fitting()
+        cells = Histogram(asked=self.asked, consistent=True).stages(log, price)
+        rest = replace(rest, parts=tuple(replace(stage, tells=()) for stage in cells))
+        return choice, Stage("rest", 1 - SHARE, parts=(*fit, rest))
 
-    def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a person, or a whole group."""
-        return self.asked.guarantee(grant)
-
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the total that decides; the rest hangs on it."""
-        self.asked.check(log)
-        reach = self.asked.bound.reach
-        parts = Grant(grant.epsilon).split({TOTAL: SHARE, "rest": 1 - SHARE})
-        law = DiscreteLaplace(scale_for(reach, parts[TOTAL].exact))
-        # whatever is chosen must be possible
-        fit = parts["rest"].split(FITTING)
-        for stage in (TOTAL, "test"):
-            scale_for(reach, fit[stage].exact)
-        check_start(self.asked.grid, reach, fit["start"].exact)
-        scale_for(reach, Fraction(MENDING[ERROR]) * fit["rest"].exact)
-        Histogram(asked=self.asked, consistent=True).laws(log, fit["rest"])
-        return {"choice": law}
+    def _fitting(self) -> Stages:
+        """Return the stages of a fit and of its test; what it leaves is for mending, or for a histogram."""
+        moved, reach = self.asked.moved, self.asked.bound.reach
+        start = start_stage(self.asked.grid, reach, Decimal("0.54"))
+        total, test = Stage(TOTAL, Decimal("0.05"), moves=moved), Stage("test", Decimal("0.05"), moves=moved)
+        return total, start, test, Stage("rest", Decimal("0.36"))
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the total, choose, and do the rest."""
-        self.asked.check(log)
+        self.check(log)
         guarantee, engine = self.guarantee(grant), engine or LocalEngine()
-        grants = grant.split({TOTAL: SHARE, "rest": 1 - SHARE})
+        grants = share_out(self.stages(log, grant.price), grant)
         cells = self.asked.count(log, engine, noise.key())
         total = released_total(cells, grants[TOTAL], noise)
         errors = predicted(self.asked, total.people, float(grants["rest"].exact))
@@ -150,7 +137,7 @@ class Automatic:
 
         What the choice knows of the total was cheap; a table that sums to it needs a better one.
         """
-        asked, grants = self.asked, grant.split(FITTING)
+        asked, grants = self.asked, share_out(self._fitting(), grant)
         known = released_total(cells, grants[TOTAL], noise)
         total = known.people
         fit = fitted(cells, asked.grid, total, grants["start"], noise)
@@ -169,9 +156,9 @@ class Automatic:
             story = f"{tested} That is more than counting all cells would have, so these were counted."
             laws: dict[str, Law] = {TOTAL: known.law, **release.noise, "start": fit.law, "test": median.law}
             return replace(release, noise=laws, steps=(story, *release.steps)), "consistent histogram"
-        rounds = rounds_worth(total, float(grants["rest"].exact) * float(MENDING["rounds"]), asked)
-        shares = MENDING if rounds else {ERROR: Decimal(1)}
-        release = mended_release(asked, log, cells, fit, total, rounds, grants["rest"].split(shares), noise)
+        rounds = rounds_worth(total, float(grants["rest"].exact) * float(MENDING[0].share), asked)
+        parts = share_out(MENDING if rounds else (Stage(ERROR),), grants["rest"])
+        release = mended_release(asked, log, self.guarantee(grant), cells, fit, total, rounds, parts, noise)
         laws = {TOTAL: known.law, **release.noise, "test": median.law}
         return replace(release, noise=laws, steps=(tested, *release.steps)), MultiplicativeWeights.name
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 from math import comb, prod
@@ -25,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers.projection import onto_total
-from headcount.bounding import Bounded, group_sums
+from headcount.bounding import Bounded, Sensitivity, group_sums
 from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.events.grid import Grid
-from headcount.method import shares_of
-from headcount.noise import NoiseSource, add, can_draw, scale_for
+from headcount.noise import NoiseSource, add, can_draw
 from headcount.noise_law import Law
+from headcount.stages import Stage, evenly, share_out
 
 CLEAR = 4
 """How many times above the scale of its noise the average count of a table should be."""
@@ -76,19 +77,18 @@ def order_for(grid: Grid, total: float, reach: int, epsilon: float) -> int:
     return 1
 
 
-def check_start(grid: Grid, reach: int, epsilon: Fraction) -> None:
-    """Refuse an ε with which not even tables of single columns can be drawn."""
-    scale_for(len(grid.bins) * reach, epsilon)
+def start_stage(grid: Grid, reach: int, share: Decimal) -> Stage:
+    """Return the stage that counts tables: at least those of single columns must be drawn, side by side."""
+    return Stage("start", share, moves=Sensitivity.of_l1(len(grid.bins) * reach))
 
 
 def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseSource) -> Fit:
     """Spend a grant on all tables of as many columns as are worth it, and fit the cells to them."""
     order = order_for(grid, total, cells.sensitivity.l1, float(grant.exact))
     places = list(combinations(range(len(grid.bins)), order))
-    names = [str(place) for place in range(len(places))]
-    grants = list(grant.split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
+    grants = share_out(evenly(range(len(places))), grant)
     tables = []
-    for columns, part in zip(places, grants, strict=True):
+    for columns, part in zip(places, grants.values(), strict=True):
         shape = tuple(grid.shape[place] for place in columns)
         noisy = add(group_sums(cells, labels(grid, columns), prod(shape)), part, noise)
         counts = onto_total(noisy.counts, total)

@@ -36,18 +36,16 @@ from numpy.typing import NDArray
 
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.projection import onto_total
-from headcount.bounding import Bounded, Cells
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, shares_of
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.noise import NoiseSource, add
+from headcount.noise_law import Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
-from headcount.queries.asked import Asked, answers_table
+from headcount.queries.asked import Answering, answers_table
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, share_out, shared
 
 _FEW = 64  # draws whose sum is worked out exactly
 
@@ -55,13 +53,14 @@ SHARES = {TOTAL: "0.05", "cells": "0.9", ERROR: "0.05"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram:
+class Histogram(Answering):
     """Answer queries from noisy counts of all cells.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.people import read_people
     >>> from headcount.noise import SeededNoise
+    >>> from headcount.queries.asked import Asked
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
@@ -70,41 +69,32 @@ class Histogram:
     """
 
     name: ClassVar[str] = "histogram"
-    family: ClassVar[str] = "queries"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Cells,)
 
-    asked: Asked
     consistent: bool = False
     shares: Mapping[str, Amount] | None = None
 
-    def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a person, or a whole group."""
-        return self.asked.guarantee(grant)
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """All cells; where they are made consistent, the total before and the error after them."""
+        cells = Stage(
+            "cells", Decimal(SHARES["cells"]), moves=self.asked.moved, on="every cell", tells=("answers",)
+        )
+        beside = [
+            Stage(name, Decimal(SHARES[name]), moves=self.asked.moved, tells=(name,)) for name in (TOTAL, ERROR)
+        ]
+        return shared([beside[0], cells, beside[1]] if self.consistent else [cells], self.shares)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of every cell; refuse what cannot be done."""
-        self.asked.check(log)
-        parts = Grant(grant.epsilon).split(self._shares())
-        laws = {
-            name: DiscreteLaplace(scale_for(self.asked.bound.reach, part.exact)) for name, part in parts.items()
-        }
-        cells = laws.pop("cells")
-        return {"answers": replace(cells, on="every cell"), **laws}
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
+        """Return the noise of every cell, and of what is released beside them."""
+        laws = super().laws(log, priced)
+        return {name: laws[name] for name in sorted(laws, key=lambda name: name != "answers")}
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Count the cells with noise, and add them up."""
-        self.asked.check(log)
-        guarantee, shares = self.guarantee(grant), self._shares()
+        self.check(log)
+        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
-        release = self._answered(cells, grant.split(shares), noise)
-        steps = (*self.asked.story(log), *release.steps)
-        return replace(release, guarantee=guarantee, steps=steps, simulated=not noise.is_private)
-
-    def _answered(self, cells: Bounded, grants: Mapping[str, Grant], noise: NoiseSource) -> Release:
         queries, average = self.asked.queries, False
-        steps = []
+        steps = self.asked.story(log)
         laws: dict[str, Law] = {}
         if self.consistent:
             total = released_total(cells, grants[TOTAL], noise)
@@ -129,17 +119,14 @@ class Histogram:
         columns = {"answer": answers, "low": answers - widths, "high": answers + widths}
         return Release(
             method=self.name,
-            guarantee=self.asked.guarantee(Grant(1)),
+            guarantee=guarantee,
             noise=laws,
             tables={"answers": answers_table(self.asked.named, columns)},
             interval=Interval(level=LEVEL, covers="bounded", average=average),
             bounded=self.asked.bounded,
             steps=tuple(steps),
+            simulated=not noise.is_private,
         )
-
-    def _shares(self) -> dict[str, Decimal]:
-        stages = tuple(SHARES) if self.consistent else ("cells",)
-        return shares_of(stages, SHARES, self.shares)
 
 
 def cell_widths(sizes: NDArray[np.int64], law: Law) -> NDArray[np.float64]:

@@ -38,21 +38,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Cells, distance_scores, distances, exact_answers, part
+from headcount.bounding import Bounded, Sensitivity, distance_scores, distances, exact_answers, part
 from headcount.bounding.linear import Floats
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Price
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, shares_of
-from headcount.noise import NoiseSource, add, choose, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.guarantee import Guarantee
+from headcount.noise import NoiseSource, add, choose
+from headcount.noise_law import Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
-from headcount.queries.asked import Asked, answers_table
-from headcount.queries.fitting import Fit, check_start, columns_in_words, fitted, reweighted
+from headcount.queries.asked import Answering, Asked, answers_table
+from headcount.queries.fitting import Fit, columns_in_words, fitted, reweighted, start_stage
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, evenly, share_out, shared
 
 SHARES = {TOTAL: "0.05", "start": "0.6", "rounds": "0.3", ERROR: "0.05"}
 MOST_ROUNDS = 30
@@ -60,7 +60,7 @@ _PASSES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiplicativeWeights:
+class MultiplicativeWeights(Answering):
     """Answer queries from a table fitted to noisy counts; ``rounds`` of mending, or as many as are worth it.
 
     >>> import pyarrow as pa
@@ -76,62 +76,62 @@ class MultiplicativeWeights:
     """
 
     name: ClassVar[str] = "mwem"
-    family: ClassVar[str] = "queries"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Cells,)
 
-    asked: Asked
     rounds: int | None = None
     shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
         if self.rounds is not None and not 0 <= self.rounds <= 1000:
             raise UsageError("rounds must lie between 0 and 1000", given=self.rounds)
-        self._shares()
+        self._shared()
 
-    def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a person, or a whole group."""
-        return self.asked.guarantee(grant)
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The total, the error and, in between, the start and the rounds, whose number may hang on the total."""
+        own = {stage.name: stage for stage in self._shared()}
+        rest = Stage("rest", own["start"].share + own["rounds"].share, parts=self._fitting(self.rounds))
+        return own[TOTAL], own[ERROR], rest
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the total and of the error; the rest hangs on the total."""
-        self.asked.check(log)
-        shares, reach = self._shares(), self.asked.bound.reach
-        parts = Grant(grant.epsilon).split(_outer(shares))
-        inner = parts["rest"].split(_inner(shares, 1 if self.rounds is None else self.rounds))
-        check_start(self.asked.grid, reach, inner["start"].exact)
-        if self.rounds:  # as many as are worth it are few enough
-            scale_for(2 * reach * 2 * self.rounds, inner["rounds"].exact)
-        return {stage: DiscreteLaplace(scale_for(reach, parts[stage].exact)) for stage in (TOTAL, ERROR)}
+    def _shared(self) -> Stages:
+        total, start, rounds, error = (Stage(name, Decimal(share)) for name, share in SHARES.items())
+        total, error = (replace(each, moves=self.asked.moved, tells=(each.name,)) for each in (total, error))
+        return shared([total, start, rounds, error], self.shares)
+
+    def _fitting(self, rounds: int | None) -> Stages:
+        """Divide the rest between the start and the rounds; without rounds, the start gets it all.
+
+        As many as are worth it, None, are few enough to be drawn.
+        """
+        reach, own = self.asked.bound.reach, {stage.name: stage.share for stage in self._shared()}
+        if rounds == 0:
+            return (start_stage(self.asked.grid, reach, Decimal(1)),)
+        share = (own["start"] / (own["start"] + own["rounds"])).quantize(Decimal(10) ** -15)
+        moved = None if rounds is None else Sensitivity.of_l1(2 * reach * 2 * rounds)
+        return start_stage(self.asked.grid, reach, share), Stage("rounds", 1 - share, moves=moved)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Fit a table, mend it, answer from it, and say how good that is."""
+        self.check(log)
         asked, guarantee = self.asked, self.guarantee(grant)
-        asked.check(log)
-        shares = self._shares()
-        grants = grant.split(_outer(shares))
+        grants = share_out(self.stages(log, grant.price), grant)
         cells = asked.count(log, engine or LocalEngine(), noise.key())
         total = released_total(cells, grants[TOTAL], noise)
-        rounds = self._rounds(total.people, grant)
-        grants |= grants["rest"].split(_inner(shares, rounds))
+        rounds = self._rounds(total.people, grant.price)
+        grants |= share_out(self._fitting(rounds), grants["rest"])
         fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
-        release = mended_release(asked, log, cells, fit, total.people, rounds, grants, noise)
+        release = mended_release(asked, log, guarantee, cells, fit, total.people, rounds, grants, noise)
         first = (
             f"The number of records got {total.law.in_words()}. A table was fitted to it and to counts over "
             f"{columns_in_words(fit.order)}, which got {fit.law.in_words()}."
         )
         laws = {TOTAL: total.law, **release.noise}
-        return replace(release, guarantee=guarantee, noise=laws, steps=(first, *release.steps))
+        return replace(release, noise=laws, steps=(first, *release.steps))
 
-    def _rounds(self, total: float, grant: Grant) -> int:
+    def _rounds(self, total: float, price: Price) -> int:
         """Return how many rounds there are."""
         if self.rounds is not None:
             return self.rounds
-        return rounds_worth(total, float(grant.exact) * float(self._shares()["rounds"]), self.asked)
-
-    def _shares(self) -> dict[str, Decimal]:
-        return shares_of(tuple(SHARES), SHARES, self.shares)
+        share = next(stage.share for stage in self._shared() if stage.name == "rounds")
+        return rounds_worth(total, float(price.exact) * float(share), self.asked)
 
 
 def rounds_worth(total: float, epsilon: float, asked: Asked) -> int:
@@ -143,6 +143,7 @@ def rounds_worth(total: float, epsilon: float, asked: Asked) -> int:
 def mended_release(
     asked: Asked,
     log: EventLog,
+    guarantee: Guarantee,
     cells: Bounded,
     fit: Fit,
     total: float,
@@ -160,7 +161,7 @@ def mended_release(
     columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
     return Release(
         method=MultiplicativeWeights.name,
-        guarantee=asked.guarantee(Grant(1)),
+        guarantee=guarantee,
         noise=laws,
         tables={"answers": answers_table(asked.named, columns)},
         interval=Interval(level=LEVEL, covers="bounded", average=True),
@@ -176,7 +177,7 @@ def mended(
 ) -> tuple[Floats, Law]:
     """Spend a grant on so many rounds; return the table, and the noise of the answers it was mended with."""
     names = [f"{step} {place}" for place in range(rounds) for step in ("choose", "measure")]
-    grants = grant.split(shares_of(names, dict.fromkeys(names, "1"), None))
+    grants = share_out(evenly(names), grant)
     exact = exact_answers(cells, asked.queries)
     released: list[tuple[NDArray[np.bool_], float]] = []
     for place in range(rounds):
@@ -188,19 +189,6 @@ def mended(
             for mask, wanted in reversed(released):
                 table = reweighted(table, mask, wanted, total)
     return table, noisy.law
-
-
-def _outer(shares: Mapping[str, Decimal]) -> dict[str, Decimal]:
-    """Return the shares of what is known before the total is: the start and the rounds are one."""
-    return {TOTAL: shares[TOTAL], ERROR: shares[ERROR], "rest": shares["start"] + shares["rounds"]}
-
-
-def _inner(shares: Mapping[str, Decimal], rounds: int) -> dict[str, Decimal]:
-    """Divide the rest between the start and the rounds; without rounds, the start gets it all."""
-    if rounds == 0:
-        return {"start": Decimal(1)}
-    start = (shares["start"] / (shares["start"] + shares["rounds"])).quantize(Decimal(10) ** -15)
-    return {"start": start, "rounds": 1 - start}
 
 
 def _story(laws: Mapping[str, Law], rounds: int) -> list[str]:

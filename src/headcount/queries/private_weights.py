@@ -27,7 +27,7 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil, log, sqrt
@@ -38,20 +38,20 @@ from numpy.typing import NDArray
 
 from headcount.answers.intervals import Term, half_width
 from headcount.answers.words import some
-from headcount.bounding import Bounded, Cells, LinearQueries, distances, exact_answers, part
-from headcount.budget import Amount, Grant, Sole
+from headcount.bounding import Bounded, LinearQueries, Sensitivity, distances, exact_answers, part
+from headcount.budget import Amount, Grant, Price, Priced, Sole, price_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, shares_of
-from headcount.noise import NoiseSource, SparseVector, add, scale_for, sparse_laws
+from headcount.guarantee import Guarantee
+from headcount.noise import NoiseSource, SparseVector, add, law_of, sparse_laws
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import LEVEL, TOTAL, released_total
-from headcount.queries.asked import Asked, Named, answers_table
-from headcount.queries.fitting import check_start, columns_in_words, fitted, reweighted
+from headcount.queries.asked import Answering, Asked, Named, answers_table
+from headcount.queries.fitting import columns_in_words, fitted, reweighted, start_stage
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, evenly, laws_of, share_out, shared
 
 SHARES = {TOTAL: "0.05", "start": "0.35", "tests": "0.36", "answers": "0.24"}
 MOST_UPDATES = 20
@@ -105,12 +105,12 @@ class Mediator(Sole):
         self.total = total.people
         fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
         self.table, self.order = fit.cells, fit.order
-        self.updates = how_often.updates(total.people, grants["tests"], reach)
-        laws = sparse_laws(reach, self.updates, grants["tests"])
+        self.updates = how_often.updates(total.people, grants["tests"].price, reach)
+        laws = sparse_laws(reach, self.updates, grants["tests"].price)
         self.threshold = how_often.threshold(laws.distance, total.people)
         self._test: SparseVector | None = SparseVector(self.threshold, reach, self.updates, grants["tests"], noise)
-        self._grants = _each_answer(grants["answers"], self.updates)
-        answers = _answers_law(reach, self._grants)
+        self._grants = list(share_out(evenly(range(self.updates)), grants["answers"]).values())
+        answers = _answers_law(reach, [each.price for each in self._grants])
         self.laws: dict[str, Law] = {
             TOTAL: total.law, "start": fit.law, "threshold": laws.threshold, "tests": laws.distance,
             "answers": answers,
@@ -186,7 +186,7 @@ class HowOften:
     asked_for: int | None = None
     expected: int = 1000
 
-    def updates(self, total: float, tests: Grant, reach: int) -> int:
+    def updates(self, total: float, tests: Price, reach: int) -> int:
         """Return how many updates to pay for: few enough for a threshold near what chance makes, √n."""
         if self.asked_for is not None:
             return self.asked_for
@@ -203,7 +203,7 @@ class HowOften:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateWeights:
+class PrivateWeights(Answering):
     """Answer queries in their order, from a table that is mended where it is far off.
 
     >>> import pyarrow as pa
@@ -219,12 +219,7 @@ class PrivateWeights:
     """
 
     name: ClassVar[str] = "pmw"
-    family: ClassVar[str] = "queries"
-    standing: ClassVar[Standing] = Standing.PROVEN
-    reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Cells,)
 
-    asked: Asked
     updates: int | None = None
     expected: int | None = None
     shares: Mapping[str, Amount] | None = None
@@ -233,62 +228,57 @@ class PrivateWeights:
         for name, value, most in (("updates", self.updates, 1000), ("expected", self.expected, 10**9)):
             if value is not None and not 1 <= value <= most:
                 raise UsageError(f"{name} must lie between 1 and {most:,}", given=value)
-        self._shares()
+        self._shared()
 
-    def guarantee(self, grant: Grant) -> Guarantee:
-        """Pure ε for adding or removing a person, or a whole group."""
-        return self.asked.guarantee(grant)
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Return what is spent at the start, whatever is asked."""
+        return self._shared()
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
+    def _shared(self) -> Stages:
+        total, start, tests, answers = (Stage(name, Decimal(share)) for name, share in SHARES.items())
+        total = replace(total, moves=self.asked.moved, tells=(TOTAL,))
+        start = start_stage(self.asked.grid, self.asked.bound.reach, start.share)
+        return shared([total, start, tests, answers], self.shares)
+
+    def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
-        self.asked.check(log)
-        return self.planned(grant)
+        self.check(log)
+        return self.planned(price_of(priced))
 
-    def planned(self, grant: Grant) -> dict[str, Law]:
+    def planned(self, price: Price) -> dict[str, Law]:
         """Return the noise as far as it is known whatever is asked; refuse what cannot be drawn."""
-        parts = Grant(grant.epsilon).split(self._shares())
+        laws, parts = laws_of(self._shared(), price), share_out(self._shared(), price)
         reach, updates = self.asked.bound.reach, self.updates or 1  # as many as are worth it are few enough
-        check_start(self.asked.grid, reach, parts["start"].exact)
         tests = sparse_laws(reach, updates, parts["tests"])
-        laws: dict[str, Law] = {TOTAL: DiscreteLaplace(scale_for(reach, parts[TOTAL].exact))}
-        answers = _answers_law(reach, _each_answer(parts["answers"], updates))
+        answers = _answers_law(reach, share_out(evenly(range(updates)), parts["answers"]).values())
         known = {"threshold": tests.threshold, "tests": tests.distance, "answers": answers}
         return laws | (known if self.updates is not None else {})
 
     def begin(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Mediator:
         """Read the data, spend the grant, and be ready for queries."""
-        shares = self._shares()
         expected = self.expected or (self.asked.queries.size if self.asked.has_queries else 1000)
-        grants = grant.split(shares)
+        grants = share_out(self._shared(), grant)
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
         return Mediator(cells, self.asked, HowOften(self.updates, expected), grants, noise)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Answer all queries, one after the other."""
-        self.asked.check(log)
-        guarantee = self.guarantee(grant)
+        self.check(log)
         mediator = self.begin(log, grant, noise, engine)
         replies = mediator.reply(self.asked.queries)
         mediator.end()
-        release = answered(self.asked, log, mediator, self.asked.named, replies)
-        return replace(release, guarantee=guarantee, simulated=not noise.is_private)
-
-    def _shares(self) -> dict[str, Decimal]:
-        return shares_of(tuple(SHARES), SHARES, self.shares)
+        release = answered(self.asked, log, self.guarantee(grant), mediator, self.asked.named, replies)
+        return replace(release, simulated=not noise.is_private)
 
 
-def _each_answer(grant: Grant, updates: int) -> list[Grant]:
-    """Split a grant among the answers that may be measured."""
-    names = [str(place) for place in range(updates)]
-    return list(grant.split(shares_of(names, dict.fromkeys(names, "1"), None)).values())
+def _answers_law(reach: int, prices: Iterable[Price]) -> Law:
+    return max((law_of(Sensitivity.of_l1(reach), each) for each in prices), key=lambda law: law.variance)
 
 
-def _answers_law(reach: int, grants: Sequence[Grant]) -> DiscreteLaplace:
-    return DiscreteLaplace(scale_for(reach, min(each.exact for each in grants)))
-
-
-def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:
-    """Make a release of what was replied so far; its guarantee is put in by whoever granted it."""
+def answered(
+    asked: Asked, log: EventLog, guarantee: Guarantee, mediator: Mediator, named: Named, replies: Sequence[Reply]
+) -> Release:
+    """Make a release of what was replied so far."""
     columns: dict[str, list[float | None]] = {
         "answer": [each.answer for each in replies],
         "low": [each.low for each in replies],
@@ -298,7 +288,7 @@ def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, repl
     laws = mediator.laws
     return Release(
         method=PrivateWeights.name,
-        guarantee=asked.guarantee(Grant(1)),
+        guarantee=guarantee,
         noise=laws,
         tables={"answers": table},
         interval=Interval(level=LEVEL, covers="bounded"),

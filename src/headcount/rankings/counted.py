@@ -18,7 +18,7 @@ from headcount.answers.scaling import weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import CountTable, Noisy, Scale
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add
@@ -37,14 +37,14 @@ class ByCounts:
     deviation: float
 
     @classmethod
-    def of(cls, log: EventLog, table: CountTable, histogram: Noisy, grant: Grant) -> ByCounts:
-        """Plan with a released histogram of activity, for a grant that is not touched."""
+    def of(cls, log: EventLog, table: CountTable, histogram: Noisy, price: Price) -> ByCounts:
+        """Plan with a released histogram of activity, for counts at a price."""
         people = people_of(log, table, histogram)
-        limit = chosen_limit(log, {table: people}, {table: grant}, "laplace")
+        limit = chosen_limit(log, {table: people}, {table: price})
         heavy = people.estimated.above(limit)
         weighed = (heavy.users * heavy.records * weights(heavy.records, limit, "l1")).sum()
         ratio = heavy.total_records / weighed if weighed > 0 else 0.0
-        own = law_for(limit, grant, "laplace").variance ** 0.5
+        own = law_for(limit, price, log.counting).variance ** 0.5
         return cls(table, people, limit, own * math.hypot(1, ratio))
 
     def pays(self, rounds: int, epsilon: float) -> bool:

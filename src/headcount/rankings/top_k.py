@@ -50,6 +50,7 @@ from headcount.bounding import (
     Sample,
     Scale,
     Scored,
+    Sensitivity,
     SparseCounts,
     SparseScored,
     check_limit,
@@ -60,18 +61,19 @@ from headcount.bounding import (
     sparse_part,
     sparse_scores,
 )
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, extent, shares_of, what_counted
-from headcount.noise import NoiseSource, add, peel, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, extent, what_counted
+from headcount.noise import NoiseSource, add, peel
+from headcount.noise_law import Law
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, ranking_table
 from headcount.releases import Interval, Release
+from headcount.stages import Stage, Stages, share_out, shared
 from headcount.weighing import LIGHT_AND_HEAVY, drawable, histogram
 
 LEVEL = 0.95
@@ -84,11 +86,9 @@ MANY_CELLS = 1 << 22
 
 ACTIVITY_SHARE = Decimal("0.02")
 
-_SHARES = {"ranking": "0.5", "counts": "0.5"}
-
 
 @dataclass(frozen=True, kw_only=True)
-class DirectTopK:
+class DirectTopK(Staged):
     """Release the ``k`` items that most people have.
 
     >>> from headcount.noise import SeededNoise
@@ -112,41 +112,54 @@ class DirectTopK:
     def __post_init__(self) -> None:
         check_limit(self.k, "k")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
+        return Guarantee(epsilon=priced.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the winners' counts and of the histogram, if known; refuse what cannot be done."""
-        self._shares()
-        self._check(log)
-        own, laws = Grant(grant.epsilon), dict[str, Law]()
-        two_ways = self._has_two_ways(log)
-        if two_ways:
-            parts = _divided(own)
-            laws["activity"], own = DiscreteLaplace(scale_for(1, parts["activity"].exact)), parts["ranking"]
-        each = self._for_contexts(own, log)[0].split(self._shares())
-        scale_for(self.k, each["ranking"].exact)
-        if self.with_counts:
-            counted = DiscreteLaplace(scale_for(self.k, each["counts"].exact))
-            laws |= {} if two_ways else {"ranking": counted}
-        return laws
+    def check(self, log: EventLog) -> None:
+        """Refuse more places than items, and contexts that there are none of."""
+        if self.per_context and log.context is None:
+            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
+        if self.k > len(log.catalogue.ids):
+            raise UsageError(
+                f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",
+                given=self.k,
+                remedy="ask for fewer",
+            )
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The ranking of each context; before it a histogram of activity, where there are two ways to rank."""
+        if not self._has_two_ways(log):
+            return (Stage("ranking", parts=self._rankings(log, told=True)),)
+        activity = Stage("activity", ACTIVITY_SHARE, moves=Sensitivity.of_l1(1), tells=("activity",))
+        return activity, Stage("ranking", 1 - ACTIVITY_SHARE, parts=self._rankings(log, told=False))
+
+    def _rankings(self, log: EventLog, *, told: bool) -> Stages:
+        """Return one stage for each ranking: each gets everything where no user is in two of them."""
+        contexts = log.width - 1 if self.per_context else 1
+        apart, own = self.per_context and log.context_of == "user", self._peeling(told=told)
+        return shared(Stage(str(place), parts=own, apart=apart) for place in range(contexts))
+
+    def _peeling(self, *, told: bool = False) -> Stages:
+        """Return the stages of one ranking."""
+        winners = Stage("ranking", moves=Sensitivity.of_l1(self.k))
+        counts = replace(winners, name="counts", tells=("ranking",) if told else ())
+        return shared([winners, counts] if self.with_counts else [winners], self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Peel the best items off; or, for many, find out whether to rank counts instead, and do that."""
-        self._check(log)
-        guarantee = self.guarantee(grant)
+        self.check(log)
+        guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
         log, engine = replace(log, counting="users"), engine or LocalEngine()
         if not self._has_two_ways(log):
-            found = self._peeled(log, grant, noise, engine)
+            found = self._peeled(log, grants["ranking"], noise, engine)
         else:
-            grants = _divided(grant)
             table: CountTable = "edges" if self.per_context else "items"
             released = histogram(log, table, grants["activity"], noise, engine)
-            peeling = float(grants["ranking"].exact) * float(self._shares()["ranking"])
-            counts = None
-            if drawable(1, grants["ranking"], "laplace"):
-                counts = ByCounts.of(log, table, released, grants["ranking"])
+            price, counts = grants["ranking"].price, None
+            peeling = float(price.exact) * float(self._peeling()[0].share)
+            if drawable(1, price, log.counting):
+                counts = ByCounts.of(log, table, released, price)
             if counts is not None and counts.pays(self._rounds(log), peeling):
                 found = self._counted(log, counts, grants["ranking"], noise, engine)
             else:
@@ -175,7 +188,7 @@ class DirectTopK:
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
         columns = self._columns(log, noise.key(), engine)
-        parts = self._for_contexts(grant, log)
+        parts = share_out(self._rankings(log, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law = made[0][1]
         steps = self._story_of_peeling(log, law)
@@ -197,10 +210,10 @@ class DirectTopK:
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
     ) -> tuple[Ranked, Law | None]:
         """Spend one ranking's grant."""
-        if not self.with_counts:
-            return Ranked(peel(_scores(counts), self.k, grant, noise)), None
-        grants = grant.split(self._shares())
+        grants = share_out(self._peeling(), grant)
         winners = peel(_scores(counts), self.k, grants["ranking"], noise)
+        if not self.with_counts:
+            return Ranked(winners), None
         noisy = add(_part(counts, winners), grants["counts"], noise)
         width = noisy.law.half_width(LEVEL)
         ends = (noisy.counts - width).tolist(), (noisy.counts + width).tolist()
@@ -237,31 +250,6 @@ class DirectTopK:
         shared = self.per_context and log.context_of == "record"
         return self.k * (log.width - 1 if shared else 1)
 
-    def _for_contexts(self, grant: Grant, log: EventLog) -> list[Grant]:
-        """Divide the grant among the rankings: each gets all of it where no user is in two of them."""
-        if not self.per_context:
-            return [grant]
-        contexts = log.width - 1
-        if log.context_of == "user":
-            return grant.for_disjoint_people(contexts)
-        names = [str(place) for place in range(contexts)]
-        shares = shares_of(names, dict.fromkeys(names, "1"), None)
-        return list(grant.split(shares).values())
-
-    def _shares(self) -> dict[str, Decimal]:
-        stages = ("ranking", "counts") if self.with_counts else ("ranking",)
-        return shares_of(stages, _SHARES, self.shares)
-
-    def _check(self, log: EventLog) -> None:
-        if self.per_context and log.context is None:
-            raise UsageError("a ranking per context needs a context", remedy="name one with --context")
-        if self.k > len(log.catalogue.ids):
-            raise UsageError(
-                f"k must be at most {len(log.catalogue.ids):,}, the number of items in the catalogue",
-                given=self.k,
-                remedy="ask for fewer",
-            )
-
     def _story_of_peeling(self, log: EventLog, law: Law | None) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
         told = [
@@ -276,7 +264,7 @@ class DirectTopK:
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if law is not None:
-            part = self._shares()["counts"]
+            part = self._peeling()[1].share
             share = "half" if part * 2 == 1 else f"{part:.4g}"
             told.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
         return tuple(told)
@@ -312,7 +300,3 @@ def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
 
 def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
     return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
-
-
-def _divided(grant: Grant) -> dict[str, Grant]:
-    return grant.split({"activity": ACTIVITY_SHARE, "ranking": 1 - ACTIVITY_SHARE})

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Noisy, Norm, TagBound, TagPairs, TagWeights, square
+from headcount.bounding import Noisy, Norm, TagBound, TagPairs, TagWeights, square
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
 from headcount.method import paid
-from headcount.noise import NoiseSource, add, add_gaussian
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.tags.fitting import Fit, denoised, standing_out, topics
 
@@ -158,11 +157,6 @@ class Measured:
             "Most of the noise was then taken out of these, and topics were worked out from them, which costs "
             "nothing.",
         ]
-
-
-def noisy(bounded: Bounded, grant: Grant, noise: NoiseSource) -> Noisy:
-    """Spend a grant on Gaussian noise if it has δ, else on Laplace noise."""
-    return add_gaussian(bounded, grant, noise) if grant.delta else add(bounded, grant, noise)
 
 
 def _bar(law: Law, size: int) -> float:

@@ -35,7 +35,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import ClassVar
 
@@ -47,36 +47,33 @@ from headcount.bounding import (
     FIXED_POINT,
     UNDRAWN,
     Noisy,
-    Norm,
+    Sensitivity,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
 )
-from headcount.budget import Amount, Grant
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, Bounds, paid, shares_of, what_counted
-from headcount.noise import NoiseSource, add, scale_for, sigma_for
-from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
+from headcount.method import ONE_ID, Bounds, Staged, paid, what_counted
+from headcount.noise import NoiseSource, add, norm_of
 from headcount.releases import Interval, Release
-from headcount.tags.measured import Measured, noisy
+from headcount.stages import Stage, Stages, share_out, shared
+from headcount.tags.measured import Measured
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-DEFAULT_SHARES = {"marginals": "0.4", "pairs": "0.58", "people": "0.02"}
-"""Chosen by measurement on one half of the users of Last.fm (HetRec 2011), at ε = 1, 4 and 8."""
 
 PUBLIC_LISTS = "the lists of resources and tags are public, fixed without looking at the log"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagModel:
+class TagModel(Staged):
     """Release a model of who tags what how, of weights with noise.
 
     >>> from headcount.noise import SeededNoise
@@ -95,34 +92,50 @@ class TagModel:
 
     shares: Mapping[str, Amount] | None = None
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """The ε and δ of the grant, for adding or removing a user."""
-        return Guarantee(epsilon=grant.epsilon, delta=grant.delta, assumes=(PUBLIC_LISTS, ONE_ID))
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_LISTS, ONE_ID))
 
-    def stages(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Split a grant as far as ε and δ are split: with δ both measurements share what is left by their ρ."""
-        TagLog.of_log(log)
-        return _stages(Grant(grant.epsilon, grant.delta or None), self._shares())
+    def check(self, log: EventLog) -> None:
+        """Refuse what cannot be used."""
+        if not log.has_catalogue:
+            raise UsageError("the resources must be public", remedy="list them with --resources FILE")
+        if log.context_of == "user" or log.roles.times is not None or log.roles.value is not None:
+            raise UsageError(
+                "a tag log has no --context-of user, --times or --value", remedy="make it with headcount.read_tags"
+            )
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Return the noise of the marginals and of the number of people; that of pairs hangs on the data."""
-        tagged = _checked(log)
-        parts = _split(Grant(grant.epsilon, grant.delta or None), self._shares())
-        both = TagMarginals(_norm(grant)).sensitivity(tagged)
-        law = _law(both.l1, both.l2_squared, parts["marginals"])
-        people = DiscreteLaplace(scale_for(1, parts["people"].exact))
-        return {"model/tags": law, "model/resources": law, "model/people": people}
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Three measurements, in shares that were best on one half of the users of Last.fm (HetRec 2011).
+
+        With δ, marginals and pairs share ρ by their shares squared, since ρ goes with the square of ε. What is
+        measured of pairs hangs on the marginals.
+        """
+        marginals = Stage(
+            "marginals",
+            Decimal("0.4"),
+            gaussian=bool(price.delta),
+            moves=TagMarginals(norm_of(price)).sensitivity(TagLog.of_log(log)),
+            unit=FIXED_POINT,
+            tells=("model/tags", "model/resources"),
+        )
+        pairs = Stage("pairs", Decimal("0.58"), gaussian=marginals.gaussian)
+        people = Stage("people", Decimal("0.02"), moves=Sensitivity.of_l1(1), tells=("model/people",))
+        marginals, pairs, people = shared([marginals, pairs, people], self.shares)
+        first = (marginals.share**2 / (marginals.share**2 + pairs.share**2)).quantize(Decimal("1e-9"))
+        return replace(marginals, of_rho=first), replace(pairs, of_rho=1 - first), people
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure three times, and work the model out."""
-        tagged, engine = _checked(log), engine or LocalEngine()
-        guarantee, norm = self.guarantee(grant), _norm(grant)
-        grants = _split(grant, self._shares())
+        self.check(log)
+        tagged, engine = TagLog.of_log(log), engine or LocalEngine()
+        guarantee, norm = self.guarantee(grant), norm_of(grant.price)
+        grants = share_out(self.stages(tagged, grant.price), grant)
         people = add(engine.measure(tagged, Taggers(), UNDRAWN), grants["people"], noise)
-        both = noisy(engine.measure(tagged, TagMarginals(norm), UNDRAWN), grants["marginals"], noise)
+        both = add(engine.measure(tagged, TagMarginals(norm), UNDRAWN), grants["marginals"], noise)
         found = Measured.of(both, len(tagged.vocabulary.ids))
         exact = engine.measure(tagged, found.next(norm), UNDRAWN)
-        found.take(noisy(exact, grants["pairs"], noise), norm)
+        found.take(add(exact, grants["pairs"], noise), norm)
         laws = {**found.laws, "model/people": people.law}
         return Release(
             method=self.name,
@@ -137,46 +150,6 @@ class TagModel:
             catalogue=tagged.catalogue.digest,
             simulated=not noise.is_private,
         )
-
-    def _shares(self) -> dict[str, Decimal]:
-        return shares_of(tuple(DEFAULT_SHARES), DEFAULT_SHARES, self.shares)
-
-
-def _checked(log: EventLog) -> TagLog:
-    """Refuse what cannot be used."""
-    if not log.has_catalogue:
-        raise UsageError("the resources must be public", remedy="list them with --resources FILE")
-    if log.context_of == "user" or log.roles.times is not None or log.roles.value is not None:
-        raise UsageError(
-            "a tag log has no --context-of user, --times or --value", remedy="make it with headcount.read_tags"
-        )
-    return TagLog.of_log(log)
-
-
-def _norm(grant: Grant) -> Norm:
-    return "l2" if grant.delta else "l1"
-
-
-def _stages(grant: Grant, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-    if not grant.delta:
-        return grant.split(shares)
-    return grant.split({"people": shares["people"], "measured": 1 - shares["people"]}, {"measured": Decimal(1)})
-
-
-def _split(grant: Grant, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
-    """Split a grant among all measurements; by ρ, shares count squared, since ρ goes with the square of ε."""
-    parts = _stages(grant, shares)
-    if not grant.delta:
-        return parts
-    squared = {name: shares[name] ** 2 for name in ("marginals", "pairs")}
-    first = (squared["marginals"] / sum(squared.values())).quantize(Decimal("1e-9"))
-    return {"people": parts["people"], **parts["measured"].split_rho({"marginals": first, "pairs": 1 - first})}
-
-
-def _law(l1: int, l2_squared: int, grant: Grant) -> Law:
-    if grant.delta:
-        return DiscreteGaussian(sigma_for(l2_squared, grant.rho)).divided(FIXED_POINT)
-    return DiscreteLaplace(scale_for(l1, grant.exact)).divided(FIXED_POINT)
 
 
 def _people(people: Noisy) -> pa.Table:

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 
 from headcount.bounding import CountBound, Sensitivity
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.engines.engine import Engine
 from headcount.lab.audits.neighbours import History, Pair
 from headcount.lab.audits.observing import log_of
@@ -118,7 +118,7 @@ def exact_loss(name: str, limit: int, epsilon: Decimal, pair: Pair) -> float:
     1.0
     """
     method = build(name, {"limit": limit, "what": "items"})
-    law = method.laws(log_of(pair, present=True), Grant(epsilon))["items"]
+    law = method.laws(log_of(pair, present=True), Price.of(epsilon))["items"]
     if not isinstance(law, DiscreteLaplace):
         raise TypeError(f"the exact loss is worked out for Laplace noise, and {name} has {law.in_words()}")
     return worst_ratio(

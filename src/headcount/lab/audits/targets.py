@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, cast
 
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.counts.totals import Totals
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
@@ -141,7 +141,7 @@ def _selection(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Targe
 
 def _selected(limit: int, epsilon: Decimal, delta: Decimal) -> Iterator[Pair]:
     """Pairs around the number of people that lets an item be selected."""
-    first, _ = Selection(limit=SELECT_LIMIT).split(Grant(epsilon, delta or DELTA))
+    first, _ = Selection(limit=SELECT_LIMIT).split(Price.of(epsilon, delta or DELTA))
     crowd = ((0,),) * threshold_for(SELECT_LIMIT, first).people
     yield Pair("nearly selected", "a person without whom one is missing for an item", 2, crowd[1:], (0,))
     yield Pair("surely selected", "a person who has what is selected anyway", 2, crowd * 2, (0,) * limit)

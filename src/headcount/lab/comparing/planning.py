@@ -17,16 +17,16 @@ from headcount.answers.activity import estimate
 from headcount.answers.consistency import Weights
 from headcount.answers.planning import Prediction, Shape, cut, grouped, picked, weighed_limit
 from headcount.answers.prediction import best_limit, cell_errors
-from headcount.budget import Grant
+from headcount.budget import Price
 from headcount.counts.dpsense import SHARES
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
 from headcount.method import tables_of
+from headcount.noise import norm_of
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.registry import METHODS, build
 from headcount.releases import Release
-from headcount.weighing import NORMS
 
 MODELLED = "noise exact; what the limit cuts off is modelled"
 PICKED = "noise exact; what is picked is modelled, as if the popularity of items were known"
@@ -124,6 +124,10 @@ class _Plan:
         """The table's own."""
         return self.figures.shapes[self.table]
 
+    @property
+    def _price(self) -> Price:
+        return Price.of(self.epsilon, self.delta)
+
     def predictions(self, limits: Sequence[int]) -> list[Predicted]:
         """Predict at every limit, or at the one that the method would choose."""
         if self.method == "dpsense":
@@ -159,7 +163,7 @@ class _Plan:
         """Ask the method itself for its noise."""
         noise = {} if self.delta is None else {"noise": "gaussian"}
         method = build(self.method, {"limit": limit, **noise})
-        return method.laws(self.figures.log(), Grant(self.epsilon, self.delta))
+        return method.laws(self.figures.log(), self._price)
 
     def _deviation(self, limit: int) -> float:
         """Return the standard deviation of the noise, reconciled with the other table where methods do so."""
@@ -191,10 +195,7 @@ class _Plan:
                 break
             candidates.append(limit)
             for each, shape in self.figures.shapes.items():
-                deviation, norm = (
-                    laws[each].variance ** 0.5,
-                    NORMS["laplace" if self.delta is None else "gaussian"],
-                )
+                deviation, norm = laws[each].variance ** 0.5, norm_of(self._price)
                 copies, errors = cell_errors(
                     shape.activity, limit, deviation, shape.cells, norm, distinct=shape.distinct
                 )

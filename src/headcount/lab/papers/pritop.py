@@ -45,7 +45,7 @@ from headcount.lab.papers.results import Results
 from headcount.lab.published.pritop import replaced
 from headcount.lab.published.suppression import most_used
 from headcount.lab.tagging.topics import fit_topics
-from headcount.noise import SeededNoise, add_gaussian
+from headcount.noise import SeededNoise, add
 from headcount.tags.model import TagModel
 
 EPSILONS, LOSS_EPSILONS = tuple(f"{each / 10:g}" for each in range(1, 11)), ("0.1", "0.3", "0.5", "0.7", "1")
@@ -117,7 +117,7 @@ def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
         release = TagModel().release(log, Grant(epsilon, DELTA), noise, Assignments(hidden.left))
         for name, own in (("tag-model", True), ("tag-model without own tags", False)):
             yield from _measured(f"{name} (ε = {epsilon})", hidden, by_model(hidden, release, own=own))
-        popular = add_gaussian(
+        popular = add(
             Assignments(hidden.left).measure(log, TagWeights("l2"), UNDRAWN), Grant(epsilon, DELTA), noise
         )
         yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))

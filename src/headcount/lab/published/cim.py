@@ -25,7 +25,6 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -35,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding.linear import Floats, LinearQueries
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced
 from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -44,8 +43,7 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import Bounds
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
-from headcount.queries.asked import Asked, answers_table
+from headcount.queries.asked import Answering, Asked, answers_table
 from headcount.releases import Interval, Release
 
 REASON = (
@@ -59,7 +57,7 @@ _ONE_BY_ONE = 64  # rounds that are looked at one by one after an update
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoupledIteration:
+class CoupledIteration(Answering):
     """CIM with couplings read from the data.
 
     >>> from headcount.events.grid import Grid
@@ -69,12 +67,10 @@ class CoupledIteration:
     """
 
     name: ClassVar[str] = "cim-published"
-    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = REASON
     bounds: ClassVar[Bounds] = ()
 
-    asked: Asked
     threshold: float = 0.3
     eta: float = 7.0
     delta0: float = 0.6
@@ -84,14 +80,9 @@ class CoupledIteration:
             if not value > 0:
                 raise UsageError(f"{name} must be above 0", given=value)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the thesis claims."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=REASON)
-
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
-        """Unknown before the data is read: that is part of what is wrong with it."""
-        self.asked.check(log)
-        return {}
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=REASON)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
         """Read everything of everyone, and run algorithm 6."""

@@ -25,28 +25,27 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Activity, CountTable, Pick, Sample, check_limit
-from headcount.budget import Amount, Grant
+from headcount.bounding import Activity, CountTable, Pick, Sample, check_limit, columns_of
+from headcount.budget import Amount, Grant, Price, Priced
 from headcount.counts.hand_picked import PUBLISHED_SHARES, HandPicked
 from headcount.counts.laplace import LaplacePerturbation
-from headcount.counts.tables import planned_laws
 from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Bounds, What, shares_of, tables_of
+from headcount.method import Bounds, Staged, What, tables_of
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
 from headcount.releases import Release
+from headcount.stages import Stage, Stages, shared
 
 _LPA_REASON = "the noise scale is the largest number of records of any user, read from the data, and so reveals it"
 _HPA_REASON = "d is the fewest records of any user, read from the data; the exact loss is 14.6 where 1 is claimed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplacePerturbationPublished:
+class LaplacePerturbationPublished(Staged):
     """LPA with M read from the data.
 
     >>> LaplacePerturbationPublished().guarantee(Grant("1")).short()
@@ -62,14 +61,13 @@ class LaplacePerturbationPublished:
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the papers claim."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_LPA_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
-        """Unknown before the data is read: that is what is wrong with it."""
-        shares_of(tables_of(self.what, log), {"items": "0.5", "edges": "0.5"}, self.shares)
-        return {}
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """Items and edges; their noise is unknown before the data is read: that is what is wrong with it."""
+        return shared((Stage(table) for table in tables_of(self.what, log)), self.shares)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read M from the data, then run LPA with it."""
@@ -80,7 +78,7 @@ class LaplacePerturbationPublished:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandPickedPublished:
+class HandPickedPublished(Staged):
     """HPA with d read from the data and the published split of the budget.
 
     >>> HandPickedPublished(limit=10).guarantee(Grant("1")).short()
@@ -100,32 +98,35 @@ class HandPickedPublished:
     def __post_init__(self) -> None:
         check_limit(self.limit)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the paper claims."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_HPA_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Scale limit / ε for each table's part of ε."""
-        return planned_laws(self._shares(log), grant, self.limit)
+    def stages(self, log: EventLog, price: Price) -> Stages:
+        """Those of HPA, in the published split."""
+        return self._with(log, 1).stages(log, price)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Read d from the data, then run HPA with it."""
         guarantee = self.guarantee(grant)
         active = records_per_user(log)
         fewest = int(active[active > 0].min() if active.any() else 1)
-        method = HandPicked(limit=self.limit, d=fewest, what=self.what, shares=self._shares(log))
-        return replace(method.release(log, grant, noise, engine), method=self.name, guarantee=guarantee)
+        return replace(
+            self._with(log, fewest).release(log, grant, noise, engine), method=self.name, guarantee=guarantee
+        )
 
-    def _shares(self, log: EventLog) -> dict[str, Decimal]:
-        return shares_of(("scores", *tables_of(self.what, log)), PUBLISHED_SHARES, self.shares)
+    def _with(self, log: EventLog, d: int) -> HandPicked:
+        names = ("scores", *tables_of(self.what, log))
+        split = shared((Stage(name, Decimal(PUBLISHED_SHARES[name])) for name in names), self.shares)
+        shares = {stage.name: stage.share for stage in split}
+        return HandPicked(limit=self.limit, d=d, what=self.what, shares=shares)
 
 
 def largest_user(log: EventLog, table: CountTable, noise: NoiseSource, engine: Engine) -> int:
     """Return the most records any user has in a table, unprotected: for the published variants alone."""
     if log.counting == "records":
         return int(records_per_user(log).max(initial=1))
-    columns = len(log.catalogue.ids) if table == "items" else log.cells
-    users = engine.measure(log, Activity(table, columns), noise.key()).sensitive_values
+    users = engine.measure(log, Activity(table, columns_of(log, table)), noise.key()).sensitive_values
     return int(np.flatnonzero(users).max(initial=0)) + 1
 
 

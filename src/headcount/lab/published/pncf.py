@@ -23,15 +23,13 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from headcount.budget import Grant
+from headcount.budget import Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
@@ -42,16 +40,15 @@ from headcount.lab.recommending.plain import Neighbourhood, best, spoken_for
 from headcount.lab.recommending.ratings import Codes, Floats, Integers, Ratings
 from headcount.lab.recommending.raw_ratings import ratings_of
 from headcount.lab.recommending.similarity import Metric, Similarity
-from headcount.method import Bounds, what_counted
+from headcount.method import Bounds, Staged, what_counted
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
 from headcount.releases import Release
+from headcount.stages import Stages, evenly, share_out
 
 _REASON = (
     "noise and selection follow the change that one user makes in these very data, which reveals that user, and "
     "every item spends ε again"
 )
-_HALVES = {"selection": Decimal("0.5"), "perturbation": Decimal("0.5")}
 _MOST_ITEMS = 20_000  # two matrices of items × items are held
 
 
@@ -126,7 +123,7 @@ def neighbour_lists(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PncfPublished:
+class PncfPublished(Staged):
     """Item neighbours drawn and perturbed with the sensitivity of the data themselves.
 
     >>> PncfPublished(k=10).guarantee(Grant("1")).short()
@@ -145,22 +142,24 @@ class PncfPublished:
     def __post_init__(self) -> None:
         Neighbourhood(metric=self.metric, k=self.k)
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the thesis claims."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
-        """Unknown before the data is read: that is what is wrong with it."""
+    def check(self, log: EventLog) -> None:
+        """Refuse what is no log of ratings."""
         _check(log)
-        grant.check_pure("PNCF")
-        return {}
+
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The choice of neighbours, and their similarities; noise is unknown before the data is read."""
+        price.check_pure("PNCF")
+        return evenly(("selection", "perturbation"))
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
         """Draw the neighbours of every item, and perturb their similarities; half of ε is meant for each."""
         _check(log)
         guarantee, size = self.guarantee(grant), len(log.catalogue.ids)
-        grant.check_pure("PNCF")
-        for half in grant.split(_HALVES).values():
+        for half in share_out(self.stages(log, grant.price), grant).values():
             half.spend()
         settings = Settings(
             neighbourhood=Neighbourhood(metric=self.metric, k=self.k),

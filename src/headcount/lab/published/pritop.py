@@ -26,7 +26,6 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import check_limit
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.tag_sums import tagging_of
 from headcount.events.log import EventLog
@@ -43,9 +42,8 @@ from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
 from headcount.lab.published.tag_rows import assignments_release
 from headcount.lab.tagging.topics import ALPHA, BETA, Topics, divergences, fit_topics
-from headcount.method import Bounds
+from headcount.method import Bounds, Staged
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
 from headcount.releases import Release
 
 Floats = NDArray[np.float64]
@@ -61,7 +59,7 @@ _LEAST = 1e-12  # what a noisy count below zero becomes
 
 
 @dataclass(frozen=True, kw_only=True)
-class PriTopPublished:
+class PriTopPublished(Staged):
     """PriTop: every person's tags, replaced by others of the same topics.
 
     >>> PriTopPublished().guarantee(Grant("1")).short()
@@ -79,14 +77,13 @@ class PriTopPublished:
     def __post_init__(self) -> None:
         check_limit(self.topics, "topics")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the thesis claims."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
-        """None that would protect anybody."""
+    def check(self, log: EventLog) -> None:
+        """Refuse what it cannot use; its noise, if any, is unknown before the data is read."""
         TagLog.of_log(log)
-        return {}
 
     def release(
         self,
@@ -96,7 +93,7 @@ class PriTopPublished:
         engine: Engine | None = None,  # noqa: ARG002
     ) -> Release:
         """Replace everybody's tags."""
-        grant.check_pure("PriTop")
+        grant.price.check_pure("PriTop")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = tagging_of(tagged)
         grant.spend()

@@ -31,7 +31,7 @@ import numpy as np
 
 from headcount.answers.intervals import Term, half_width
 from headcount.bounding import Activity, Bounded, CountTable, Sample, SampleUsers, fourier, head, inverse_fourier
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced
 from headcount.counts.each_table import EachTable, Made, UpToMaximum
 from headcount.counts.fourier import COEFFICIENTS
 from headcount.counts.random_groups import RandomGroups
@@ -73,9 +73,9 @@ class _ReadsMaximum(EachTable):
         """Nothing is declared: that is what is wrong with it."""
         return ""
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """What the paper claims."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=self.reason)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=self.reason)
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Read the maximum from the data, then go on with it."""

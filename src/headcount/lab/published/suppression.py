@@ -17,14 +17,13 @@ Reference
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.budget import Grant
+from headcount.budget import Grant, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.tag_sums import tagging_of
 from headcount.errors import UsageError
@@ -33,16 +32,15 @@ from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Guarantee, Standing
 from headcount.lab.published.tag_rows import assignments_release
-from headcount.method import Bounds
+from headcount.method import Bounds, Staged
 from headcount.noise import NoiseSource
-from headcount.noise_law import Law
 from headcount.releases import Release
 
 _REASON = "what is left is published without any noise, in a row for each person; its authors claim no ε"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressionPublished:
+class SuppressionPublished(Staged):
     """Everybody's most used tags, as they are.
 
     >>> SuppressionPublished(kept=0.8).guarantee(Grant("1")).short()
@@ -61,14 +59,13 @@ class SuppressionPublished:
         if not 0 < self.kept <= 1:
             raise UsageError("kept must lie between 0 and 1", given=self.kept, remedy="try --option kept=0.8")
 
-    def guarantee(self, grant: Grant) -> Guarantee:
+    def guarantee(self, priced: Priced) -> Guarantee:
         """Nothing is claimed, and nothing holds."""
-        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+        return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=_REASON)
 
-    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
-        """There is no noise."""
+    def check(self, log: EventLog) -> None:
+        """Refuse what it cannot use; its noise, if any, is unknown before the data is read."""
         TagLog.of_log(log)
-        return {}
 
     def release(
         self,
@@ -78,7 +75,7 @@ class SuppressionPublished:
         engine: Engine | None = None,  # noqa: ARG002
     ) -> Release:
         """Delete everybody's least used tags."""
-        grant.check_pure("tag suppression")
+        grant.price.check_pure("tag suppression")
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = tagging_of(tagged)
         grant.spend()
