@@ -23,7 +23,7 @@ from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, NotSelectedError
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
 from headcount.events.tagged import read_tags
@@ -180,12 +180,15 @@ def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
 
 
 def _stages(request: Spending, log: EventLog) -> Any:
-    """Return how a method splits its price."""
+    """Return how a method splits its price; None where that hangs on the items to be selected."""
     selection, price = request.selection(log), request.grant().price
     if selection is not None:
         price = selection.split(price)[1]
     method = request.build(selecting=selection is not None)
-    parts = share_out(method.stages(log, price), price)
+    try:
+        parts = share_out(method.stages(log, price), price)
+    except NotSelectedError:
+        return None
     return {name: [part.epsilon, part.delta, part.share_of_rho] for name, part in parts.items()}
 
 
