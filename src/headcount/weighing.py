@@ -27,7 +27,7 @@ from headcount.engines.engine import Engine, Table
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, law_of, norm_of
-from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
+from headcount.noise_law import DiscreteLaplace, Law
 
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
@@ -58,15 +58,6 @@ def people_of(log: EventLog, table: Table, released: Noisy) -> People:
 def columns(log: EventLog, table: Table) -> int:
     """Return how many columns a table has."""
     return len(log.catalogue.ids) if table == "items" else log.cells
-
-
-def check_kind(log: EventLog, kind: NoiseKind) -> None:
-    """Refuse Gaussian noise where it does not pay: a limited sum of squares needs one record a cell."""
-    if kind == "gaussian" and log.counting != "users":
-        raise UsageError(
-            "gaussian noise on weighed records needs every person to count once per item",
-            remedy="add --count users, or leave --noise gaussian and --delta out",
-        )
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:
