@@ -37,7 +37,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, law_of, norm_of
-from headcount.noise_law import DiscreteLaplace, Law, NoiseKind
+from headcount.noise_law import DiscreteLaplace, Law
 
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
@@ -63,15 +63,6 @@ def people_of(log: EventLog, table: CountTable, released: Noisy) -> KnownPeople:
         raise TypeError("a histogram has Laplace noise")
     known = released.counts, float(released.law.scale), columns_of(log, table) if distinct else None
     return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct)
-
-
-def check_kind(log: EventLog, kind: NoiseKind) -> None:
-    """Refuse Gaussian noise where it does not pay: a limited sum of squares needs one record a cell."""
-    if kind == "gaussian" and log.counting != "users":
-        raise UsageError(
-            "gaussian noise on weighed records needs every person to count once per item",
-            remedy="add --count users, or leave --noise gaussian and --delta out",
-        )
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:

@@ -117,7 +117,7 @@ COUNTS = (
     ),
     Plant(
         "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
-        "limit = self.limit or chosen_limit(log, people, own, self.noise)",
+        "limit = self.limit or chosen_limit(log, people, prices)",
         "limit = self.limit or 1 + int(max("
         f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
         "))",
@@ -134,7 +134,7 @@ COUNTS = (
     ),
     Plant(
         "the best limit is taken, not drawn", "counts", "dpsense", "counts.dpsense:SensitivityControl.make",
-        "theta = drawable(1 + choose(scored, parts[\"choice\"], noise), parts[\"counts\"])",
+        "theta = drawable(1 + choose(scored, parts[\"choice\"], noise), parts[\"counts\"].price)",
         "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
     ),
     Plant(
@@ -168,7 +168,7 @@ RANKINGS = (
         "winners are put in their exact order", "rankings", "rankings", "rankings.top_k:DirectTopK._ranked",
         "return Ranked(winners), None",
         "dense = _part(counts, range(counts.size)).sensitive_values\n"
-        "            return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
+        "        return Ranked(sorted(winners, key=lambda each: -dense[each])), None",
     ),
     Plant(
         "contexts that nobody is in are left out", "rankings", "rankings", "rankings.top_k:DirectTopK._peeled",
@@ -178,8 +178,8 @@ RANKINGS = (
         " or [(Ranked([]), None)]",
     ),
     Plant(
-        "every context gets all of ε", "rankings", "rankings", "rankings.top_k:DirectTopK._for_contexts",
-        "if log.context_of == \"user\":", "if True:",
+        "every context gets all of ε", "rankings", "rankings", "rankings.top_k:DirectTopK._rankings",
+        "self.per_context and log.context_of == \"user\"", "True",
     ),
     Plant(
         "people who leave lower what they did not have", "rankings", "rankings", "bounding.scores:count_scores",
@@ -210,7 +210,7 @@ SELECTION = (
     ),
     Plant(
         "the threshold allows for no δ", "selection", "selection", "noise.threshold:threshold_for",
-        "Threshold(1 + _steps_above(limit, law.scale, grant.delta), law)", "Threshold(2, law)",
+        "Threshold(1 + _steps_above(limit, law.scale, price.delta), law)", "Threshold(2, law)",
     ),
     Plant(
         "it is told how many items there were", "selection", "selection", "selection:Selection.select",
@@ -335,7 +335,7 @@ QUERIES = (
         "self.threshold = self._test._threshold; estimates, replies = queries.sums(self.table), []",
     ),
     Plant(
-        "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram._answered",
+        "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram.release",
         "answers, widths = queries.sums(noisy.counts),",
         "answers, widths = queries.sums(noisy.counts * (cells.sensitive_values > 0)),",
     ),

@@ -73,7 +73,6 @@ from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out, shared
 from headcount.weighing import (
     LIGHT_AND_HEAVY,
-    check_kind,
     chosen_limit,
     counts_from,
     edges_from,
@@ -129,8 +128,12 @@ class Adaptive(Staged):
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def check(self, log: EventLog) -> None:
-        """Refuse Gaussian noise on records that repeat."""
-        check_kind(log, self.noise)
+        """Refuse Gaussian noise where it does not pay: a limited sum of squares needs one record a cell."""
+        if self.noise == "gaussian" and log.counting != "users":
+            raise UsageError(
+                "gaussian noise on weighed records needs every person to count once per item",
+                remedy="add --count users, or leave --noise gaussian and --delta out",
+            )
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """A little for what steers; the rest, and all of δ, for the tables.
