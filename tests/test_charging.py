@@ -15,15 +15,18 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.api import request_of
-from headcount.charging import WithheldError, cost, identity
+from headcount.charging import WithheldError, cost
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.errors import RefusedError, UsageError
 from headcount.events.people import read_people
 from headcount.guarantee import Guarantee
-from headcount.request import RankRequest, ReleaseRequest, Spending
+from headcount.prepared import prepared
+from headcount.rankings.request import RankRequest
+from headcount.request import Spending, request_of
 from headcount.zcdp import epsilon_for, pure_rho, rho_for
 from tests.contracts.engine_checks import Torn
+from tests.curating import planned
 
 DELTA = Decimal("1e-6")
 
@@ -49,7 +52,7 @@ def log(*, items: Any = ("rye", "tea"), contexts: bool = False) -> hc.EventLog:
 
 
 def promised(request: Spending, of: hc.EventLog) -> Guarantee:
-    return Curator().plan(request, of).guarantee
+    return planned(request, of).guarantee
 
 
 def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
@@ -251,8 +254,8 @@ def test_defaults_are_spelled_out() -> None:
     plain, spelled = (
         request_of(ReleaseRequest, epsilon=e, method=m) for e, m in (("1.00", None), (1, "adaptive"))
     )
-    assert identity(plain, log()) == identity(spelled, log())
-    asked = json.loads(identity(plain, log())[0])
+    assert prepared(plain, log()).identity() == prepared(spelled, log()).identity()
+    asked = json.loads(prepared(plain, log()).identity()[0])
     assert (asked["method"], asked["epsilon"], asked["parameters"]["noise"]) == ("adaptive", "1", "laplace")
 
 
@@ -270,4 +273,4 @@ def test_what_differs() -> None:
         (request_of(ReleaseRequest, **same, delta="1e-6"), log(items=None)),
         (request_of(ReleaseRequest, **same, delta="1e-6", select_limit=3), log(items=None)),
     ]
-    assert len({identity(*each) for each in asked}) == len(asked)
+    assert len({prepared(*each).identity() for each in asked}) == len(asked)

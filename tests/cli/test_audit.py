@@ -26,7 +26,7 @@ from headcount.audits.observing import Target
 from headcount.budget import Grant
 from headcount.cli import audit_runs, own_log
 from headcount.errors import UsageError
-from headcount.registry import build, describe
+from headcount.families import build, describe
 from tests.cli.conftest import FLAGS, Run
 
 FEW = ("--runs", "1000")

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import headcount
+from headcount.counts import FAMILY
 from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES
 from headcount.engines.local import LocalEngine
-from headcount.registry import METHODS
+
+METHODS = FAMILY.kinds()
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -17,7 +17,7 @@ from headcount.evaluation.papers.paper import Plan, Setting, gather
 from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.trials import Bench, Trial, Truth
 from headcount.events.log import EventLog
-from headcount.registry import build
+from headcount.families import build
 from tests.evaluation import papers
 
 USUAL, QUICK = Plan(quick=False, runs=30), Plan(quick=True, runs=5)

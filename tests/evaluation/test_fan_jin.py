@@ -22,8 +22,8 @@ from headcount.evaluation.papers.paper import Plan, Setting, gather, reproduce, 
 from headcount.evaluation.papers.results import MissingResultError, Row, table_of
 from headcount.evaluation.trials import Bench, Trial, Truth
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.noise_law import DiscreteLaplace
-from headcount.registry import build
 from tests.evaluation import papers
 
 USUAL, QUICK = Plan(quick=False, runs=20), Plan(quick=True, runs=5)

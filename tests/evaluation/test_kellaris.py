@@ -17,7 +17,7 @@ from headcount.evaluation.papers.registry import PAPERS
 from headcount.evaluation.papers.results import Results, Row, table_of
 from headcount.evaluation.trials import Bench, Trial, Truth
 from headcount.events.log import EventLog
-from headcount.registry import build
+from headcount.families import build
 from tests.evaluation import papers
 
 USUAL, QUICK = Plan(quick=False, runs=200), Plan(quick=True, runs=10)

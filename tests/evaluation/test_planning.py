@@ -17,7 +17,7 @@ from headcount.budget import Grant
 from headcount.evaluation.comparison import Comparison, compare
 from headcount.evaluation.planning import Figures, predictions, sensible_limits
 from headcount.events.log import EventLog
-from headcount.registry import build
+from headcount.families import build
 from headcount.reports.tidy import means
 
 EVERYONE_ALIKE = Shape(Activity(np.array([4.0]), np.array([500.0])), 100)

@@ -11,15 +11,18 @@ import pytest
 
 from headcount.bounding import Sample, Scale
 from headcount.budget import Grant
+from headcount.counts import FAMILY
 from headcount.engines.local import LocalEngine
 from headcount.evaluation import metrics
 from headcount.evaluation.measures import USUAL, each_table, top_errors
 from headcount.evaluation.reuse import ReusingEngine
 from headcount.evaluation.trials import Bench, Row, Trial, Truth, found, measured, reference_of, run_name, seed_of
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.noise import SeededNoise
-from headcount.registry import METHODS, build
 from headcount.releases import Release
+
+METHODS = FAMILY.kinds()
 
 EPSILONS = ("0.5", "2")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.api import request_of
 from headcount.budget import Grant
 from headcount.charging import cost
 from headcount.errors import UsageError
@@ -20,10 +19,11 @@ from headcount.neighbours.coded import fit_ratings
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PEOPLE_SHARE, PrivateNeighbours
 from headcount.neighbours.ratings import Ratings
+from headcount.neighbours.request import NeighboursRequest
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release
-from headcount.request import NeighboursRequest
+from headcount.request import request_of
 from headcount.zcdp import epsilon_for, rho_for
 from tests.laws import LEVEL, fits_gaussian, fits_laplace
 

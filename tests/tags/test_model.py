@@ -11,17 +11,17 @@ import pytest
 import headcount as hc
 from headcount.budget import Grant
 from headcount.charging import cost
-from headcount.curator import Curator
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.method import Staged
 from headcount.noise import OperatingSystemNoise, SeededNoise
 from headcount.releases import Release, load
-from headcount.request import TagsRequest
 from headcount.tags.model import TagModel
 from headcount.tags.profiles import profiles
 from headcount.tags.recommending import ReleasedModel
+from headcount.tags.request import TagsRequest
 from headcount.tags.topic_lists import topic_lists
+from tests.curating import planned
 from tests.tags.worlds import RESOURCES, WORDS, crowd, log_of
 
 FEW, MANY = crowd(30), crowd(1500)
@@ -88,7 +88,7 @@ def test_a_ledger_is_charged_for_gaussian_noise_by_its_rho() -> None:
     charge = cost(request, log, request.guarantee())
     assert charge.rho is not None
     assert 0 < charge.epsilon <= 1
-    plan = Curator().plan(request, log)
+    plan = planned(request, log)
     assert plan.cells == {"model/tags": len(WORDS), "model/resources": len(RESOURCES)}
     assert plan.guarantee.delta == Decimal("1e-6")
 

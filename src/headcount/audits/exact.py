@@ -29,8 +29,8 @@ from headcount.audits.observing import log_of
 from headcount.bounding import Bound, Sensitivity
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
+from headcount.families import build
 from headcount.noise_law import DiscreteLaplace
-from headcount.registry import build
 
 Counts = tuple[int, ...]
 Law = Mapping[Counts, Fraction]

@@ -25,9 +25,9 @@ from headcount.audits.seeing import kind_of, seen
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
+from headcount.families import build
 from headcount.method import Method
 from headcount.noise import NoiseSource
-from headcount.registry import build
 from headcount.releases import Release
 from headcount.selection import Selection
 

@@ -28,6 +28,7 @@ from headcount.bounding.bounded import (
     root_above,
 )
 from headcount.errors import UsageError
+from headcount.flags import whole_number
 
 Counting = Literal["records", "users"]
 Norm = Literal["l1", "l2"]
@@ -210,8 +211,7 @@ class Pick(_Limited):
 
 def check_limit(limit: int, name: str = "limit") -> None:
     """Refuse a limit that is not a positive whole number."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 2**31 - 1:
-        raise UsageError(f"{name} must be a whole number of at least 1", given=limit, remedy=f"try {name} 10")
+    whole_number(limit, name, hint=f"{name} 10", most=2**31 - 1)
 
 
 def sensitivity(bound: Bound, counting: Counting, columns: int | None = None) -> Sensitivity:

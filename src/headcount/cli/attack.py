@@ -9,7 +9,9 @@ import click
 from click.core import ParameterSource
 
 from headcount.cli import options, outputs, terminal
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
+from headcount.flags import plain_value, whole_text
 
 NOT_PRIVATE = "NOT PRIVATE: measured against what people really rated. For the curator's eyes only."
 _METHODS = ("item-knn", "user-knn", "pncf-published", "private")
@@ -40,7 +42,7 @@ def command() -> None:
         "  --value rating --value-range 1,5 --method user-knn",
     ),
 )
-@options.ratings_options
+@reading_options("attacked", configured=False)
 @click.option("--method", type=click.Choice(_METHODS), required=True, help="Which recommender is attacked.")
 @click.option("--by", type=click.Choice(["item", "user"]), help="What PNCF compares.  [default: user]")
 @click.option("--metric", type=click.Choice(["cos", "pcc"]), help="Cosine, or Pearson.  [default: cos]")
@@ -114,9 +116,9 @@ def _looks(flags: dict[str, Any]) -> Any:
 def _attack(flags: dict[str, Any]) -> Any:
     from headcount.audits.sybil_knn import Attack
 
-    whole = {name: options.whole_number(flags[name], name) for name in ("victims", "known", "guesses")}
-    fakes = options.whole_number(flags["fakes"] or str(_k(flags)), "fakes")
-    share = options.plain_value(flags["meanwhile"] or "0.001")
+    whole = {name: whole_text(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
+    fakes = whole_text(flags["fakes"] or str(_k(flags)), "--fakes")
+    share = plain_value(flags["meanwhile"] or "0.001")
     if isinstance(share, str | bool):
         raise UsageError("meanwhile must be a share from 0 to 0.5", given=flags["meanwhile"])
     seed = outputs.seed_of(flags["seed"])
@@ -124,7 +126,7 @@ def _attack(flags: dict[str, Any]) -> Any:
 
 
 def _k(flags: dict[str, Any]) -> int:
-    return options.whole_number(flags["k"] or "40", "k")
+    return whole_text(flags["k"] or "40", "-k")
 
 
 def _log(flags: dict[str, Any]) -> Any:
@@ -134,8 +136,7 @@ def _log(flags: dict[str, Any]) -> Any:
 
     if flags["value"] is None or flags["value_range"] is None:
         raise UsageError("ratings need a value", remedy="name its column with --value, and --value-range LO,HI")
-    unused = {"context": None, "contexts": (), "context_of": "record", "count": "records"}
-    log = options.event_log({**flags, **unused, "select_items": not flags["items"]})
+    log = log_of("attacked", flags, select_items=not flags["items"])
     if log.has_catalogue:
         return log
     coded = ItemisedLog(replace(log, roles=replace(log.roles, value=None), value_range=None))

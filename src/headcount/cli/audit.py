@@ -13,7 +13,10 @@ import click
 
 from headcount.cli import findings, options, terminal
 from headcount.cli.audit_runs import Job, Outcome, run_all
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UnknownNameError, UsageError
+from headcount.events.flags import READERS
+from headcount.flags import is_whole, whole_text
 
 _CAVEAT = (
     "Finding nothing proves nothing: an audit tries some neighbours and events, and can only refute a promise."
@@ -43,7 +46,7 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
     ),
 )
 @click.argument("method", metavar="METHOD|all", callback=_known)
-@options.own_log_options
+@reading_options("audited", configured=False)
 @click.option("--epsilon", default="1", show_default=True, metavar="E[,…]", help="The ε that is claimed.")
 @click.option("--delta", metavar="D", help="Audit Gaussian noise, or item selection, with this δ.")
 @click.option("--limit", default="2", show_default=True, metavar="L", help="The most records one person may add.")
@@ -122,9 +125,9 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     from headcount.budget import amount, probability
 
     seed = flags["seed"]
-    if not options.is_whole(seed) or not 0 <= int(seed) < 1 << 31:
+    if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
         raise UsageError("seed must be a whole number from 0 to 2147483647", given=seed, remedy="try --seed 1")
-    runs = None if flags["runs"] is None else options.whole_number(flags["runs"], "runs")
+    runs = None if flags["runs"] is None else whole_text(flags["runs"], "--runs")
     if runs is not None and not 100 <= runs <= 100_000_000:
         raise UsageError(
             "runs must be a number from 100 to 100000000", given=flags["runs"], remedy="try --runs 4000"
@@ -133,7 +136,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     epsilons = tuple(amount(each) for each in listed)
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
-    limit = options.whole_number(flags["limit"], "limit")
+    limit = whole_text(flags["limit"], "--limit")
     if limit > _LARGEST_LIMIT:
         raise UsageError(
             f"limit must be at most {_LARGEST_LIMIT} in an audit", given=limit, remedy="try --limit 2"
@@ -162,8 +165,7 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
         target(asked.names[0], asked.limit, asked.epsilons[0], asked.delta)
     if flags["events"]:
         with terminal.Bar(quiet=flags["quiet"]) as bar:
-            unused = {"context": None, "contexts": (), "context_of": "record", "count": "records", "value": None}
-            own = pairs_of(options.event_log({**flags, **unused, "value_range": None, "select_items": False}), bar)
+            own = pairs_of(log_of("audited", flags), bar)
     jobs = []
     for name in asked.names:
         for epsilon in asked.epsilons:
@@ -186,13 +188,9 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
 def _refuse_without_events(flags: dict[str, Any]) -> None:
     """Refuse flags that say how to read a log if there is none."""
     context = click.get_current_context()
-    reading = (
-        "user", "item", "items", "where", "time", "since", "until", "times", "time_format", "timezone",
-        "delimiter", "encoding", "no_header", "drop_nulls",
-    )  # fmt: skip
     given = [
-        f"--{name.replace('_', '-')}"
-        for name in reading
+        flag.named(name)
+        for name, flag in READERS["audited"].flags().items()
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     ]
     if given and not flags["events"]:

@@ -76,16 +76,17 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     """Make the city, describe its log and release from it."""
     bar("making the city", 0, None)
     import headcount as hc
-    from headcount.api import request_of
+    from headcount.counts.request import ReleaseRequest
     from headcount.curator import Curator
     from headcount.engines.local import LocalEngine
     from headcount.events.synthetic import checkins
-    from headcount.request import ReleaseRequest
+    from headcount.request import request_of
 
     city = checkins(folder)
     log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
     request = request_of(ReleaseRequest, epsilon="1")
-    return city, log, Curator(engine=LocalEngine(progress=bar)).run(request, log)
+    curator = Curator(engine=LocalEngine(progress=bar))
+    return city, log, curator.run(curator.prepare(request, log))
 
 
 def _draw(release: Any, path: Path) -> Path:

@@ -11,6 +11,7 @@ import click
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import note_what_was_met
+from headcount.cli.reading import log_of, reading_options
 
 _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
 
@@ -24,7 +25,7 @@ _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
         "headcount release visits.store --epsilon 1 --method hpa --limit 10 --out friday/",
     ),
 )
-@options.event_options
+@reading_options("events")
 @click.option("--to", required=True, metavar="STORE", help="Folder to write the store to.")
 @click.option("--force", is_flag=True, help="Replace a store that is there already.")
 @options.json_option
@@ -43,7 +44,7 @@ def command(**flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         from headcount.engines.packing import pack
 
-        log = options.event_log(flags)
+        log = log_of("events", flags)
         pack(log, target, progress=bar, force=flags["force"])
     store = open_store(target)
     size = sum(each.stat().st_size for each in target.iterdir())

@@ -10,6 +10,7 @@ import click
 
 from headcount.cli import options, outputs, terminal
 from headcount.errors import UnknownNameError
+from headcount.flags import whole_text
 
 NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For research alone."
 
@@ -92,4 +93,4 @@ def _show(done: Any, targets: dict[str, Path]) -> None:
 
 
 def _whole(flags: dict[str, Any], name: str) -> int | None:
-    return None if flags[name] is None else options.whole_number(flags[name], name)
+    return None if flags[name] is None else whole_text(flags[name], f"--{name}")

@@ -60,6 +60,8 @@ class SensitivityControl(EachTable):
     """
 
     name: ClassVar[str] = "dpsense"
+    example: ClassVar[dict[str, int]] = {"repeats": 2}
+    foreseen: ClassVar[str] = "weighed"
 
     repeats: int = 1
 

@@ -72,6 +72,7 @@ class FourierPerturbation(UpToMaximum):
     """
 
     name: ClassVar[str] = "fpa"
+    foreseen: ClassVar[str] = "how smooth counts are along the catalogue is not known"
 
     def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:
         """Refuse a choice, or a single coefficient, whose noise cannot be drawn; how many are kept is unknown."""

@@ -51,6 +51,7 @@ class RandomGroups(UpToMaximum):
     """
 
     name: ClassVar[str] = "gs-r"
+    foreseen: ClassVar[str] = "grouped"
 
     def planned(self, log: EventLog, table: Table, grant: Grant) -> Law | None:  # noqa: ARG002
         """Scale limit / ε on the sums of groups."""

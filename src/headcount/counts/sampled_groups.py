@@ -69,6 +69,7 @@ class SampledGroups(UpToMaximum):
     """
 
     name: ClassVar[str] = "gs-s"
+    foreseen: ClassVar[str] = "its groups follow the counts themselves"
     tunes: ClassVar[bool] = False
     why_so_large: ClassVar[str] = ""
 

@@ -130,7 +130,7 @@ class Automatic:
         if best == Histogram.name:
             release = Histogram(asked=self.asked).release(log, grants["rest"], noise, engine)
         else:
-            release, choice["method"] = self._fitted(log, cells, grants["rest"], noise, engine)
+            release, choice["method"] = self._fitted(log, cells, grants["rest"], noise, engine, guarantee)
         return replace(
             release,
             method=self.name,
@@ -142,7 +142,13 @@ class Automatic:
         )
 
     def _fitted(
-        self, log: EventLog, cells: Bounded, grant: Grant, noise: NoiseSource, engine: Engine
+        self,
+        log: EventLog,
+        cells: Bounded,
+        grant: Grant,
+        noise: NoiseSource,
+        engine: Engine,
+        guarantee: Guarantee,
     ) -> tuple[Release, str]:
         """Fit a table and find out how wrong it is; then mend it, or count all cells instead.
 
@@ -169,7 +175,9 @@ class Automatic:
             return replace(release, noise=laws, steps=(story, *release.steps)), "consistent histogram"
         rounds = rounds_worth(total, float(grants["rest"].exact) * float(MENDING["rounds"]), asked)
         shares = MENDING if rounds else {ERROR: Decimal(1)}
-        release = mended_release(asked, log, cells, fit, total, rounds, grants["rest"].split(shares), noise)
+        release = mended_release(
+            asked, log, cells, fit, total, rounds, grants["rest"].split(shares), noise, guarantee
+        )
         laws = {TOTAL: known.law, **release.noise, "test": median.law}
         return replace(release, noise=laws, steps=(tested, *release.steps)), MultiplicativeWeights.name
 

@@ -240,7 +240,7 @@ class PrivateWeights:
 
     def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
-        self.asked.check(log)
+        self.asked.check_table(log)
         return self.planned(grant)
 
     def planned(self, grant: Grant) -> dict[str, Law]:
@@ -269,8 +269,8 @@ class PrivateWeights:
         mediator = self.begin(log, grant, noise, engine)
         replies = mediator.reply(self.asked.queries)
         mediator.end()
-        release = answered(self.asked, log, mediator, self.asked.named, replies)
-        return replace(release, guarantee=guarantee, simulated=not noise.is_private)
+        release = answered(self.asked, log, mediator, self.asked.named, replies, guarantee)
+        return replace(release, simulated=not noise.is_private)
 
     def _shares(self) -> dict[str, Decimal]:
         return shares_of(tuple(SHARES), SHARES, self.shares)
@@ -286,8 +286,10 @@ def _answers_law(reach: int, grants: Sequence[Grant]) -> DiscreteLaplace:
     return DiscreteLaplace(scale_for(reach, min(each.exact for each in grants)))
 
 
-def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:
-    """Make a release of what was replied so far; its guarantee is put in by whoever granted it."""
+def answered(
+    asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply], guarantee: Guarantee
+) -> Release:
+    """Make a release of what was replied so far."""
     columns: dict[str, list[float | None]] = {
         "answer": [each.answer for each in replies],
         "low": [each.low for each in replies],
@@ -297,7 +299,7 @@ def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, repl
     laws = mediator.laws
     return Release(
         method=PrivateWeights.name,
-        guarantee=asked.guarantee(Grant(1)),
+        guarantee=guarantee,
         noise=laws,
         tables={"answers": table},
         interval=Interval(level=LEVEL, covers="bounded"),

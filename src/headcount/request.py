@@ -1,31 +1,65 @@
-"""What every charged request has: an exact ε, a δ where one is used, and a method built from the rest."""
+"""What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
+
+A request is what is asked, as typed data that round-trips through JSON; never where the data lies. Each family has
+its own, in its ``request.py``. A field that carries a :class:`~headcount.flags.Flag` is an option of the command,
+a key of a configuration and a keyword in Python; the others are for Python alone.
+"""
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
+    ValidationError,
+    ValidationInfo,
     field_serializer,
     field_validator,
     model_validator,
-)  # fmt: skip
+)
 
 from headcount.budget import Grant, amount, probability
 from headcount.errors import UsageError
-from headcount.events.log import EventLog
+from headcount.flags import Flag, method_options, pairs, whole_number, whole_text
 from headcount.guarantee import Guarantee, Standing, in_short
-from headcount.method import Method
-from headcount.noise_law import NoiseKind
-from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.family import Family
+    from headcount.method import Method
+    from headcount.selection import Selection
+
+Request = TypeVar("Request", bound="Spending")
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
+DELTA = Flag(
+    "How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.", metavar="D"
+)
+SELECT_LIMIT = Flag(
+    "The most items of one person that count for --select-items.  [default: 10]", metavar="L", read=whole_text
+)
+
+
+def _whole(value: Any, info: ValidationInfo) -> int | None:
+    return None if value is None else whole_number(value, str(info.field_name))
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+MaybeWhole = Annotated[int | None, BeforeValidator(_whole)]
+"""Whole numbers of at least 1, and those that may be left out."""
+
+
+def shares_flag(example: str) -> Flag:
+    """Declare the shares of stages, with an example for the help."""
+    return Flag(f"How the stages share ε, such as {example}.", metavar="STAGE=S,…", read=pairs)
 
 
 class Spending(BaseModel, ABC):
@@ -37,10 +71,10 @@ class Spending(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str]
 
-    epsilon: Decimal
-    delta: Delta | None = None
+    epsilon: Annotated[Decimal, Flag("The privacy budget to spend, such as 1 or 0.5.", metavar="E")]
+    delta: Annotated[Delta | None, DELTA] = None
     shares: Mapping[str, Decimal] | None = None
-    select_limit: int | None = None
+    select_limit: Annotated[MaybeWhole, SELECT_LIMIT] = None
 
     @field_validator("shares", mode="before")
     @classmethod
@@ -52,11 +86,6 @@ class Spending(BaseModel, ABC):
                 "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
             )
         return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
-
-    @field_validator("select_limit", mode="before")
-    @classmethod
-    def _whole_select_limit(cls, value: Any) -> int | None:
-        return None if value is None else whole_number(value, "select_limit")
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -83,7 +112,7 @@ class Spending(BaseModel, ABC):
         check_delta(self.delta, self.noise_kind, selecting=selecting)
 
     @property
-    def noise_kind(self) -> NoiseKind | None:
+    def noise_kind(self) -> str | None:
         """Which noise is asked for, or None where there is no choice."""
         return None
 
@@ -96,8 +125,15 @@ class Spending(BaseModel, ABC):
         """Whether the method has a use for a value column."""
         return False
 
+    @property
+    def needs_items(self) -> bool:
+        """Whether a log needs a catalogue of items, or a selection of them."""
+        return True
+
     def selection(self, log: EventLog) -> Selection | None:
         """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+        from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
+
         if log.roles.value is not None and not self.uses_value:
             raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
         self.check_delta(selecting=log.selects)
@@ -113,11 +149,24 @@ class Spending(BaseModel, ABC):
 
     def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
         """Return the shares of the method's own stages."""
+        from headcount.selection import divided_shares
+
         return divided_shares(self.shares)[1] if selecting else self.shares
 
-    @abstractmethod
+    @cached_property
+    def built(self) -> dict[bool, Method]:
+        """The method asked for, as it runs without a selection of items and after one; each made at most once."""
+        return {}
+
     def build(self, *, selecting: bool = False) -> Method:
-        """Return the method asked for, as it runs after a selection of items if there is one."""
+        """Return the method asked for, as it runs after a selection of items if there is one; made once."""
+        if selecting not in self.built:
+            self.built[selecting] = self.make(selecting=selecting)
+        return self.built[selecting]
+
+    @abstractmethod
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
 
     def build_for(self, items: int) -> Method:  # noqa: ARG002
         """Return the method for so many selected items."""
@@ -136,7 +185,32 @@ class Spending(BaseModel, ABC):
         return self.build().guarantee(self.grant())
 
 
-def check_delta(delta: Decimal | None, noise: NoiseKind | None, *, selecting: bool = False) -> None:
+class ChoosingRequest(Spending):
+    """A request that names one of several methods, and options that are its own."""
+
+    options: Annotated[
+        Mapping[str, Any],
+        Flag("An option of the method (repeatable).", metavar="NAME=VALUE", flag="--option", many=True,
+             read=method_options),
+    ] = Field(default_factory=dict)  # fmt: skip
+    research: Annotated[bool, Flag("Allow methods whose published claim is not established.", switch=True)] = False
+
+    def chosen(self, family: Family, name: str | None, own: Mapping[str, Any], *, instead: str = "") -> Method:
+        """Make a method of a family from the options and what is given beside them, unless it is only claimed.
+
+        ``instead`` is what to use in place of one that is, if that has another name.
+        """
+        given = {parameter: value for parameter, value in own.items() if value is not None}
+        method = family.build(name or family.default, {**self.options, **given})
+        if method.standing is Standing.CLAIMED and not self.research:
+            raise UsageError(
+                f"{method.name} is kept for research: {method.reason}",
+                remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
+            )
+        return method
+
+
+def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = False) -> None:
     """Refuse a δ that nothing could use, and the lack of one that is needed; a ranking has no ``noise`` to choose.
 
     >>> check_delta(Decimal("1e-6"), "laplace")
@@ -161,22 +235,25 @@ def check_delta(delta: Decimal | None, noise: NoiseKind | None, *, selecting: bo
         )
 
 
-def whole_number(value: Any, name: str) -> int:
-    """Read a whole number of at least 1, of any integer type."""
-    whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
-    if whole < 1:
-        raise UsageError(f"{name} must be a whole number of at least 1", given=value, remedy="try 10")
-    return whole
+def request_of(kind: type[Request], /, **fields: Any) -> Request:
+    """Make a request, turning what is wrong with it into one clear sentence."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{name}: {first['msg'].lower()}", given=first.get("input")) from error
 
 
-def refuse_research(method: Method, *, research: bool, instead: str | None = None) -> Method:
-    """Return a method, but one whose claim is not established only where research is declared.
+def flags_of(kind: type[Spending]) -> dict[str, Flag]:
+    """Return the parameters of a request that its command offers, as they are declared.
 
-    ``instead`` is what to use in its place, if that has another name.
+    >>> list(flags_of(Spending))
+    ['epsilon', 'delta', 'select_limit']
     """
-    if method.standing is Standing.CLAIMED and not research:
-        raise UsageError(
-            f"{method.name} is kept for research: {method.reason}",
-            remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
-        )
-    return method
+    found: dict[str, Flag] = {}
+    for name, field in kind.model_fields.items():
+        for each in field.metadata:
+            if isinstance(each, Flag):
+                found[name] = each
+    return found
