@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import headcount as hc
-from headcount.events.synthetic import checkins
+from headcount.lab.made_up.logs import checkins
 
 
 def main() -> None:

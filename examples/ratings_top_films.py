@@ -7,7 +7,7 @@ log is read. The films and the people are made up.
 import tempfile
 
 import headcount as hc
-from headcount.events.synthetic import ratings
+from headcount.lab.made_up.logs import ratings
 
 
 def main() -> None:

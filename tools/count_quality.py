@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.evaluation.metrics import mean_absolute_error
-from headcount.events.synthetic import checkins, ratings
+from headcount.lab.comparing.metrics import mean_absolute_error
+from headcount.lab.made_up.logs import checkins, ratings
 
 LIMITS = (10, 30, 100)
 LIMITED = ("lpa", "hpa", "fpa", "gs-r", "gs-s", "gs")

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 import headcount as hc
 from headcount.answers.planning import Shape, activity_of
-from headcount.evaluation.comparison import Comparison, compare
-from headcount.evaluation.planning import Figures, predictions
+from headcount.lab.comparing.comparison import Comparison, compare
+from headcount.lab.comparing.planning import Figures, predictions
 from headcount.reports.tidy import means
 
 LIMITS = (1, 3, 10, 30, 100)

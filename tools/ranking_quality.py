@@ -22,7 +22,7 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.events.synthetic import checkins, ratings
+from headcount.lab.made_up.logs import checkins, ratings
 from headcount.rankings import top_k
 
 PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}

@@ -18,9 +18,15 @@ import pyarrow.parquet as pq
 
 from headcount.bounding import tag_weights
 from headcount.budget import Grant
-from headcount.evaluation.tagging import by_folkrank, by_model, by_popularity, leave_one_out, recall_and_precision
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
+from headcount.lab.comparing.tagging import (
+    by_folkrank,
+    by_model,
+    by_popularity,
+    leave_one_out,
+    recall_and_precision,
+)
 from headcount.noise import SeededNoise
 from headcount.tags.measured import noisy
 from headcount.tags.model import TagModel

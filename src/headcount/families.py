@@ -27,12 +27,12 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of all methods.
+    """Return the names of all methods, those for research included.
 
     >>> method_names()[:3]
     ('adaptive', 'lpa', 'sra')
     """
-    return tuple(name for family in FAMILIES.values() for name in family.methods)
+    return tuple(name for family in FAMILIES.values() for name in family.kinds())
 
 
 def family_of(name: str) -> Family:
@@ -41,10 +41,11 @@ def family_of(name: str) -> Family:
     >>> family_of("mwem").name
     'queries'
     """
-    for family in FAMILIES.values():
-        if name in family.methods:
-            return family
-    raise UnknownNameError.among("method", name, method_names())
+    proven = (family for family in FAMILIES.values() if name in family.methods)
+    found = next(proven, None) or next((each for each in FAMILIES.values() if name in each.kinds()), None)
+    if found is None:
+        raise UnknownNameError.among("method", name, method_names())
+    return found
 
 
 def family_releasing(tables: Mapping[str, object]) -> Family | None:

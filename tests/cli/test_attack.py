@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Run
-from tests.neighbours import made_up
+from tests.lab.recommending import made_up
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """`headcount audit`: what it prints, when it fails, what it writes, and what it never shows of a log.
 
 All runs are seeded, so that what is found is always the same. Runs are few: how sharp the audit is, and that it
-catches bugs, is tested in tests/audits.
+catches bugs, is tested in tests/lab/audits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 
 import pytest
 
-from headcount.audits import auditing, targets
-from headcount.audits.observing import Target
 from headcount.budget import Grant
 from headcount.cli import audit_runs, own_log
 from headcount.errors import UsageError
 from headcount.families import build, describe
+from headcount.lab.audits import auditing, targets
+from headcount.lab.audits.observing import Target
 from tests.cli.conftest import FLAGS, Run
 
 FEW = ("--runs", "1000")
@@ -215,7 +215,7 @@ def test_all_ends_with_a_table(run: Run, work: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not run here, which would take minutes: every name is begun, and that each can be run is in tests/audits."""
+    """Not run here, which takes minutes: every name is begun, and that each can be run is in tests/lab/audits."""
     begun: list[Target] = []
 
     def refused(target: Target, *_: Any, **__: Any) -> Any:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.evaluation.papers.claims import read_claims
-from headcount.evaluation.papers.registry import PAPERS
+from headcount.lab.papers.claims import read_claims
+from headcount.lab.papers.registry import PAPERS
 from tests.cli.conftest import Run
-from tests.evaluation import papers
+from tests.lab.papers import papers
 
 CLAIMS = read_claims("fan-jin").claim
 DATA = {
@@ -80,7 +80,7 @@ def test_what_is_absent_is_not_testable_and_words_are_printed(
     def draw(figures: list[object], folder: Path, subtitle: str) -> None:
         drawn.append((len(figures), folder.name, subtitle))
 
-    monkeypatch.setattr("headcount.evaluation.papers.page.write_pictures", draw)
+    monkeypatch.setattr("headcount.lab.papers.page.write_pictures", draw)
     papers.shared(tmp_path)
     for name in ("foursquare-nyc", "movielens-1m"):
         (tmp_path / f"{name}.parquet").unlink()

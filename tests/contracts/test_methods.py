@@ -104,7 +104,7 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "fpa-published": {
         **SMOOTH,
         "reach_of": _fourier,
-        "forced": {"headcount.counts.published_smoothing.best_number": lambda transformed, _: transformed.size},
+        "forced": {"headcount.lab.published.smoothing.best_number": lambda transformed, _: transformed.size},
     },
     "gs-r-published": {**SMOOTH, "reach": 5},
     "gs-s-published": {**SMOOTH, "parameters": {"sampling": "column"}, "reach": 5, "paying": HALF},

@@ -9,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.events.synthetic import checkins, ratings
+from headcount.lab.made_up.logs import checkins, ratings
 
 ROOT = Path(__file__).parents[2]
 

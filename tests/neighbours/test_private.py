@@ -13,12 +13,12 @@ import pytest
 from headcount.budget import Grant
 from headcount.charging import cost
 from headcount.errors import UsageError
-from headcount.evaluation.splits import share_of_each
 from headcount.events.log import EventLog, read_events
-from headcount.neighbours.coded import fit_ratings
+from headcount.lab.comparing.splits import share_of_each
+from headcount.lab.recommending.coded import fit_ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PEOPLE_SHARE, PrivateNeighbours
-from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.request import NeighboursRequest
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace

@@ -7,7 +7,7 @@ import pytest
 from headcount.budget import Grant
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.neighbours.pncf import PncfPublished
+from headcount.lab.published.pncf import PncfPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.noise import SeededNoise

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from headcount.evaluation.papers.fan_jin import FAN_JIN, TOPS
-from headcount.evaluation.papers.page import chart_rows, content, write_page
-from headcount.evaluation.papers.paper import Reproduction, reproduce
-from headcount.evaluation.papers.registry import PAPERS
+from headcount.lab.papers.fan_jin import FAN_JIN, TOPS
+from headcount.lab.papers.page import chart_rows, content, write_page
+from headcount.lab.papers.paper import Reproduction, reproduce
+from headcount.lab.papers.registry import PAPERS
 from headcount.reports.dots import dots
-from tests.evaluation import papers
+from tests.lab.papers import papers
 
 PLOTS = 21
 

@@ -80,9 +80,9 @@ def knn(**flags: Any) -> None:
         bar("reading ratings", 0, None)
         attack = _attack(flags)
         log = _log(flags)
-        from headcount.audits.sybil_knn import mount
-        from headcount.engines.raw_ratings import ratings_of
-        from headcount.neighbours.ratings import Ratings
+        from headcount.lab.attacks.sybil_knn import mount
+        from headcount.lab.recommending.ratings import Ratings
+        from headcount.lab.recommending.raw_ratings import ratings_of
 
         users, items, values = ratings_of(log)
         ratings = Ratings.of(users, items, values, n_items=len(log.catalogue.ids))
@@ -114,7 +114,7 @@ def _looks(flags: dict[str, Any]) -> Any:
 
 
 def _attack(flags: dict[str, Any]) -> Any:
-    from headcount.audits.sybil_knn import Attack
+    from headcount.lab.attacks.sybil_knn import Attack
 
     whole = {name: whole_text(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
     fakes = whole_text(flags["fakes"] or str(_k(flags)), "--fakes")
@@ -147,11 +147,11 @@ def _log(flags: dict[str, Any]) -> Any:
 
 
 def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
-    from headcount.audits.recommenders import Plain, Private, Published
     from headcount.budget import amount, probability
-    from headcount.neighbours.plain import Neighbourhood
-    from headcount.neighbours.pncf import Settings
-    from headcount.neighbours.pncf_selection import Mechanism
+    from headcount.lab.attacks.recommenders import Plain, Private, Published
+    from headcount.lab.published.pncf import Settings
+    from headcount.lab.published.pncf_selection import Mechanism
+    from headcount.lab.recommending.plain import Neighbourhood
     from headcount.noise import SeededNoise
 
     low, high = (float(end) for end in log.value_range)

@@ -27,7 +27,7 @@ _LARGEST_LIMIT = 1_000  # neighbours have some times as many records
 
 def _known(context: click.Context, argument: click.Parameter, name: str) -> str:  # noqa: ARG001 - Click's way
     """Refuse what cannot be audited, before anything is said about a log."""
-    from headcount.audits.targets import NAMES
+    from headcount.lab.audits.targets import NAMES
 
     if name == "all" or name in NAMES:
         return name
@@ -121,8 +121,8 @@ class _Asked:
 
 def _asked(flags: dict[str, Any]) -> _Asked:
     """Read the flags, and refuse what cannot be."""
-    from headcount.audits.targets import NAMES
     from headcount.budget import amount, probability
+    from headcount.lab.audits.targets import NAMES
 
     seed = flags["seed"]
     if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
@@ -153,8 +153,8 @@ def _asked(flags: dict[str, Any]) -> _Asked:
 
 def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
-    from headcount.audits.targets import has_edges, pairs_for, runs_for, target
     from headcount.cli.own_log import affordable, pairs_of
+    from headcount.lab.audits.targets import has_edges, pairs_for, runs_for, target
 
     own: tuple[Any, ...] = ()
     _refuse_without_events(flags)

@@ -76,7 +76,7 @@ def run_all(
 
     Processes that were ended from outside are started anew for the next job.
     """
-    from headcount.audits.processes import workers
+    from headcount.lab.audits.processes import workers
 
     waiting, began = list(jobs), time.monotonic()
     many = any(job.runs > _ALONE[job.target.copies] for job in jobs)
@@ -114,10 +114,10 @@ def _found(
     job: Job, pool: Executor | None, place: str, so_far: list[Any], *, seed: int | None, own: bool, quiet: bool
 ) -> dict[str, Any]:
     """Audit one target, and return what was found as plain data; what is known before the end is in ``so_far``."""
-    from headcount.audits.auditing import audit
-    from headcount.audits.cases import case_of
-    from headcount.audits.targets import has_edges
     from headcount.cli.own_log import without_log
+    from headcount.lab.audits.auditing import audit
+    from headcount.lab.audits.cases import case_of
+    from headcount.lab.audits.targets import has_edges
 
     with terminal.Bar(quiet=quiet) as bar:
         finding = audit(
@@ -164,7 +164,7 @@ def _failed(job: Job, error: Exception) -> dict[str, Any]:
 
 
 def _about(job: Job) -> dict[str, Any]:
-    from headcount.audits.targets import is_proven, reason_for
+    from headcount.lab.audits.targets import is_proven, reason_for
 
     name = job.target.shown
     return {"standing": "proven" if is_proven(name) else "claimed", "reason": reason_for(name)}

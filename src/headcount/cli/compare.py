@@ -54,8 +54,8 @@ def command(**flags: Any) -> None:
         )
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         comparison = _comparison(flags)
-        from headcount.evaluation.comparison import MARK, compare, refuse
-        from headcount.evaluation.grid import save
+        from headcount.lab.comparing.comparison import MARK, compare, refuse
+        from headcount.lab.comparing.grid import save
 
         log = log_of("events", flags)
         refuse(log)
@@ -87,10 +87,10 @@ def command(**flags: Any) -> None:
 
 def _comparison(flags: dict[str, Any]) -> Any:
     from headcount.counts import FAMILY
-    from headcount.evaluation.comparison import Comparison
+    from headcount.lab.comparing.comparison import Comparison
 
     methods = (
-        tuple(FAMILY.methods) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
+        tuple(FAMILY.kinds()) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
     )
     seed = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
     return Comparison(

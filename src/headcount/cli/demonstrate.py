@@ -79,7 +79,7 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     from headcount.counts.request import ReleaseRequest
     from headcount.curator import Curator
     from headcount.engines.local import LocalEngine
-    from headcount.events.synthetic import checkins
+    from headcount.lab.made_up.logs import checkins
     from headcount.request import request_of
 
     city = checkins(folder)

@@ -42,7 +42,7 @@ def command(**flags: Any) -> None:
     log-normal law for people. Use only figures that are public: what is read off a private log is not.
     """
     from headcount.budget import amount, probability
-    from headcount.evaluation.planning import predictions, sensible_limits
+    from headcount.lab.comparing.planning import predictions, sensible_limits
 
     epsilons = [f"{amount(each):f}" for each in listed(flags["epsilon"], "epsilon")]
     delta = None if flags["delta"] is None else f"{probability(flags['delta']):f}"
@@ -107,7 +107,7 @@ def _error(each: Any) -> float:
 
 def _figures(flags: dict[str, Any]) -> Any:
     from headcount.answers.planning import Shape, activity_of
-    from headcount.evaluation.planning import Figures, released_figures
+    from headcount.lab.comparing.planning import Figures, released_figures
 
     given = {name: flags[name] for name in ("users", "items", "contexts", "median", "most")}
     if flags["activity"] is not None:

@@ -44,10 +44,10 @@ def command(paper: str, **flags: Any) -> None:
     targets = outputs.targets_of(flags)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         bar("starting", 0, None)
-        from headcount.evaluation.grid import DEFAULT_SEED, save
-        from headcount.evaluation.papers.page import write_page, write_plots
-        from headcount.evaluation.papers.paper import reproduce
-        from headcount.evaluation.papers.registry import PAPERS
+        from headcount.lab.comparing.grid import DEFAULT_SEED, save
+        from headcount.lab.papers.page import write_page, write_plots
+        from headcount.lab.papers.paper import reproduce
+        from headcount.lab.papers.registry import PAPERS
 
         if paper not in PAPERS:
             raise UnknownNameError.among("paper", paper, PAPERS)

@@ -31,12 +31,6 @@ FAMILY = Family(
         "gs": Listed("tuned_groups:TunedGroups", _GREEN, "circle"),
         "dpsense": Listed("dpsense:SensitivityControl", _PINK, "circle"),
         "dpsense-s": Listed("dpsense_scaled:ScaledSensitivityControl", _PINK, "triangle-up"),
-        "lpa-published": Listed("published:LaplacePerturbationPublished"),
-        "hpa-published": Listed("published:HandPickedPublished"),
-        "fpa-published": Listed("published_smoothing:FourierPerturbationPublished"),
-        "gs-r-published": Listed("published_smoothing:RandomGroupsPublished"),
-        "gs-s-published": Listed("published_smoothing:SampledGroupsPublished"),
-        "gs-published": Listed("published_smoothing:TunedGroupsPublished"),
     },
 )
 

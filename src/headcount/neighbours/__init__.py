@@ -1,4 +1,4 @@
-"""Recommendation from ratings: plain neighbourhood methods, the published private ones, and a proven one."""
+"""Recommendation from ratings and from what people have in common: private models, and what is read off them."""
 
 from headcount.family import Family, Listed, Table
 
@@ -19,6 +19,5 @@ FAMILY = Family(
     methods={
         "private": Listed("private:PrivateNeighbours"),
         "co-counts": Listed("related:CoCountRelease"),
-        "pncf-published": Listed("pncf:PncfPublished"),
     },
 )

@@ -26,6 +26,5 @@ FAMILY = Family(
         "histogram": Listed("histogram:Histogram"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
         "pmw": Listed("private_weights:PrivateWeights"),
-        "cim-published": Listed("cim:CoupledIteration"),
     },
 )

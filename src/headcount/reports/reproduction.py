@@ -1,7 +1,7 @@
 """The report of a paper run again: what it says beside what was measured, figure by figure, with a verdict each.
 
 Everything on the page comes from the tidy table of the experiments and from what was written down of the paper;
-the caller (:mod:`headcount.evaluation.papers.page`) has put both into words. Not private, and it says so.
+the caller (:mod:`headcount.lab.papers.page`) has put both into words. Not private, and it says so.
 """
 
 from __future__ import annotations

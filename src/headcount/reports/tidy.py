@@ -1,6 +1,6 @@
 """Means with their 95 % intervals, from a tidy table of trials: one row for every setting, over all runs.
 
-See :mod:`headcount.evaluation.grid` for the columns of a tidy table.
+See :mod:`headcount.lab.comparing.grid` for the columns of a tidy table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tags that people gave to resources: graph ranking, topics, the published private release, and a proven one."""
+"""Tags that people gave to resources: a private model of them, and what is read off it."""
 
 from headcount.family import Family, Listed, Table
 
@@ -22,7 +22,5 @@ FAMILY = Family(
     report="topics:part",
     methods={
         "tag-model": Listed("model:TagModel"),
-        "pritop-published": Listed("pritop:PriTopPublished"),
-        "suppression-published": Listed("suppression:SuppressionPublished"),
     },
 )

@@ -25,7 +25,7 @@ Why it is private
 Departures from mechanisms that inspired it
     Nobody's records are sampled: weights keep all of them, without the chance of a sample. Pairs are measured
     directly and their themes found afterwards, with the help of the second moment. PriTop
-    (:mod:`headcount.tags.pritop`) publishes a row for each person and promises nothing that holds.
+    (:mod:`headcount.lab.published.pritop`) publishes a row for each person and promises nothing that holds.
 
 Reference
     C. Dwork, K. Talwar, A. Thakurta, L. Zhang. Analyze Gauss: Optimal Bounds for Privacy-Preserving Principal

@@ -1,0 +1,1 @@
+"""Research, which the product never imports: comparisons, reproductions, audits, attacks, made-up data."""

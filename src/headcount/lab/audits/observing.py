@@ -1,0 +1,136 @@
+"""What is audited, and what an attacker sees of it: the real code, run many times on small logs.
+
+A target makes a release of a log exactly as a user would get it: bounds, noise and everything after them. What is
+seen is all that is published: the counts, and beside them the laws of the noise, what was chosen, and rankings.
+
+Where a method does nothing across items and people, a log of many copies of a pair, each with people and items of
+its own, is as many independent runs in one release. ``tests/lab/audits`` checks that they have the same law as
+runs one by one. All other methods are run one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.budget import Grant
+from headcount.engines.local import LocalEngine
+from headcount.events.log import EventLog, read_events
+from headcount.families import build
+from headcount.lab.audits.events import Observations
+from headcount.lab.audits.neighbours import Pair
+from headcount.lab.audits.seeing import kind_of, seen
+from headcount.method import Method
+from headcount.noise import NoiseSource
+from headcount.releases import Release
+from headcount.selection import Selection
+
+_RECORDS = 1 << 15  # of all copies in one log, about
+SELECT_LIMIT = 2
+"""How many items of one person count where items are selected."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A method with its parameters, and what it claims.
+
+    With ``selects`` the catalogue is not public and items are selected first. With ``contexts`` every record has
+    one of two contexts, so that items and edges are released. ``copies`` says that many copies of a pair may be
+    run in one release. With ``once`` every person counts once per item. ``make`` and ``engine`` let broken methods
+    be audited; ``called`` is what it is called. ``reads`` makes the log of a pair for methods that need more of it
+    than people and items.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    epsilon: Decimal = Decimal(1)
+    delta: Decimal = Decimal(0)
+    selects: bool = False
+    contexts: bool = False
+    once: bool = False
+    make: Callable[[str, Mapping[str, Any]], Method] = build
+    engine: Callable[[], Any] = LocalEngine
+    copies: bool = False
+    called: str = ""
+    reads: Callable[[Pair, bool], EventLog] | None = None
+
+    @property
+    def shown(self) -> str:
+        """What it is called."""
+        return self.called or self.name
+
+    def grant(self) -> Grant:
+        """Return what one run may spend."""
+        return Grant(self.epsilon, self.delta or None)
+
+    def observe(self, pair: Pair, source: NoiseSource, runs: int, *, present: bool) -> Observations:
+        """Run so many times with the person, or without."""
+        if self.copies:
+            size = min(runs, max(1, _RECORDS // max(1, len(pair.records(present=True)))))
+            parts = [self._copied(pair, source, size, present=present) for _ in range(-(-runs // size))]
+        else:
+            parts = [self._once(pair, source, present=present) for _ in range(runs)]
+        found = Observations.joined(parts)
+        return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
+
+    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+        if self.reads is not None:
+            return seen(self.release(self.reads(pair, present), source), pair)
+        log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
+        return seen(self.release(log, source), pair)
+
+    def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
+        release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
+        parts = {name: table["count"].to_numpy().reshape(copies, -1) for name, table in release.tables.items()}
+        names = tuple(f"count {place} of {name}" for name, part in parts.items() for place in range(part.shape[1]))
+        return Observations(np.full(copies, kind_of(release)), np.concatenate(list(parts.values()), axis=1), names)
+
+    def release(self, log: EventLog, source: NoiseSource) -> Release:
+        """Make one release, as the curator would."""
+        grant, engine = self.grant(), _engine(self.engine, threads=1)
+        if self.selects:
+            selection = Selection(limit=SELECT_LIMIT)
+            first, grant = selection.split(grant)
+            log, _ = selection.select(log, first, source, engine)
+            if not log.catalogue.ids:
+                return _nothing(self.name, self.make(self.name, self.parameters).guarantee(grant))
+        return self.make(self.name, self.parameters).release(log, grant, source, engine)
+
+
+@lru_cache(maxsize=64)
+def log_of(
+    pair: Pair,
+    *,
+    present: bool,
+    copies: int = 1,
+    selects: bool = False,
+    contexts: bool = False,
+    once: bool = False,
+) -> EventLog:
+    """Return the log of a pair, with the person or without, or of many copies of it in one."""
+    records = np.array(pair.records(present=present), dtype=np.int64).reshape(-1, 2)
+    people = len(pair.crowd) + 1
+    numbers = np.arange(copies)[:, None]
+    users = (numbers * people + records[:, 0]).ravel()
+    items = (numbers * pair.items + records[:, 1]).ravel()
+    table = pa.table({"user": users, "item": items, "context": pa.array(["day"] * len(users), pa.string())})
+    words: dict[str, Any] = {"user": "user", "item": "item", "count": "users" if once else "records"}
+    words |= {"select_items": True} if selects else {"items": list(range(copies * pair.items))}
+    words |= {"context": "context", "contexts": ["day", "night"]} if contexts else {}
+    return read_events(table, **words)
+
+
+@lru_cache(maxsize=8)
+def _engine(kind: Callable[..., Any], threads: int) -> Any:
+    return kind(threads=threads)
+
+
+def _nothing(name: str, guarantee: Any) -> Release:
+    table = pa.table({"item": pa.array([], pa.int64()), "count": pa.array([], pa.float64())})
+    return Release(method=name, guarantee=guarantee, noise={}, tables={"items": table})

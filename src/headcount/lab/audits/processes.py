@@ -1,0 +1,90 @@
+"""Worker processes of an audit: started where there is enough to do, and gone when it ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+
+from headcount.errors import SurroundingsError
+from headcount.lab.following import follow_parent
+
+_BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
+_PATIENCE = 20.0
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@contextlib.contextmanager
+def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
+    """Start a process for each processor; None if that is not wanted, or there is only one. Ctrl-C is for us."""
+    many = os.cpu_count() or 1
+    if not wanted or many < 2:
+        yield None
+        return
+    pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
+    others = set(multiprocessing.active_children())
+    try:
+        with _without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
+            for _ in range(many):
+                pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
+        yield pool
+    except BaseException as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        _let_finish(others)
+        if not isinstance(error, BrokenProcessPool):
+            raise
+        remedy = "free some memory, or audit with fewer runs or a smaller log"
+        raise SurroundingsError("a process was ended from outside", remedy=remedy) from error
+    else:
+        pool.shutdown()
+
+
+def _let_finish(others: set[BaseProcess]) -> None:
+    """Wait for what is under way, which is little: a process that is ended while it answers blocks the pool."""
+    patience = time.monotonic() + _PATIENCE
+    while time.monotonic() < patience and set(multiprocessing.active_children()) - others:
+        time.sleep(0.02)
+    for child in set(multiprocessing.active_children()) - others:
+        child.terminate()
+
+
+@contextlib.contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let libraries for matrices use one thread a process: there is a process for each processor already."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let interruptions wait, where signals can; elsewhere they are lost for the moment that this takes."""
+    if hasattr(signal, "pthread_sigmask"):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

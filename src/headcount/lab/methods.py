@@ -1,0 +1,33 @@
+"""Methods exactly as published, by family: their claims are not established, so they are for research."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headcount.lab.published.cim import CoupledIteration
+from headcount.lab.published.counts import HandPickedPublished, LaplacePerturbationPublished
+from headcount.lab.published.pncf import PncfPublished
+from headcount.lab.published.pritop import PriTopPublished
+from headcount.lab.published.smoothing import (
+    FourierPerturbationPublished,
+    RandomGroupsPublished,
+    SampledGroupsPublished,
+    TunedGroupsPublished,
+)
+from headcount.lab.published.suppression import SuppressionPublished
+from headcount.method import Method
+
+METHODS: Mapping[str, tuple[type[Method], ...]] = {
+    "counts": (
+        LaplacePerturbationPublished,
+        HandPickedPublished,
+        FourierPerturbationPublished,
+        RandomGroupsPublished,
+        SampledGroupsPublished,
+        TunedGroupsPublished,
+    ),
+    "neighbours": (PncfPublished,),
+    "tags": (PriTopPublished, SuppressionPublished),
+    "queries": (CoupledIteration,),
+}
+"""In the order of listings, after the proven methods of the same family."""

@@ -1,0 +1,141 @@
+"""The claims of a paper: one file each, written before anything is run, and checked when it is read.
+
+A claim says in our words what the paper says and where, on which of its data sets, and by which rule of
+:mod:`headcount.lab.papers.rules` it is judged.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from headcount.errors import DataError
+from headcount.lab.papers.rules import NotInTheText, Rule
+
+ALL = "all"
+"""The name under which comparisons between data sets are judged; no data are loaded for it."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Publication(_Frozen):
+    """Which paper it is."""
+
+    name: str
+    authors: str
+    title: str
+    venue: str
+
+    @property
+    def reference(self) -> str:
+        """How it is cited."""
+        return f"{self.authors}. {self.title}. {self.venue}."
+
+
+class PaperData(_Frozen):
+    """A data set of the paper, and the one that we take for it."""
+
+    paper: str
+    name: str
+    same: bool
+    note: str
+    lacks: list[Literal["items", "edges"]] = []
+
+
+class Case(_Frozen):
+    """One data set and one table of counts that a claim is about."""
+
+    dataset: str
+    table: Literal["items", "edges", "both"]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} {'items and edges' if self.table == 'both' else self.table}"
+
+
+class Claim(_Frozen):
+    """What the paper says, and how it is judged.
+
+    ``shape_alone``: it depends on sizes alone, so that a stand-in of the same shape can decide it. ``exact_data``:
+    it gives a number of the paper's own data, so that no other data can.
+    """
+
+    id: str
+    figure: str
+    place: str
+    says: str
+    cases: list[Case]
+    judge: Rule
+    shape_alone: bool = False
+    exact_data: bool = False
+
+
+class Section(_Frozen):
+    """A part of the report: some figures of the paper, what it reports there, and the claims that name them."""
+
+    name: str
+    title: str
+    reports: str
+    figures: list[str]
+
+
+class Claims(_Frozen):
+    """A paper's file."""
+
+    paper: Publication
+    dataset: list[PaperData]
+    section: list[Section]
+    claim: list[Claim]
+
+    def data(self, name: str) -> PaperData:
+        """Return what stands for a data set of the paper."""
+        return next(each for each in self.dataset if each.paper == name)
+
+
+def read_claims(name: str) -> Claims:
+    """Read the claims of one of the papers.
+
+    >>> read_claims("fan-jin").paper.reference
+    'L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015.'
+    """
+    file = f"{name.replace('-', '_')}.toml"
+    text = resources.files("headcount.lab.papers").joinpath(file).read_text(encoding="utf-8")
+    return parse_claims(text, file)
+
+
+def parse_claims(text: str, where: str) -> Claims:
+    """Check and return claims; ``where`` names the file in complaints."""
+    try:
+        claims = Claims.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is not TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(each) for each in first["loc"])
+        raise DataError(f"{where}: {place}: {first['msg']}", remedy="see headcount.lab.papers") from error
+    _check(claims, where)
+    return claims
+
+
+def _check(claims: Claims, where: str) -> None:
+    """Refuse claims that cannot be told apart, or that no section or data set knows."""
+    ids = Counter(each.id for each in claims.claim)
+    shown = Counter(figure for section in claims.section for figure in section.figures)
+    known = {each.paper for each in claims.dataset}
+    for claim in claims.claim:
+        if ids[claim.id] > 1:
+            raise DataError(f"{where} has two claims {claim.id!r}", remedy="rename one")
+        strange = [each.dataset for each in claim.cases if each.dataset not in known]
+        if strange:
+            raise DataError(f"{where}: claim {claim.id!r} is about {strange[0]!r}, which is no data set of it")
+        if not claim.cases and not isinstance(claim.judge, NotInTheText):
+            raise DataError(f"{where}: claim {claim.id!r} names no cases", remedy="list data sets and tables")
+        if shown[claim.figure] != 1:
+            raise DataError(
+                f"{where}: {claim.figure!r} of claim {claim.id!r} stands in {shown[claim.figure]} sections"
+            )

@@ -1,0 +1,152 @@
+"""A reproduction as a page: what the paper says, in the words of its file, beside numbers of the tidy table."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from headcount.lab.papers.paper import Picture, Reproduction
+from headcount.lab.papers.results import Estimate
+from headcount.lab.papers.verdicts import WORDS, Verdict
+from headcount.reports.comparison import SUBTITLE
+from headcount.reports.page import Figure, write_pictures
+from headcount.reports.reproduction import picture, write_reproduction_page
+
+JUDGING = (
+    "Each claim and the rule that judges it, with its thresholds, was written down before it was run, and not "
+    "changed afterwards. The files of claims say what was added later than the rest.",
+    "Every setting is run several times with fresh samples and noise. A mean has a 95 % interval (Student's t "
+    "over the runs; runs that all agree give a point).",
+    "One number is clearly below another if its interval ends before the other's begins. Where intervals overlap "
+    "nothing is decided.",
+    "A claim is reproduced if its rule holds in every case that could be tried, not reproduced if it fails in "
+    "one, undecided otherwise, and not testable if no case could be tried. Many claims are judged at once, so "
+    "that a few of the close ones may have gone the wrong way by chance.",
+)
+
+
+def write_page(done: Reproduction, path: str | os.PathLike[str]) -> Path:
+    """Write the report of a reproduction."""
+    drawn = figures(done)
+    everything = [figure for each in drawn.values() for figure in each]
+    return write_reproduction_page(content(done, drawn), everything, path)
+
+
+def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every chart as SVG and PNG; each says that it is not private."""
+    everything = [figure for each in figures(done).values() for figure in each]
+    return write_pictures(everything, folder, SUBTITLE)
+
+
+def figures(done: Reproduction) -> dict[str, list[Figure]]:
+    """Draw the charts of each section."""
+    pictures = done.paper.pictures(done.datasets)
+    return {name: [_drawn(done, each) for each in some] for name, some in pictures.items()}
+
+
+def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any]:
+    """Put everything that the page says into plain data."""
+    claims = done.paper.claims
+    counted = Counter(each.verdict for each in done.verdicts)
+    return {
+        "title": claims.paper.title,
+        "lede": f"{claims.paper.reference} {done.paper.about} {_run(done)}",
+        "quick": done.plan.quick,
+        "seed": done.seed,
+        "counts": [{"verdict": word, "number": counted[word]} for word in WORDS],
+        "total": len(done.verdicts),
+        "datasets": _datasets(done),
+        "methods": list(done.paper.methods.items()),
+        "setup": [*done.paper.setup, *_setup(done)],
+        "sections": [
+            {
+                "name": section.name,
+                "title": section.title,
+                "reports": section.reports,
+                "figures": drawn.get(section.name, []),
+                "lists": list(done.paper.lists(done.table, section.name)),
+                "tables": list(done.paper.tables(done.table, section.name)),
+                "verdicts": [_said(each) for each in done.verdicts if each.claim.figure in section.figures],
+            }
+            for section in claims.section
+        ],
+        "judging": JUDGING,
+    }
+
+
+def _run(done: Reproduction) -> str:
+    return f"Run again here {done.plan.runs} times per setting{' (quick)' if done.plan.quick else ''}."
+
+
+def _setup(done: Reproduction) -> list[str]:
+    said = [f"Each setting was run {done.plan.runs} times, with seed {done.seed}."]
+    if done.plan.quick:
+        said.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
+    return said
+
+
+def _datasets(done: Reproduction) -> list[dict[str, str]]:
+    said = []
+    for each in done.paper.claims.dataset:
+        used = done.datasets.get(each.paper)
+        if used is not None:
+            words = {"kind": used.kind, "provenance": used.provenance, "licence": used.licence}
+        elif each.paper in done.absent:
+            words = {"kind": "not used", "provenance": done.absent[each.paper], "licence": ""}
+        else:
+            continue
+        note = "" if words["provenance"].startswith(each.note) else each.note
+        said.append({"paper": each.paper, "note": note[:1].upper() + note[1:], **words})
+    return said
+
+
+def _said(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "figure": claim.figure,
+        "place": claim.place,
+        "says": claim.says,
+        "verdict": verdict.verdict,
+        "rule": claim.judge.statement(),
+        "cases": [vars(each) for each in verdict.cases],
+    }
+
+
+def _drawn(done: Reproduction, what: Picture) -> Figure:
+    rows = chart_rows(done, what)
+    if what.kind == "dots":
+        words: dict[str, Any] = {"value": what.value, "logarithmic": what.log_value}
+    else:
+        words = {
+            "x_title": what.axis,
+            "y_title": what.value,
+            "logarithmic_x": what.log_x,
+            "logarithmic_y": what.log_value,
+            "ticks": what.ticks,
+            "whole": True,
+        }
+    return picture(what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words})
+
+
+def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
+    """Average the rows of the tidy table that a chart shows."""
+    groups: dict[tuple[str, str, float | None], list[float]] = {}
+    for row in done.table.to_pylist():
+        asked = (what.experiment, what.metric, what.table)
+        if (row["experiment"], row["metric"], row["table"]) != asked or row["key"] is not None:
+            continue
+        if row["dataset"] not in what.datasets or (what.x and row["x"] not in what.x):
+            continue
+        if what.epsilon is None or row["epsilon"] == what.epsilon:
+            groups.setdefault((row["dataset"], row["method"], row[what.along]), []).append(row["value"])
+    return [_row(what, *key, Estimate.of(values)) for key, values in groups.items()]
+
+
+def _row(what: Picture, dataset: str, method: str, x: float | None, found: Estimate) -> dict[str, Any]:
+    place = {"group": dataset} if what.kind == "dots" else {"x": x}
+    several = len(found.runs) > 1
+    low, high = (found.low, found.high) if several else (None, None)
+    return {**place, "method": method, "mean": found.mean, "low": low, "high": high, "runs": len(found.runs)}

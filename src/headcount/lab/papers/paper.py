@@ -1,0 +1,265 @@
+"""How a paper is reproduced: its claims, its settings as trials of a grid, one tidy table, verdicts and sections.
+
+To add a paper
+    1. Write down what it claims: ``papers/NAME.toml`` (see :mod:`headcount.lab.papers.claims`), and commit
+       that before anything is run.
+    2. Write ``papers/NAME.py`` with a :class:`Paper`: which settings are run (:attr:`Paper.settings`), what is
+       measured of each release (:attr:`Paper.measures`), what follows from the measured rows
+       (:attr:`Paper.derived`), and the charts of each section (:attr:`Paper.pictures`).
+    3. Add it to ``PAPERS`` in :mod:`headcount.lab.papers.registry`.
+
+The rest is the same for all: data by name, the grid, verdicts by the rules, the page.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headcount.engines.engine import Progress, silent
+from headcount.errors import AbsentError, HeadcountError, UsageError
+from headcount.events.log import EventLog
+from headcount.lab.comparing.comparison import MARK
+from headcount.lab.comparing.grid import DEFAULT_SEED, Grid, run_grid
+from headcount.lab.comparing.trials import Measure, Trial
+from headcount.lab.datasets.by_name import ENTRIES, Dataset, form_of, load
+from headcount.lab.papers.claims import ALL, Claims, read_claims
+from headcount.lab.papers.results import Results, Row, table_of
+from headcount.lab.papers.verdicts import Verdict, judge_all
+
+FEWEST_RUNS = 2
+FEWEST_COMPARED = 2  # data sets, where claims compare them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting of a paper's experiment: a method on a data set, run several times.
+
+    ``dataset`` is the paper's name of the data, ``method`` what the tidy table calls the method, ``epsilon`` the ε
+    of the paper's setting; ``spend`` is what the trial itself gets of it, for one table or for both. ``function``
+    names what is run in place of a registered method (see :mod:`headcount.lab.comparing.trials`).
+    """
+
+    experiment: str
+    dataset: str
+    method: str
+    epsilon: float | None = None
+    x: float | None = None
+    spend: str = "1"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    run_as: str = ""
+    function: str | None = None
+    runs: int | None = None
+
+    @property
+    def label(self) -> str:
+        """A name of its own for each setting."""
+        named = [self.experiment, self.method, self.epsilon, self.x, sorted(self.parameters.items()), self.spend]
+        return " / ".join(map(str, named))
+
+    def trials(self, runs: int) -> Iterator[Trial]:
+        """Return the runs of this setting."""
+        for run in range(self.runs or runs):
+            yield Trial.of(
+                self.dataset,
+                self.run_as or self.method,
+                epsilon=self.spend,
+                run=run,
+                label=self.label,
+                function=self.function,
+                **self.parameters,
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A chart of the page: which rows of the tidy table it shows, and how.
+
+    ``dots`` shows means and intervals by data set and method; ``curves`` those of one data set along x or ε.
+    """
+
+    name: str
+    title: str
+    kind: Literal["dots", "curves"]
+    experiment: str
+    metric: str
+    table: Literal["items", "edges"]
+    value: str
+    datasets: tuple[str, ...] = ()
+    x: tuple[float, ...] = ()
+    axis: str = ""
+    along: Literal["x", "epsilon"] = "x"
+    ticks: tuple[str, ...] = ()
+    log_x: bool = False
+    log_value: bool = False
+    share: bool = False
+    epsilon: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run: ``quick`` lowers runs and grid points, and nothing else."""
+
+    quick: bool
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper as it is run again."""
+
+    name: str
+    about: str
+    setup: tuple[str, ...]
+    methods: Mapping[str, str]
+    """The paper's name of a method, and how it is run here."""
+    runs: int
+    quick_runs: int
+    settings: Callable[[Plan, Mapping[str, Dataset]], Iterable[Setting]]
+    measures: Mapping[str, Measure]
+    pictures: Callable[[Mapping[str, Dataset]], Mapping[str, Sequence[Picture]]]
+    """The charts of each section of the page, by the section's name."""
+    log_of: Callable[[Dataset], EventLog] = lambda data: data.log
+    """The log as the paper counts it: ``replace(data.log, counting="users", context=None)`` for 0/1 matrices."""
+    elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Another experiment that what is measured belongs to: by the setting's experiment, metric and table."""
+    derived: Callable[[Results], Iterable[Row]] = lambda _: ()
+    lists: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
+    """The tables of words of a section, such as the films of table 5, made from the tidy table."""
+    tables: Callable[[pa.Table, str], Sequence[Mapping[str, Any]]] = lambda _, __: ()
+    """The tables of a section, each with title, columns, those that hold words, and rows, from the tidy table."""
+
+    @property
+    def claims(self) -> Claims:
+        """What was written down before anything was run."""
+        return read_claims(self.name)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out: the tidy table, a verdict for every claim, and which data were used."""
+
+    paper: Paper
+    table: pa.Table
+    verdicts: Sequence[Verdict]
+    datasets: Mapping[str, Dataset]
+    absent: Mapping[str, str]
+    plan: Plan
+    seed: int
+    seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return what every file of a reproduction carries: that it is not private, and how it was made."""
+        return {
+            **MARK,
+            "paper": self.paper.name,
+            "quick": self.plan.quick,
+            "runs": self.plan.runs,
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "datasets": {
+                name: {"name": each.name, "kind": each.kind, "scale": each.scale, "provenance": each.provenance}
+                for name, each in self.datasets.items()
+            },
+            "absent": dict(self.absent),
+        }
+
+
+def reproduce(
+    paper: Paper,
+    folder: str | os.PathLike[str] | None,
+    parts: Path,
+    *,
+    quick: bool = False,
+    runs: int | None = None,
+    seed: int = DEFAULT_SEED,
+    processes: int | None = None,
+    progress: Progress = silent,
+) -> Reproduction:
+    """Run the experiments of a paper on what data there are, and judge its claims.
+
+    ``parts`` is the folder of unfinished work (see :func:`headcount.lab.comparing.grid.run_grid`).
+    """
+    begin = time.monotonic()
+    plan = Plan(quick, runs or (paper.quick_runs if quick else paper.runs))
+    if plan.runs < FEWEST_RUNS:
+        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=plan.runs)
+    claims = paper.claims
+    progress("reading the data", 0, None)
+    datasets, absent = gather(claims, folder)
+    settings = list(paper.settings(plan, datasets))
+    trials = [trial for setting in settings for trial in setting.trials(plan.runs)]
+    logs = {name: paper.log_of(each) for name, each in datasets.items()}
+    grid = Grid(logs=logs, trials=trials, measures=paper.measures, seed=seed)
+    measured = run_grid(grid, parts, processes=processes, progress=progress)
+    rows = list(tidy(measured, settings, paper.elsewhere))
+    table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
+    stand_ins = [name for name, each in datasets.items() if each.kind == "stand-in"]
+    verdicts = judge_all(claims, Results(table), absent, stand_ins)
+    return Reproduction(paper, table, verdicts, datasets, absent, plan, seed, time.monotonic() - begin)
+
+
+def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """Load what can be had of a paper's data, and say of the rest why it cannot.
+
+    A stand-in is made only for claims that it can decide. Without any real data there is nothing to run.
+    """
+    shape_alone = {case.dataset for claim in claims.claim if claim.shape_alone for case in claim.cases}
+    found: dict[str, Dataset] = {}
+    absent: dict[str, str] = {}
+    last: AbsentError | None = None
+    for each in claims.dataset:
+        if each.name == ALL:
+            continue
+        kind = form_of(each.name, folder) if each.name in ENTRIES else None
+        if kind == "stand-in" and each.paper not in shape_alone:
+            absent[each.paper] = f"{each.note}, which cannot decide it"
+        elif each.name not in ENTRIES:
+            absent[each.paper] = each.note
+        else:
+            try:
+                found[each.paper] = load(each.name, folder)
+            except AbsentError as error:
+                absent[each.paper], last = f"{each.name} is not at hand ({error.remedy})", error
+    if ALL in {each.paper for each in claims.dataset} and (last is not None or len(found) < FEWEST_COMPARED):
+        absent[ALL] = "data sets are compared, and not all that this takes are at hand"
+    if last is not None and all(each.kind == "stand-in" for each in found.values()):
+        raise AbsentError(
+            f"none of the data of {claims.paper.name} is at hand: {last.problem}", remedy=last.remedy
+        )
+    return found, absent
+
+
+def tidy(
+    measured: pa.Table, settings: Sequence[Setting], elsewhere: Mapping[tuple[str, str, str], str]
+) -> Iterator[Row]:
+    """Turn the rows of the grid into those of the paper; a method that refused is a mistake of ours."""
+    by_label = {(setting.dataset, setting.label): setting for setting in settings}
+    if len(by_label) < len(settings):
+        raise ValueError("two settings on one data set differ in nothing that the tidy table shows")
+    for row in measured.to_pylist():
+        setting = by_label[row["dataset"], row["label"]]
+        if row["refused"] is not None:
+            raise HeadcountError(f"{setting.label} on {setting.dataset} was refused: {row['refused']}")
+        if row["value"] is None:
+            continue
+        table, x = row["table"] or "items", setting.x if setting.x is not None else row["k"]
+        yield Row(
+            experiment=elsewhere.get((setting.experiment, row["metric"], table), setting.experiment),
+            dataset=setting.dataset,
+            method=setting.method,
+            table=table,
+            epsilon=setting.epsilon,
+            x=None if x is None else float(x),
+            metric=row["metric"],
+            key=row["key"],
+            run=row["run"],
+            value=row["value"],
+        )

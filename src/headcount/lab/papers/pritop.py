@@ -1,0 +1,229 @@
+"""Zhu, chapter 4: PriTop against tag suppression and the true data, by semantic loss and by FolkRank.
+
+One resource of each user is hidden, everything is learnt from the rest, and FolkRank looks for the hidden tags.
+Beside them run what is private here: the tag model, with and without a person's own tags, and the most popular
+tags at the same ε and δ.
+
+Departures
+    What PriTop's text leaves open is said in :mod:`headcount.lab.published.pritop`. In each run at most 400
+    questions are asked, spread over all users. All methods of one run share what is hidden, and all ε the topics
+    before noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount.bounding import tag_weights
+from headcount.budget import Grant
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog, read_events
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
+from headcount.lab.comparing.tagging import (
+    Hidden,
+    by_folkrank,
+    by_model,
+    by_popularity,
+    leave_one_out,
+    recall_and_precision,
+    semantic_loss,
+)
+from headcount.lab.comparing.trials import Bench, Row, Trial, seed_of
+from headcount.lab.datasets.by_name import Dataset
+from headcount.lab.papers import results as tables
+from headcount.lab.papers.paper import Paper, Plan, Setting
+from headcount.lab.papers.pritop_page import LISTS, SUPPRESSED, pictures
+from headcount.lab.papers.results import Results
+from headcount.lab.published.pritop import replaced
+from headcount.lab.published.suppression import most_used
+from headcount.lab.tagging.topics import fit_topics
+from headcount.noise import SeededNoise, add_gaussian
+from headcount.tags.model import TagModel
+
+EPSILONS, LOSS_EPSILONS = tuple(f"{each / 10:g}" for each in range(1, 11)), ("0.1", "0.3", "0.5", "0.7", "1")
+QUICK_EPSILONS = ("0.1", "0.5", "1")
+TOPICS, QUICK_TOPICS = tuple(range(10, 101, 10)), (10, 50, 100)
+USUAL_TOPICS = 100
+QUESTIONS = 400
+DELTA = "1e-6"
+OURS = ("1", "4", "8")
+_HERE = "headcount.lab.papers.pritop"
+_SHIFT = 32  # bits for the tag in the number of a pair
+
+Integers = NDArray[np.int64]
+
+
+def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+    """Return everything that is run; what one run measures at several ε is told apart afterwards."""
+    for name in datasets:
+        for many in QUICK_TOPICS if plan.quick else TOPICS:
+            yield Setting(
+                experiment="measured losses",
+                dataset=name,
+                method="pritop-published",
+                x=float(many),
+                parameters={"topics": many},
+                function=f"{_HERE}:losses",
+            )
+        yield Setting(
+            experiment="measured lists",
+            dataset=name,
+            method="all",
+            parameters={"quick": plan.quick},
+            function=f"{_HERE}:lists",
+        )
+
+
+def losses(bench: Bench, trial: Trial) -> Iterator[Row]:
+    """Measure figure 4.1: how far PriTop moves tags, for every ε, and what tag suppression deletes."""
+    tagging, draws = tagging_of(bench.log), _draws(bench, trial)
+    many = int(dict(trial.parameters)["topics"])
+    model = fit_topics(tagging, many, int(draws.integers(0, 1 << 62)))
+    for epsilon in LOSS_EPSILONS:
+        done = replaced(tagging, model, float(epsilon), draws)
+        yield Row(metric="SLoss", key=epsilon, value=semantic_loss(done.users, done.distances))
+    if many == USUAL_TOPICS:
+        yield Row(metric="SLoss", key=LISTS["suppression 0.8"], value=_deleted(tagging, 0.8))
+
+
+def lists(bench: Bench, trial: Trial) -> Iterator[Row]:
+    """Measure figures 4.2 to 4.5: recall and precision of lists of 1 to 10 tags, for every method."""
+    quick = bool(dict(trial.parameters)["quick"])
+    draws = _draws(bench, trial)
+    hidden = leave_one_out(tagging_of(bench.log), int(draws.integers(0, 1 << 62))).some(QUESTIONS)
+    yield from _measured(LISTS["true"], hidden, by_folkrank(hidden))
+    for kept, name in SUPPRESSED.items():
+        yield from _measured(name, hidden, by_folkrank(hidden, hidden.left.where(most_used(hidden.left, kept))))
+    yield from _ours(hidden, SeededNoise(int(draws.integers(0, 1 << 62))))
+    model = fit_topics(hidden.left, USUAL_TOPICS, int(draws.integers(0, 1 << 62)))
+    for epsilon in QUICK_EPSILONS if quick else EPSILONS:
+        done = replaced(hidden.left, model, float(epsilon), draws)
+        yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, done.tagging))
+
+
+def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
+    """Measure what is private: the tag model, and the most popular tags, at the same ε and δ."""
+    names = [str(place) for place in range(hidden.left.resources)]
+    log = TagLog.listing([], resources=names, vocabulary=[str(place) for place in range(hidden.left.tags)])
+    for epsilon in OURS:
+        release = TagModel().of_assignments(hidden.left, log, Grant(epsilon, DELTA), noise)
+        for name, own in (("tag-model", True), ("tag-model without own tags", False)):
+            yield from _measured(f"{name} (ε = {epsilon})", hidden, by_model(hidden, release, own=own))
+        popular = add_gaussian(tag_weights(hidden.left, "l2"), Grant(epsilon, DELTA), noise)
+        yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))
+
+
+def _measured(name: str, hidden: Hidden, best: NDArray[np.integer]) -> Iterator[Row]:
+    for metric, values in zip(("recall", "precision"), recall_and_precision(hidden, best), strict=True):
+        for longest, value in enumerate(values.tolist(), 1):
+            yield Row(metric=metric, k=longest, key=name, value=value)
+
+
+def _deleted(tagging: Tagging, kept: float) -> float:
+    """Return the semantic loss of tag suppression: a deleted tag counts 1."""
+    entries, of_entry = np.unique(np.stack([tagging.user, tagging.tag]), axis=1, return_inverse=True)
+    gone = np.ones(entries.shape[1])
+    gone[of_entry.ravel()[most_used(tagging, kept)]] = 0.0
+    return semantic_loss(entries[0], gone)
+
+
+def derived(found: Results) -> Iterator[tables.Row]:
+    """Tell apart what runs measured at several ε, and return ratios and t-tests."""
+    recalls: dict[tuple[str, int, str, str], list[float]] = {}
+    for row in found.table.to_pylist():
+        key = row["key"]
+        if row["experiment"] == "measured losses" and key == LISTS["suppression 0.8"]:
+            yield tables.Row(
+                **row | {"experiment": "semantic loss of suppression", "method": key, "key": None, "x": None}
+            )
+        elif row["experiment"] == "measured losses":
+            yield tables.Row(**row | {"experiment": "semantic loss", "epsilon": float(key), "key": None})
+        elif row["experiment"] == "measured lists":
+            yield tables.Row(**row | {"experiment": "lists", "method": key, "key": None})
+            method, _, epsilon = key.removesuffix(")").partition(" (ε = ")
+            if method == "pritop-published":
+                budget = {"experiment": "budget", "method": method, "epsilon": float(epsilon), "key": None}
+                yield tables.Row(**row | budget)
+            recalls.setdefault((row["dataset"], row["run"], row["metric"], key), []).append(row["value"])
+    for (dataset, run, metric, method), values in recalls.items():
+        if method != LISTS["pritop"]:
+            continue
+        rival, truth = (recalls[dataset, run, metric, LISTS[each]] for each in ("suppression 0.8", "true"))
+        made = [("t-test", f"t of {metric}", _t(values, rival))]
+        if metric == "recall":
+            made += [("ratios", "recall over suppression (0.8)", values[-1] / rival[-1])]
+            made += [("ratios", "recall over the true data", values[-1] / truth[-1])]
+        for experiment, what, value in made:
+            yield tables.Row(experiment, dataset, method, "items", None, None, what, None, run, float(value))
+
+
+def _t(ours: Sequence[float], others: Sequence[float]) -> float:
+    """Return the t of a paired test.
+
+    >>> round(_t([0.5, 0.7, 0.6], [0.4, 0.5, 0.5]), 3)
+    4.0
+    """
+    apart = np.subtract(ours, others)
+    return float(apart.mean() / (apart.std(ddof=1) / np.sqrt(apart.size)))
+
+
+def pairs_as_items(data: Dataset) -> EventLog:
+    """Return a log whose items are pairs of resource and tag: there are far fewer than resources times tags."""
+    batches = list(data.log.source.batches(["user", "item", "tag"]))
+    table = pa.Table.from_batches(batches)
+    resource, tag = (table[name].to_numpy().astype(np.int64) for name in ("item", "tag"))
+    pair = (resource << _SHIFT) | tag
+    made = pa.table({"user": table["user"], "item": pair})
+    return replace(read_events(made, user="user", item="item", items=np.unique(pair).tolist()), counting="users")
+
+
+def tagging_of(log: EventLog) -> Tagging:
+    """Read the assignments of a log whose items are pairs; resources and tags are those that occur."""
+    parts = [(batch.users[batch.cells >= 0], batch.cells[batch.cells >= 0]) for batch in EncodedLog(log).batches()]
+    users, cells = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
+    pairs = np.array(log.catalogue.ids, dtype=np.int64)[cells]
+    resources, resource = np.unique(pairs >> _SHIFT, return_inverse=True)
+    tags, tag = np.unique(pairs & ((1 << _SHIFT) - 1), return_inverse=True)
+    people, user = np.unique(users, return_inverse=True)
+    return Tagging.of(user, resource, tag, people=people.size, resources=resources.size, tags=tags.size)
+
+
+def _draws(bench: Bench, trial: Trial) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed_of(bench.seed, trial.identity)))
+
+
+PRITOP = Paper(
+    name="pritop",
+    about="Publishing everybody's tags, replaced by others of the same topics, for recommending tags.",
+    setup=(
+        "One resource of each user is hidden at random, and its tags are to be found again by FolkRank (λ = 0.7, "
+        f"ten steps, preferences 1 + |U| and 1 + |R|) from what is left. Each run asks {QUESTIONS} of these "
+        "questions, spread evenly over the users; all methods of a run get the same ones.",
+        "PriTop and tag suppression publish a row for each person with the resources they tagged, so nothing that "
+        "they write is private, whatever ε is printed on it; see the page on tags.",
+        "Semantic loss is the Jensen-Shannon divergence, in bits, between the topics of a tag and of the one in "
+        "its place, on average over each person's tags and then over people; a deleted tag counts 1.",
+        f"There are {USUAL_TOPICS} topics but in figure 4.1. Their priors, which the thesis does not give, are "
+        "0.1 for resources and 0.01 for tags.",
+        f"The tag model and the most popular tags are private at the ε shown and δ = {DELTA}. The tag model is "
+        "asked by a person whose own tags, which nobody else sees, count beside it, and without them.",
+    ),
+    methods={
+        "PriTop": "pritop-published",
+        "tag suppression": "suppression-published",
+        "non-private": "FolkRank on what is left, as it is",
+    },
+    runs=5,
+    quick_runs=2,
+    settings=settings,
+    measures={},
+    pictures=pictures,
+    log_of=pairs_as_items,
+    derived=derived,
+)

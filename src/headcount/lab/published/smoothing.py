@@ -1,0 +1,184 @@
+"""GS-R, GS-S, GS and FPA as their paper runs them: parameters read from the private data, claims not established.
+
+They exist so that published results can be reproduced and refuted. They run only where the caller says research,
+and everything they write says that the claim is not established.
+
+Why it is not private
+    All of them take Δ₁, the largest number of records any user has, from the data. It decides how many groups
+    there are, or how much noise: the output shows it, and with it whether the most active user is there. FPA
+    moreover keeps the number of coefficients that is best for the data.
+
+Departures from the paper
+    Discrete noise, on group sums and on coefficients in fixed point. FPA's coefficients are the real ones of the
+    discrete Fourier transform (twice as many, less one, as complex ones), with noise of scale √m Δ₂/ε on m of
+    them, which is the published √(2ρ Δ₁)/ε but for the rounding; Δ₂ = √Δ₁ where users are counted, as the paper
+    assumes, and Δ₁ where records are.
+
+Reference
+    G. Kellaris, S. Papadopoulos. Practical Differential Privacy via Grouping and Smoothing. PVLDB 6(5), 2013,
+    sections 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from headcount.answers.intervals import Term, half_width
+from headcount.bounding import Bounded, Sample, fourier, head, inverse_fourier
+from headcount.budget import Grant
+from headcount.counts.each_table import EachTable, Made, UpToMaximum
+from headcount.counts.fourier import COEFFICIENTS
+from headcount.counts.random_groups import RandomGroups
+from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampling
+from headcount.counts.tables import LEVEL, at_most, were_kept
+from headcount.counts.tuned_groups import TunedGroups
+from headcount.engines.engine import Engine, Table
+from headcount.events.log import EventLog
+from headcount.guarantee import Guarantee, Standing
+from headcount.lab.published.counts import largest_user
+from headcount.method import paid
+from headcount.noise import NoiseSource, add
+
+_GS_REASON = (
+    "the size of groups and noise follows the largest number of records of any user, read from the data, and so "
+    "reveals it"
+)
+_FPA_REASON = (
+    "the number of coefficients is the best one for the data, and the noise follows the largest number of records "
+    "of any user: both are read from the data, and so reveal it"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadsMaximum(EachTable):
+    """A method whose maximum is the largest user's number of records."""
+
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _GS_REASON
+    covers: ClassVar[str] = "smoothed"
+
+    @abstractmethod
+    def with_limit(self, limit: int) -> EachTable:
+        """Return the method with its maximum declared."""
+
+    @property
+    def declared(self) -> str:
+        """Nothing is declared: that is what is wrong with it."""
+        return ""
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """What the paper claims."""
+        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=self.reason)
+
+    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+        """Read the maximum from the data, then go on with it."""
+        return self.with_limit(largest_user(log, table, noise, engine)).make(log, table, grant, noise, engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomGroupsPublished(_ReadsMaximum):
+    """GS-R with Δ₁ read from the data.
+
+    >>> RandomGroupsPublished().guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "gs-r-published"
+
+    def with_limit(self, limit: int) -> EachTable:
+        """GS-R."""
+        return RandomGroups(limit=limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledGroupsPublished(_ReadsMaximum):
+    """GS-S with Δ₁ read from the data.
+
+    >>> SampledGroupsPublished(sampling="row").guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "gs-s-published"
+
+    sampling: Sampling = "column"
+
+    def __post_init__(self) -> None:
+        check_sampling(self.sampling)
+
+    def with_limit(self, limit: int) -> EachTable:
+        """GS-S."""
+        return SampledGroups(limit=limit, sampling=self.sampling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedGroupsPublished(SampledGroupsPublished):
+    """GS with Δ₁ read from the data.
+
+    >>> TunedGroupsPublished().guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "gs-published"
+
+    def with_limit(self, limit: int) -> EachTable:
+        """GS."""
+        return TunedGroups(limit=limit, sampling=self.sampling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourierPerturbationPublished(_ReadsMaximum):
+    """FPA with Δ₁ and the best number of coefficients read from the data.
+
+    >>> FourierPerturbationPublished().guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "fpa-published"
+    reason: ClassVar[str | None] = _FPA_REASON
+
+    def with_limit(self, limit: int) -> EachTable:
+        """FPA."""
+        return _BestCoefficients(limit=limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BestCoefficients(UpToMaximum):
+    """FPA that keeps as many Fourier coefficients as are best for the data."""
+
+    name: ClassVar[str] = "fpa-published"
+
+    def make(self, log: EventLog, table: Table, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
+        """Look for the best number of coefficients, and release the counts that these describe."""
+        counts: Bounded = getattr(engine.count(log, Sample(self.limit), noise.key()), table)
+        transformed = fourier(counts)
+        kept = best_number(transformed, grant.exact)
+        noisy = add(head(transformed, kept), grant, noise)
+        law = replace(noisy.law, on=COEFFICIENTS)
+        return Made(
+            counts=inverse_fourier(noisy.counts, counts.size).reshape(counts.shape),
+            half_width=half_width([Term(math.sqrt(2 / counts.size), noisy.law, copies=kept)], LEVEL),
+            law=law,
+            bounded=at_most(self.limit, log),
+            steps=(
+                f"{were_kept(self.limit, log)}, which is everything.",
+                f"Of the {counts.size:,} coefficients of a Fourier transform the first {kept:,} "
+                f"{'was' if kept == 1 else 'were'} kept: the best number for the data.",
+                f"These got {law.in_words()}, paid with {paid(grant)}, and were transformed back.",
+            ),
+            chosen={"coefficients": kept},
+        )
+
+
+def best_number(transformed: Bounded, epsilon: Fraction) -> int:
+    """Return how many coefficients give the smallest squared error: the mean and pairs of both waves, or all."""
+    values = transformed.sensitive_values / transformed.unit
+    sizes = np.union1d(np.arange(1, values.size + 1, 2), [values.size])
+    left_out = np.append(np.cumsum(values[::-1] ** 2)[::-1], 0.0)[sizes]
+    scales = np.sqrt(sizes) * transformed.sensitivity.l2 / transformed.unit / float(epsilon)
+    return int(sizes[np.argmin(left_out + 2 * sizes * scales**2)])

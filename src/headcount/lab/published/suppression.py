@@ -1,0 +1,100 @@
+"""Tag suppression: everybody keeps the tags they use most, and the others are deleted.
+
+It exists for comparison with PriTop, as in the thesis: ``kept`` is its parameter σ, the part of each person's
+different tags that stays. Of tags used equally often, the one that is used more by all stays.
+
+Why it is not private
+    What is left is published as it is, without any noise, in a row for each person. Its authors claim no ε.
+
+How the paper is read
+    The thesis says no more than that less represented tags are deleted, and that the semantic loss is 1 - σ.
+
+Reference
+    J. Parra-Arnau, A. Perego, E. Ferrari, J. Forné, D. Rebollo-Monedero. Privacy-Preserving Enhanced Collaborative
+    Tagging. IEEE TKDE 26(1), 2014.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.budget import Grant
+from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
+from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.events.tagged import TagLog
+from headcount.events.tagging import Tagging
+from headcount.guarantee import Guarantee, Standing
+from headcount.lab.published.tag_rows import assignments_release
+from headcount.noise import NoiseSource
+from headcount.noise_law import Law
+from headcount.releases import Release
+
+_REASON = "what is left is published without any noise, in a row for each person; its authors claim no ε"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressionPublished:
+    """Everybody's most used tags, as they are.
+
+    >>> SuppressionPublished(kept=0.8).guarantee(Grant("1")).short()
+    'ε = 1 claimed, not established'
+    """
+
+    name: ClassVar[str] = "suppression-published"
+    family: ClassVar[str] = "tags"
+    standing: ClassVar[Standing] = Standing.CLAIMED
+    reason: ClassVar[str | None] = _REASON
+
+    kept: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.kept <= 1:
+            raise UsageError("kept must lie between 0 and 1", given=self.kept, remedy="try --option kept=0.8")
+
+    def guarantee(self, grant: Grant) -> Guarantee:
+        """Nothing is claimed, and nothing holds."""
+        return Guarantee(epsilon=grant.epsilon, standing=Standing.CLAIMED, reason=_REASON)
+
+    def laws(self, log: EventLog, grant: Grant) -> Mapping[str, Law]:  # noqa: ARG002
+        """There is no noise."""
+        TagLog.of_log(log)
+        return {}
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        """Delete everybody's least used tags."""
+        grant.check_pure("tag suppression")
+        tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
+        exact = (engine or LocalEngine()).tagging(tagged)
+        grant.spend()
+        steps = (f"Everybody kept {self.kept:.0%} of their different tags, those they use most.",)
+        left = exact.where(most_used(exact, self.kept))
+        return assignments_release(self.name, guarantee, left, tagged, steps, noise)
+
+
+def most_used(tagging: Tagging, kept: float) -> NDArray[np.bool_]:
+    """Say which assignments stay: those of the tags that each person uses most.
+
+    >>> many = Tagging.of([0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], people=2, resources=2, tags=2)
+    >>> most_used(many, 0.5).tolist()
+    [True, False, True, True]
+    """
+    entries, of_entry, times = np.unique(
+        np.stack([tagging.user, tagging.tag]), axis=1, return_inverse=True, return_counts=True
+    )
+    everywhere = np.bincount(entries[1], minlength=tagging.tags)
+    order = np.lexsort((entries[1], -everywhere[entries[1]], -times, entries[0]))
+    user = entries[0][order]
+    rank = np.arange(order.size) - np.searchsorted(user, user)
+    many = np.bincount(entries[0], minlength=tagging.people)
+    least = np.array([max(1, math.floor(kept * each + 0.5)) for each in many.tolist()] or [1])
+    stays = np.empty(order.size, dtype=np.bool_)
+    stays[order] = rank < least[user]
+    return np.asarray(stays[of_entry.ravel()])

@@ -1,0 +1,49 @@
+"""Query methods under attack: CIM falls to 200 rounds without an update, proven methods stand on that pair."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.lab.audits.auditing import audit
+from headcount.lab.audits.neighbours import COLUMNS_CELLS, refuting
+from headcount.lab.audits.querying import ROUNDS, QueryTarget
+from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
+from headcount.noise import SeededNoise
+
+
+def test_names_and_standing() -> None:
+    assert {"histogram", "mwem", "pmw", "cim-published"} < set(NAMES)
+    assert [is_proven(name) for name in ("histogram", "mwem", "pmw", "cim-published")] == [True, True, True, False]
+    assert isinstance(target("pmw", 2, Decimal(1)), QueryTarget)
+    assert "200 rounds" in [pair.name for pair in pairs_for("pmw", 2)]
+    with pytest.raises(UsageError, match="no delta"):
+        target("mwem", 2, Decimal(1), Decimal("1e-6"))
+
+
+def test_whether_anything_was_updated_is_seen() -> None:
+    seen = target("cim-published", 1, Decimal(1)).observe(refuting(), SeededNoise(1), 40, present=True)
+    kinds = set(seen.kinds.tolist())
+    assert any(f"no update in {ROUNDS} rounds" in each for each in kinds)
+    assert any("the first update within" in each for each in kinds)
+
+
+def test_the_automatic_choice_is_seen_wherever_it_leads() -> None:
+    """All three ways, and the number of records that decides, which is a number of its own."""
+    scattered = [pair for pair in pairs_for("auto", 2) if pair.items == COLUMNS_CELLS]
+    assert len(scattered) == 2
+    ways = set()
+    for pair in scattered:
+        seen = target("auto", 2, Decimal(1)).observe(pair, SeededNoise(1), 60, present=True)
+        assert "total of choice" in seen.names
+        ways |= {way for kind in seen.kinds.tolist() for way in re.findall(r'"method": "([^"]*)"', kind)}
+    assert ways == {"histogram", "mwem", "consistent histogram"}
+
+
+@pytest.mark.parametrize("name", ["pmw", "histogram"])
+def test_proven_methods_stand_on_the_pair_that_refutes_cim(name: str) -> None:
+    found = audit(target(name, 1, Decimal(1)), [refuting()], 300)
+    assert not found.violation, found.sentence()

@@ -1,0 +1,223 @@
+"""Rules on hand-made tables: what holds, what fails, and what stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from scipy import stats
+
+from headcount.lab.papers.results import Estimate, MissingResultError, Results, Row, table_of
+from headcount.lab.papers.rules import Rule
+
+Numbers = Mapping[Any, Sequence[float]]
+
+
+def rule(**given: Any) -> Any:
+    usual = {"experiment": "trial", "metric": "MSE", "methods": ["a"]}
+    return TypeAdapter(Rule).validate_python({**usual, **given})
+
+
+def results(
+    numbers: Numbers, *, table: str = "items", metric: str = "MSE", epsilon: float | None = 1.0
+) -> Results:
+    return Results(table_of(rows(numbers, table=table, metric=metric, epsilon=epsilon)))
+
+
+def rows(numbers: Numbers, *, table: str = "items", metric: str = "MSE", epsilon: float | None = 1.0) -> list[Row]:
+    return [
+        Row("trial", "films", method, table, epsilon, x, metric, None, run, value)
+        for (method, x), values in numbers.items()
+        for run, value in enumerate(values)
+    ]
+
+
+def outcome(given: Any, found: Results, table: str = "items") -> bool | None:
+    held: bool | None = given.judge(found, "films", table).holds
+    return held
+
+
+LOW, MIDDLE, HIGH, WIDE = [1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.1, 2.9], [0.5, 2.0, 3.5]
+
+
+def test_intervals_are_students() -> None:
+    values = [1.0, 4.0, 2.0, 8.0]
+    low, high = stats.t.interval(0.95, 3, loc=3.75, scale=stats.sem(values))
+    found = Estimate.of(values)
+    assert found.mean == 3.75
+    assert found.high - found.low == pytest.approx(high - low, rel=2e-3)
+    assert found.high - found.mean == pytest.approx(found.mean - found.low)
+
+
+def test_runs_that_agree_but_for_rounding_are_a_point() -> None:
+    found = Estimate.of([0.1 + 0.2, 0.3, 0.3])
+    assert found.low == found.high
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "below", "above"),
+    [
+        (LOW, HIGH, True, False),
+        (HIGH, LOW, False, True),
+        (WIDE, MIDDLE, None, None),
+        ([2.0, 2.0], [2.0, 2.0], False, False),
+    ],
+)
+def test_order(a: list[float], b: list[float], below: bool | None, above: bool | None) -> None:
+    found = results({("a", None): a, ("b", None): b})
+    assert outcome(rule(rule="below", than=["b"]), found) is below
+    assert outcome(rule(rule="above", than=["b"]), found) is above
+
+
+def test_order_asks_it_of_every_pair_and_every_point() -> None:
+    numbers = {("a", 1.0): LOW, ("a", 2.0): LOW, ("b", 1.0): HIGH, ("b", 2.0): WIDE}
+    assert outcome(rule(rule="below", than=["b"]), results(numbers)) is None
+    assert outcome(rule(rule="below", than=["b"], x=[1.0]), results(numbers)) is True
+    numbers[("b", 2.0)] = [0.1, 0.2, 0.15]
+    assert outcome(rule(rule="below", than=["b"]), results(numbers)) is False
+
+
+def test_order_asks_it_at_every_epsilon_or_at_those_named() -> None:
+    one = rows({("a", None): LOW, ("b", None): HIGH}, epsilon=0.1)
+    other = rows({("a", None): HIGH, ("b", None): LOW}, epsilon=1.0)
+    found = Results(table_of([*one, *other]))
+    assert outcome(rule(rule="below", than=["b"]), found) is False
+    assert outcome(rule(rule="below", than=["b"], epsilon=[0.1]), found) is True
+
+
+def test_order_with_a_factor_and_of_the_best() -> None:
+    found = results({("a", None): MIDDLE, ("b", None): LOW, ("c", None): HIGH})
+    assert outcome(rule(rule="below", than=["b"], factor=3.0), found) is True
+    assert outcome(rule(rule="below", than=["b"], factor=1.05), found) is False
+    assert outcome(rule(rule="below", methods=["a", "b"], than=["c"], best=True), found) is True
+    assert outcome(rule(rule="below", methods=["a", "c"], than=["b", "c"], best=True), found) is False
+    assert outcome(rule(rule="above", methods=["a", "c"], than=["a", "b"], best=True), found) is True
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "at_most"), [(0.5, True, False), (5.0, False, True), (1.0, None, None)]
+)
+def test_bounds(value: float, at_least: bool | None, at_most: bool | None) -> None:
+    found = results({("a", None): LOW})
+    assert outcome(rule(rule="at least", value=value), found) is at_least
+    assert outcome(rule(rule="at most", value=value), found) is at_most
+
+
+def test_a_bound_that_is_met_exactly_holds() -> None:
+    found = results({("a", 1.0): [1.0, 1.0], ("b", 1.0): [0.0, 0.0]})
+    assert outcome(rule(rule="at least", value=1.0), found) is True
+    assert outcome(rule(rule="at most", value=1.0), found) is True
+    assert outcome(rule(rule="at least", methods=["a", "b"], value=1.0), found) is False
+    assert outcome(rule(rule="at least", methods=["a", "b"], value=1.0, best=True), found) is True
+
+
+@pytest.mark.parametrize(
+    ("curve", "expected"),
+    [
+        ([HIGH, LOW, MIDDLE], True),
+        ([LOW, MIDDLE, HIGH], False),
+        ([HIGH, MIDDLE, LOW], False),
+        ([WIDE, LOW, HIGH], None),
+    ],
+)
+def test_valleys(curve: list[list[float]], expected: bool | None) -> None:
+    found = results({("a", float(place)): values for place, values in enumerate(curve)})
+    assert outcome(rule(rule="valley"), found) is expected
+
+
+@pytest.mark.parametrize(("at", "expected"), [(5.0, True), (1.0, False)])
+def test_lowest_at(at: float, expected: bool) -> None:
+    found = results({("a", 1.0): MIDDLE, ("a", 5.0): LOW, ("a", 30.0): HIGH})
+    assert outcome(rule(rule="lowest at", at=at), found) is expected
+
+
+def test_lowest_at_stays_open_where_another_may_be_lower() -> None:
+    found = results({("a", 1.0): LOW, ("a", 5.0): [1.0, 1.2, 0.9], ("a", 30.0): HIGH})
+    assert outcome(rule(rule="lowest at", at=5.0), found) is None
+
+
+def test_lowest_earlier_by_table() -> None:
+    early = {("a", 1.0): LOW, ("a", 5.0): MIDDLE, ("a", 30.0): HIGH}
+    late = {("a", 1.0): HIGH, ("a", 5.0): LOW, ("a", 30.0): MIDDLE}
+    found = Results(table_of([*rows(early, table="edges"), *rows(late, table="items")]))
+    given = {"rule": "lowest earlier", "by": "table"}
+    assert outcome(rule(**given, earlier="edges", later="items"), found, "both") is True
+    assert outcome(rule(**given, earlier="items", later="edges"), found, "both") is False
+    flat = {("a", 1.0): LOW, ("a", 5.0): LOW, ("a", 30.0): MIDDLE}
+    found = Results(table_of([*rows(flat, table="edges"), *rows(late, table="items")]))
+    assert outcome(rule(**given, earlier="edges", later="items"), found, "both") is None
+
+
+def test_lowest_earlier_by_epsilon() -> None:
+    small = rows({("a", 1.0): LOW, ("a", 5.0): HIGH}, epsilon=0.2)
+    large = rows({("a", 1.0): HIGH, ("a", 5.0): LOW}, epsilon=5.0)
+    given = rule(rule="lowest earlier", by="epsilon", earlier="0.2", later="5.0")
+    assert outcome(given, Results(table_of([*small, *large]))) is True
+
+
+@pytest.mark.parametrize(("last", "falls", "rises"), [(LOW, True, False), (HIGH, False, True), (WIDE, None, None)])
+def test_trends(last: list[float], falls: bool | None, rises: bool | None) -> None:
+    found = results({("a", 1.0): MIDDLE, ("a", 10.0): HIGH, ("a", 1000.0): last})
+    assert outcome(rule(rule="falls"), found) is falls
+    assert outcome(rule(rule="rises"), found) is rises
+
+
+def test_falls_slower_goes_run_by_run() -> None:
+    found = results(
+        {
+            ("a", 1.0): [0.2, 0.9], ("a", 2.0): [0.1, 0.8],
+            ("b", 1.0): [0.9, 0.5], ("b", 2.0): [0.4, 0.0],
+        }
+    )  # fmt: skip
+    assert outcome(rule(rule="falls slower", than=["b"]), found) is True
+    assert outcome(rule(rule="falls slower", methods=["b"], than=["a"]), found) is False
+
+
+def test_one_outcome_of_the_paper_is_held_against_the_range_of_runs() -> None:
+    found = results({("a", None): [2.0, 5.0, 7.0]})
+    assert outcome(rule(rule="drawn", value=7), found) is True
+    assert outcome(rule(rule="drawn", value=8), found) is False
+
+
+def test_exact_numbers() -> None:
+    found = results({("a", None): [20.0]}, metric="users", epsilon=None)
+    given = {"rule": "equals", "experiment": "trial", "methods": ["a"]}
+    for value, expected in ((20, True), (21, False)):
+        made = TypeAdapter(Rule).validate_python({**given, "metrics": {"users": value}})
+        assert outcome(made, found) is expected
+
+
+def test_one_metric_below_another() -> None:
+    edges = rows({("a", 10.0): LOW}, table="edges", metric="per context")
+    items = rows({("a", 10.0): HIGH}, metric="over all")
+    found = Results(table_of([*edges, *items]))
+    given = {"rule": "metric below", "metric": "per context", "than_metric": "over all", "x": [10.0]}
+    assert outcome(rule(**given), found, "both") is True
+
+
+def test_numbers_that_are_not_there_are_no_verdict() -> None:
+    found = results({("a", 1.0): LOW})
+    with pytest.raises(MissingResultError, match="no MSE of b on films"):
+        outcome(rule(rule="below", than=["b"]), found)
+    with pytest.raises(MissingResultError, match=r"at 7\.0"):
+        outcome(rule(rule="at most", value=1.0, x=[1.0, 7.0]), found)
+
+
+def test_what_was_measured_is_said() -> None:
+    found = results({("a", 10.0): LOW, ("b", 10.0): [12345.0, 12345.0]})
+    said = rule(rule="below", than=["b"]).judge(found, "films", "items").measured
+    assert said == "a 1 ± 0.248 against b 12,300"
+
+
+def test_numbers_say_where_they_were_found() -> None:
+    def said(epsilons: list[float], places: list[float]) -> str:
+        made = [row for at in epsilons for row in rows({("a", x): [at + x] * 2 for x in places}, epsilon=at)]
+        measured: str = rule(rule="at most", value=9).judge(Results(table_of(made)), "films", "items").measured
+        return measured
+
+    assert said([0.5], [2, 3]) == "a 2.5 at 2, 3.5 at 3 (at most 9)"
+    assert said([0.5, 1.0], [2]) == "a 2.5 at ε = 0.5, 3 at ε = 1 (at most 9)"
+    many = said([0.5, 1.0], [1, 2, 3, 4, 5])
+    assert many == "a from 1.5 at ε = 0.5 and 1 to 6 at ε = 1 and 5 (10 points) (at most 9)"

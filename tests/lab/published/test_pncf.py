@@ -1,0 +1,135 @@
+"""PNCF as published: near the plain method for a huge ε, and a release that says that its claim does not hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headcount.budget import Grant
+from headcount.errors import GrantError, UsageError
+from headcount.events.log import EventLog, read_events
+from headcount.guarantee import Standing
+from headcount.lab.published import pncf
+from headcount.lab.published.pncf import PncfPublished, Settings, neighbour_lists
+from headcount.lab.published.pncf_selection import Mechanism
+from headcount.lab.recommending import plain
+from headcount.lab.recommending.candidates import SIDES, By, Queries
+from headcount.lab.recommending.plain import Neighbourhood
+from headcount.lab.recommending.similarity import METRICS, Metric
+from headcount.noise import SeededNoise
+from headcount.releases import Release
+from tests.lab.recommending import made_up
+
+
+def published(by: By, metric: Metric, k: int, epsilon: float) -> Settings:
+    return Settings(neighbourhood=Neighbourhood(by=by, metric=metric, k=k), mechanism=Mechanism(epsilon=epsilon))
+
+
+def queries(users: int = 30, items: int = 12) -> Queries:
+    who, what = np.divmod(np.arange(users * items, dtype=np.int32), items)
+    return Queries(who.astype(np.int32), what.astype(np.int32))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("by", SIDES)
+def test_with_a_huge_epsilon_and_global_sensitivity_it_is_the_plain_method(by: By, metric: Metric) -> None:
+    ratings = made_up.ratings(
+        2, share=0.8, step=0.1
+    )  # hardly any two similarities are equal, and none is undefined
+    settings = Settings(
+        neighbourhood=Neighbourhood(by=by, metric=metric, k=3),
+        mechanism=Mechanism(epsilon=1e9, sensitivity="global", truncated=False),
+    )
+    told = pncf.predict(ratings, queries(), settings, SeededNoise(1))
+    expected = plain.predict(ratings, queries(), settings.neighbourhood)
+    assert np.abs(told - expected).max() < 1e-3
+    assert np.abs(told - ratings.means[queries().users]).mean() > 0.05
+
+
+def test_a_small_epsilon_disturbs_more_and_noise_decides_alone() -> None:
+    ratings = made_up.ratings(2)
+    exact = plain.predict(ratings, queries(), Neighbourhood(k=3))
+    apart = [
+        np.abs(pncf.predict(ratings, queries(), published("item", "cos", 3, each), SeededNoise(3)) - exact).mean()
+        for each in (0.1, 10.0, 1000.0)
+    ]
+    assert apart[0] > apart[1] > apart[2]
+    first, again = (
+        pncf.predict(ratings, queries(), published("item", "cos", 3, 1.0), SeededNoise(3)) for _ in range(2)
+    )
+    assert np.array_equal(first, again)
+
+
+def test_lists_hold_k_others_of_each_item() -> None:
+    settings = published("item", "cos", 4, 1.0)
+    alike = settings.neighbourhood.compared(made_up.ratings(4), sensitivity=True)
+    who, whom, _ = neighbour_lists(alike, np.array([3, 0], dtype=np.int32), settings, SeededNoise(1))
+    assert who.tolist() == [3] * 4 + [0] * 4
+    for target in (3, 0):
+        found = whom[who == target].tolist()
+        assert target not in found
+        assert len(set(found)) == 4
+
+
+@pytest.mark.parametrize("by", SIDES)
+def test_recommendations_come_from_drawn_neighbours(by: By) -> None:
+    ratings = made_up.ratings(9, users=40, share=0.5)
+    sure = pncf.recommend(ratings, 0, published(by, "cos", 5, 1e9), 3, SeededNoise(1))
+    assert set(sure.tolist()).isdisjoint(ratings.of_user(0)[0].tolist())
+    drawn = {
+        tuple(pncf.recommend(ratings, 0, published(by, "cos", 5, 0.5), 3, SeededNoise(seed)).tolist())
+        for seed in range(8)
+    }
+    assert len(drawn) > 1
+
+
+@pytest.fixture
+def log() -> EventLog:
+    ratings = made_up.ratings(1)
+    table = pa.table({"who": ratings.users, "film": [f"f{n}" for n in ratings.items], "stars": ratings.values})
+    catalogue = [f"f{n}" for n in range(12)]
+    return read_events(table, user="who", item="film", items=catalogue, value="stars", value_range="1,5")
+
+
+def released(log: EventLog, **parameters: object) -> tuple[Release, Grant]:
+    grant = Grant("1")
+    return PncfPublished(**parameters).release(log, grant, SeededNoise(1)), grant  # type: ignore[arg-type]
+
+
+def test_the_release_is_a_model_of_neighbours_and_says_that_the_claim_does_not_hold(log: EventLog) -> None:
+    release, grant = released(log, k=3, metric="pcc")
+    assert grant.is_spent
+    assert release.guarantee.standing is Standing.CLAIMED
+    assert not release.is_private
+    assert release.tables["model/items"].to_pylist()[3] == {"item": "f3", "label": None}
+    model = release.tables["model/neighbours"]
+    assert model.column_names == ["item", "neighbour", "similarity"]
+    assert model.num_rows == 3 * 12
+    assert model["item"].to_pylist() == [f"f{n}" for n in range(12) for _ in range(3)]
+    assert all(row["item"] != row["neighbour"] for row in model.to_pylist())
+    assert "3 neighbours were drawn" in release.explain()
+    assert "not established" in release.explain() or "claim" in release.explain()
+
+
+def test_the_model_follows_the_ratings(log: EventLog) -> None:
+    """With a huge ε the neighbours are the most similar items, and similarities are exact."""
+    grant = Grant("1000000")
+    model = PncfPublished(k=2).release(log, grant, SeededNoise(1)).tables["model/neighbours"].to_pylist()
+    alike = Neighbourhood(metric="cos").compared(made_up.ratings(1)).values
+    for row in model:
+        item, other = int(row["item"][1:]), int(row["neighbour"][1:])
+        assert row["similarity"] == pytest.approx(alike[item, other], abs=1e-4)
+
+
+def test_what_it_cannot_use_is_refused(log: EventLog) -> None:
+    from dataclasses import replace
+
+    bare = replace(log, roles=replace(log.roles, value=None), value_range=None)
+    with pytest.raises(UsageError, match="needs ratings"):
+        released(bare)
+    with pytest.raises(UsageError, match="neighbours are compared by"):
+        PncfPublished(k=0)
+    with pytest.raises(GrantError, match="PNCF uses no δ"):
+        PncfPublished().release(log, Grant("1", "1e-6"), SeededNoise(1))
+    assert PncfPublished().laws(log, Grant("1")) == {}
