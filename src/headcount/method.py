@@ -31,7 +31,6 @@ class Method(Protocol):
     """The protocol that every family implements."""
 
     name: ClassVar[str]
-    family: ClassVar[str]
     standing: ClassVar[Standing]
     reason: ClassVar[str | None]
 

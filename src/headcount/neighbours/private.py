@@ -81,7 +81,6 @@ class PrivateNeighbours:
     """
 
     name: ClassVar[str] = "private"
-    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

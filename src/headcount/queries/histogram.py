@@ -70,7 +70,6 @@ class Histogram:
     """
 
     name: ClassVar[str] = "histogram"
-    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

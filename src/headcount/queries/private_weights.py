@@ -219,7 +219,6 @@ class PrivateWeights:
     """
 
     name: ClassVar[str] = "pmw"
-    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

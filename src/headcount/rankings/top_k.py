@@ -95,7 +95,6 @@ class DirectTopK:
     """
 
     name: ClassVar[str] = "top-k"
-    family: ClassVar[str] = "rankings"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -86,7 +86,6 @@ class TagModel:
     """
 
     name: ClassVar[str] = "tag-model"
-    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -68,7 +68,6 @@ class PriTopPublished:
     """
 
     name: ClassVar[str] = "pritop-published"
-    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
 
