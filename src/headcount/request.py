@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -25,6 +26,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from headcount.budget import Grant, amount, probability
 from headcount.errors import UsageError
@@ -40,12 +42,11 @@ if TYPE_CHECKING:
 Request = TypeVar("Request", bound="Spending")
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
-DELTA = Flag(
-    "How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.", metavar="D"
+DELTA = Flag("How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.", "D")
+OPTIONS = Flag(
+    "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
 )
-SELECT_LIMIT = Flag(
-    "The most items of one person that count for --select-items.  [default: 10]", metavar="L", read=whole_text
-)
+SELECT_LIMIT = Flag("The most items of one person that count for --select-items.  [default: 10]", "L")
 
 
 def _whole(value: Any, info: ValidationInfo) -> int | None:
@@ -59,7 +60,7 @@ MaybeWhole = Annotated[int | None, BeforeValidator(_whole)]
 
 def shares_flag(example: str) -> Flag:
     """Declare the shares of stages, with an example for the help."""
-    return Flag(f"How the stages share ε, such as {example}.", metavar="STAGE=S,…", read=pairs)
+    return Flag(f"How the stages share ε, such as {example}.", "STAGE=S,…", read=pairs)
 
 
 class Spending(BaseModel, ABC):
@@ -71,7 +72,7 @@ class Spending(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str]
 
-    epsilon: Annotated[Decimal, Flag("The privacy budget to spend, such as 1 or 0.5.", metavar="E")]
+    epsilon: Annotated[Decimal, Flag("The privacy budget to spend, such as 1 or 0.5.", "E")]
     delta: Annotated[Delta | None, DELTA] = None
     shares: Mapping[str, Decimal] | None = None
     select_limit: Annotated[MaybeWhole, SELECT_LIMIT] = None
@@ -188,12 +189,8 @@ class Spending(BaseModel, ABC):
 class ChoosingRequest(Spending):
     """A request that names one of several methods, and options that are its own."""
 
-    options: Annotated[
-        Mapping[str, Any],
-        Flag("An option of the method (repeatable).", metavar="NAME=VALUE", flag="--option", many=True,
-             read=method_options),
-    ] = Field(default_factory=dict)  # fmt: skip
-    research: Annotated[bool, Flag("Allow methods whose published claim is not established.", switch=True)] = False
+    options: Annotated[Mapping[str, Any], OPTIONS] = Field(default_factory=dict)
+    research: Annotated[bool, Flag("Allow methods whose published claim is not established.")] = False
 
     def chosen(self, family: Family, name: str | None, own: Mapping[str, Any], *, instead: str = "") -> Method:
         """Make a method of a family from the options and what is given beside them, unless it is only claimed.
@@ -246,14 +243,30 @@ def request_of(kind: type[Request], /, **fields: Any) -> Request:
 
 
 def flags_of(kind: type[Spending]) -> dict[str, Flag]:
-    """Return the parameters of a request that its command offers, as they are declared.
+    """Return the parameters of a request that its command offers, as their fields declare them.
 
-    >>> list(flags_of(Spending))
-    ['epsilon', 'delta', 'select_limit']
+    >>> flags = flags_of(Spending)
+    >>> list(flags), flags["epsilon"].needed
+    (['epsilon', 'delta', 'select_limit'], True)
     """
-    found: dict[str, Flag] = {}
-    for name, field in kind.model_fields.items():
-        for each in field.metadata:
-            if isinstance(each, Flag):
-                found[name] = each
-    return found
+    return {
+        name: _told(field, flag)
+        for name, field in kind.model_fields.items()
+        for flag in field.metadata
+        if isinstance(flag, Flag)
+    }
+
+
+def _told(field: FieldInfo, flag: Flag) -> Flag:
+    """Add what a field's type and default say by themselves."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    choices = next((get_args(each) for each in kinds if get_origin(each) is Literal), ())
+    given = isinstance(field.default, str | int) and field.annotation is not bool
+    return replace(
+        flag,
+        choices=choices,
+        default=str(field.default) if given else None,
+        switch=field.annotation is bool,
+        needed=flag.needed or field.is_required(),
+        read=whole_text if int in kinds else flag.read,
+    )

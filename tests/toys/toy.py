@@ -21,7 +21,7 @@ from headcount.budget import Grant
 from headcount.counts.totals import Totals
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.flags import Flag, whole_text
+from headcount.flags import Flag
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import Method
 from headcount.noise import NoiseSource
@@ -73,7 +73,7 @@ class ToyRequest(Spending):
 
     command: ClassVar[str] = "toys"
 
-    copies: Annotated[Whole, Flag("How many times each counts.", metavar="N", default="1", read=whole_text)] = 1
+    copies: Annotated[Whole, Flag("How many times each counts.", "N")] = 1
 
     def make(self, *, selecting: bool) -> Method:
         return FAMILY.build(FAMILY.default, {"copies": self.copies})

@@ -49,17 +49,8 @@ _OUT = (
 
 def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
-    kind = family.request_kind()
-    asked = [
-        options.option(name, flag, **({"required": True} if _is_needed(kind, name) else {}))
-        for name, flag in flags_of(kind).items()
-    ]
+    asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
     return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *_OUT])
-
-
-def _is_needed(kind: Any, name: str) -> bool:
-    field = kind.model_fields[name]
-    return bool(field.is_required() or flags_of(kind)[name].needed)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _HEADINGS = {"not counted": "not counted", "counted as unknown": "counted, but i
 def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let flags that spend be known, so that all of them can be refused in one sentence."""
     for name, flag in flags_of(FAMILY.request_kind()).items():
-        known = dataclasses.replace(flag, choices=(), default=None)
+        known = dataclasses.replace(flag, choices=(), default=None, needed=False)
         command = options.option(name, known, hidden=True)(command)
     for flags in (*_CHARGING, *_SWITCHES, "--ledger"):
         command = click.option(flags, hidden=True, is_flag=flags in _SWITCHES)(command)

@@ -50,6 +50,7 @@ def option(name: str, flag: Flag, **more: Any) -> Callable[[Any], Any]:
         settings |= {"default": flag.default, "show_default": True}
     settings |= {"is_flag": True} if flag.switch else {}
     settings |= {"multiple": True} if flag.many else {}
+    settings |= {"required": True} if flag.needed else {}
     return click.option(flag.named(name), name, **(settings | more))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import some, whole
+from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.queries import FAMILY
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from headcount.releases import Release
 
 _SHOWN = 12
-_SMALL = 10  # below, decimals are shown: published methods answer with shares
 
 
 @click.command(
@@ -41,32 +40,16 @@ def command(**flags: Any) -> None:
     release, folder = spent.release, str(spent.folder)
     sheets = ["headcount", "export", folder, "--to", f"{spent.folder.name or 'answers'}-sheets"]
     made = f"{some(release.answers.num_rows, 'answer')}, of {release.bounded}"
-    above = partial(show_answers, release)
+    above = partial(_show_answers, release)
     show(spent, flags, made, sheets, ["headcount", "explain", folder], above=above)
 
 
-def show_answers(release: Release) -> None:
+def _show_answers(release: Release) -> None:
     """Print the first answers as a table."""
-    rows = release.answers.slice(0, _SHOWN).to_pylist()
+    from headcount.reports.answers import answer_rows
+
     columns = [("query", "left"), ("answer", "right"), ("low", "right"), ("high", "right")]
-    terminal.print_table(
-        columns, [[_name(row), *(_number(row[each]) for each in columns_of(row))] for row in rows]
-    )
+    terminal.print_table(columns, [list(row) for row in answer_rows(release, _SHOWN)])
     if release.answers.num_rows > _SHOWN:
         terminal.say(f"… and {release.answers.num_rows - _SHOWN:,} more.")
     click.echo()
-
-
-def columns_of(row: dict[str, Any]) -> list[str]:
-    """Return the numbers of an answer that are shown."""
-    return [name for name in ("answer", "low", "high") if name in row]
-
-
-def _name(row: dict[str, Any]) -> str:
-    return f"{row['query']}" + ("" if row["cell"] is None else f" [{row['cell']}]")
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "?"
-    return whole(value) if abs(value) >= _SMALL else f"{value:.3g}"

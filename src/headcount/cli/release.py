@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import some, whole
+from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.top import NO_ITEMS
@@ -18,8 +18,6 @@ from headcount.families import table
 
 if TYPE_CHECKING:
     from headcount.releases import Release
-
-_VALUES = ("value", "low", "high")
 
 
 @click.command(
@@ -46,7 +44,7 @@ def command(**flags: Any) -> None:
     beside = "".join(f", and {table(name).beside}" for name in release.tables if table(name).beside)
     made = " and ".join(some(each.num_rows, table(name).noun) for name, each in held.items())
     nothing = not any(each.num_rows for each in held.values())
-    above: Callable[[], None] | None = partial(show_totals, release) if "totals" in release.tables else None
+    above: Callable[[], None] | None = partial(_show_totals, release) if "totals" in release.tables else None
     words = NO_ITEMS if nothing else f"{made}, of {release.bounded}{beside}"
     show(spent, flags, words, *_next(release, spent.folder, nothing=nothing), above=above)
 
@@ -64,12 +62,10 @@ def _next(release: Release, target: Path, *, nothing: bool) -> list[list[str]]:
     return [explain] if nothing else [best, explain, page]
 
 
-def show_totals(release: Release) -> None:
+def _show_totals(release: Release) -> None:
     """Print totals as a table."""
+    from headcount.reports.totals import total_rows
+
     columns = [("", "left"), ("value", "right"), ("low", "right"), ("high", "right")]
-    rows = [
-        [row["total"], *(f"{row[each]:,.6g}" if row["total"] == "mean" else whole(row[each]) for each in _VALUES)]
-        for row in release.totals.to_pylist()
-    ]
-    terminal.print_table(columns, rows)
+    terminal.print_table(columns, [list(row) for row in total_rows(release)])
     click.echo()

@@ -10,7 +10,7 @@ from pydantic import field_validator
 
 from headcount.counts import EDGES, FAMILY, ITEMS, TOTALS
 from headcount.errors import UsageError
-from headcount.flags import Flag, whole_text
+from headcount.flags import Flag
 from headcount.request import ChoosingRequest, MaybeWhole, shares_flag
 
 if TYPE_CHECKING:
@@ -29,25 +29,17 @@ class ReleaseRequest(ChoosingRequest):
     command: ClassVar[str] = "release"
 
     method: Annotated[
-        str | None,
-        Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", metavar="NAME"),
+        str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
     ] = None
-    limit: Annotated[
-        MaybeWhole,
-        Flag("The most records (or item and context pairs) one person may add.", metavar="L", read=whole_text),
-    ] = None
+    limit: Annotated[MaybeWhole, Flag("The most records (or item and context pairs) one person may add.", "L")] = (
+        None
+    )
     what: Annotated[
         Literal["items", "edges", "both", "totals"] | None,
-        Flag(
-            "Which counts, or totals over all people.  [default: both if there is a context, else items]",
-            choices=("items", "edges", "both", "totals"),
-        ),
+        Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
-    noise: Annotated[
-        Literal["laplace", "gaussian"],
-        Flag("Kind of noise; gaussian needs --delta.", choices=("laplace", "gaussian"), default="laplace"),
-    ] = "laplace"
+    noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
 
     @field_validator("options", mode="after")
     @classmethod

@@ -18,22 +18,22 @@ def _contexts(given: Any, flag: str) -> Any:  # noqa: ARG001 - as all that is re
 
 _LIST = "FILE[:ID[,LABEL]]"
 FLAGS: Mapping[str, Flag] = {
-    "user": Flag("Column that says who.", metavar="COL"),
-    "item": Flag("Column that says what.", metavar="COL"),
+    "user": Flag("Column that says who.", "COL"),
+    "item": Flag("Column that says what.", "COL"),
     "items": Flag(
-        "Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.", metavar=_LIST, raw=True
+        "Public catalogue: a .txt, CSV or Parquet file, or a comma-separated list of ids.", _LIST, raw=True
     ),
     "select_items": Flag(
         "There is no public catalogue: release the items that enough people have (needs --delta).", switch=True
     ),
-    "resource": Flag("Column that says what was tagged.", metavar="COL"),
-    "tag": Flag("Column that holds the tag.", metavar="COL"),
-    "resources": Flag("Public list of resources: a file, or ids with commas.", metavar=_LIST),
-    "vocabulary": Flag("Public list of tags: a file, or tags with commas.", metavar=_LIST),
-    "context": Flag("Context: COL, COL,COL, or weekday:COL, hour:COL, month:COL.", metavar="COL", raw=True),
+    "resource": Flag("Column that says what was tagged.", "COL"),
+    "tag": Flag("Column that holds the tag.", "COL"),
+    "resources": Flag("Public list of resources: a file, or ids with commas.", _LIST),
+    "vocabulary": Flag("Public list of tags: a file, or tags with commas.", _LIST),
+    "context": Flag("Context: COL, COL,COL, or weekday:COL, hour:COL, month:COL.", "COL", raw=True),
     "contexts": Flag(
         "Public values of the context (repeat for several columns).",
-        metavar="A,B,C | COL=A,B,C",
+        "A,B,C | COL=A,B,C",
         raw=True,
         many=True,
         read=_contexts,
@@ -44,17 +44,17 @@ FLAGS: Mapping[str, Flag] = {
         default="record",
     ),
     "count": Flag("Count records, or distinct users.", choices=("records", "users"), default="records"),
-    "where": Flag("Keep only such records (repeatable).", metavar="'COL OP VALUE'", many=True),
-    "time": Flag("Column that --since and --until look at.", metavar="COL"),
-    "since": Flag("Keep records from this moment on.", metavar="T"),
-    "until": Flag("Keep records before this moment.", metavar="T"),
-    "times": Flag("Column that says how many records a row stands for.", metavar="COL"),
-    "value": Flag("Column that holds a number of each record, such as a rating.", metavar="COL"),
-    "value_range": Flag("Public range of --value; what lies outside is cut to its ends.", metavar="LO,HI"),
-    "time_format": Flag("s, ms, us, min@ORIGIN or a strptime pattern.", metavar="F"),
-    "timezone": Flag("Zone of weekday, hour and month.  [default: the column's, else UTC]", metavar="ZONE"),
-    "delimiter": Flag("Delimiter of text files.  [default: comma, tab for .tsv]", metavar="C"),
-    "encoding": Flag("Encoding of text files.", metavar="NAME", default="utf-8"),
+    "where": Flag("Keep only such records (repeatable).", "'COL OP VALUE'", many=True),
+    "time": Flag("Column that --since and --until look at.", "COL"),
+    "since": Flag("Keep records from this moment on.", "T"),
+    "until": Flag("Keep records before this moment.", "T"),
+    "times": Flag("Column that says how many records a row stands for.", "COL"),
+    "value": Flag("Column that holds a number of each record, such as a rating.", "COL"),
+    "value_range": Flag("Public range of --value; what lies outside is cut to its ends.", "LO,HI"),
+    "time_format": Flag("s, ms, us, min@ORIGIN or a strptime pattern.", "F"),
+    "timezone": Flag("Zone of weekday, hour and month.  [default: the column's, else UTC]", "ZONE"),
+    "delimiter": Flag("Delimiter of text files.  [default: comma, tab for .tsv]", "C"),
+    "encoding": Flag("Encoding of text files.", "NAME", default="utf-8"),
     "header": Flag(
         "Text files have no header: columns are named 1, 2, 3, …",
         flag="--no-header",
@@ -114,10 +114,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "inspected": Reader("readers:open_source", "EVENTS...", _TEXT),
     "audited": Reader(
-        "log:read_events",
-        "[EVENTS...]",
-        ("user", "item", "items", *_WINDOW, "times", *_READING),
-        ("user", "item"),
+        "log:read_events", "[EVENTS...]", ("user", "item", "items", *_WINDOW, "times", *_READING), ("user", "item")
     ),
 }
 """By what a log is read for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headcount.errors import UsageError
-from headcount.flags import Flag, whole_text
+from headcount.flags import Flag
 from headcount.neighbours import FAMILY, ITEMS
 from headcount.request import ChoosingRequest, MaybeWhole
 
@@ -24,14 +24,8 @@ class NeighboursRequest(ChoosingRequest):
 
     command: ClassVar[str] = "neighbours"
 
-    method: Annotated[
-        str,
-        Flag("private, co-counts, or one for research.", metavar="NAME", default=FAMILY.default),
-    ] = FAMILY.default
-    limit: Annotated[
-        MaybeWhole,
-        Flag("How much one person's pairs of items may add, for co-counts.", metavar="L", read=whole_text),
-    ] = None
+    method: Annotated[str, Flag("private, co-counts, or one for research.", "NAME")] = FAMILY.default
+    limit: Annotated[MaybeWhole, Flag("How much one person's pairs of items may add, for co-counts.", "L")] = None
 
     @property
     def noise_kind(self) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from headcount.errors import DataError, UsageError
-from headcount.flags import Flag, whole_text
+from headcount.flags import Flag
 from headcount.queries import ANSWERS, FAMILY
 from headcount.request import ChoosingRequest, Delta, MaybeWhole, Spending, Whole, shares_flag
 
@@ -45,17 +45,14 @@ class TableRequest(Spending):
 
     delta: Delta | None = None
     select_limit: MaybeWhole = None
-    bins: Annotated[Mapping[str, Any], Flag("Public bins of the columns: a TOML file.", metavar="FILE", raw=True)]
+    bins: Annotated[Mapping[str, Any], Flag("Public bins of the columns: a TOML file.", "FILE", raw=True)]
     groups: Annotated[
-        str | None, Flag("Public column that says who belongs together, such as a household.", metavar="COL")
+        str | None, Flag("Public column that says who belongs together, such as a household.", "COL")
     ] = None
     max_group: Annotated[
-        MaybeWhole,
-        Flag("The most people of a group; larger ones are cut down by sampling.", metavar="K", read=whole_text),
+        MaybeWhole, Flag("The most people of a group; larger ones are cut down by sampling.", "K")
     ] = None
-    max_records: Annotated[
-        Whole, Flag("The most records of one person.", metavar="M", default="1", read=whole_text)
-    ] = 1
+    max_records: Annotated[Whole, Flag("The most records of one person.", "M")] = 1
 
     @field_validator("bins", mode="before")
     @classmethod
@@ -107,7 +104,7 @@ class QueryRequest(TableRequest, ChoosingRequest):
         tuple[str, ...],
         Flag(
             "SQL statements, SELECT COUNT(*) FROM people WHERE …, ended by semicolons.",
-            metavar="FILE",
+            "FILE",
             raw=True,
             needed=True,
             read=_statements,
@@ -116,8 +113,7 @@ class QueryRequest(TableRequest, ChoosingRequest):
     rows: Any = Field(default=None, exclude=True, repr=False)
     rows_digest: str | None = None
     method: Annotated[
-        str | None,
-        Flag(f"How to answer; see `headcount methods`.  [default: {FAMILY.default}]", metavar="NAME"),
+        str | None, Flag(f"How to answer; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("total=0.05,…")] = None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from headcount.flags import Flag, whole_text
+from headcount.flags import Flag
 from headcount.rankings import FAMILY, RANKING
 from headcount.request import Spending, Whole, shares_flag
 
@@ -27,9 +27,9 @@ class RankRequest(Spending):
 
     command: ClassVar[str] = "rank"
 
-    k: Annotated[Whole, Flag("How many items.", metavar="K", read=whole_text)]
-    per_context: Annotated[bool, Flag("One ranking for each context.", switch=True)] = False
-    with_counts: Annotated[bool, Flag("Spend half of ε on noisy counts of the chosen items.", switch=True)] = False
+    k: Annotated[Whole, Flag("How many items.", "K")]
+    per_context: Annotated[bool, Flag("One ranking for each context.")] = False
+    with_counts: Annotated[bool, Flag("Spend half of ε on noisy counts of the chosen items.")] = False
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("ranking=0.7,counts=0.3")] = None
 
     def make(self, *, selecting: bool) -> Method:

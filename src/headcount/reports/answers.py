@@ -30,14 +30,14 @@ def part(release: Release) -> Part:
     return Part(ANSWERS.title, lede, [shown] if release.answers.num_rows else [])
 
 
-def answer_rows(release: Release) -> list[tuple[str, ...]]:
+def answer_rows(release: Release, most: int = SHOWN) -> list[tuple[str, ...]]:
     """Return the first answers as they are shown; what is not known is a question mark."""
     return [
         (
             str(row["query"]) + ("" if row["cell"] is None else f" [{row['cell']}]"),
             *(_number(row[name]) for name in ("answer", "low", "high")),
         )
-        for row in release.answers.slice(0, SHOWN).to_pylist()
+        for row in release.answers.slice(0, most).to_pylist()
     ]
 
 

@@ -18,11 +18,16 @@ def part(release: Release) -> Part:
         f"{noise_words(release)}."
     )
     caption = ("Over all people", f"of {bound(release)}; {interval_words(release)}")
-    rows = [
+    shown = Excerpt("The totals", *caption, _HEADINGS, total_rows(release), texts=1)
+    return Part(TOTALS.tables[0].title, lede, [shown])
+
+
+def total_rows(release: Release) -> list[tuple[str, ...]]:
+    """Return the totals as they are shown: a mean with its decimals."""
+    return [
         tuple(
             each if name == "total" else f"{each:,.6g}" if row["total"] == "mean" else whole(each)
             for name, each in row.items()
         )
         for row in release.totals.to_pylist()
     ]
-    return Part(TOTALS.tables[0].title, lede, [Excerpt("The totals", *caption, _HEADINGS, rows, texts=1)])

@@ -28,8 +28,7 @@ class TagsRequest(ChoosingRequest):
     command: ClassVar[str] = "tags"
 
     method: Annotated[
-        str | None,
-        Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", metavar="NAME"),
+        str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("marginals=0.4,pairs=0.55,people=0.05")] = None
     select_limit: MaybeWhole = None
