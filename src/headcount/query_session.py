@@ -142,10 +142,13 @@ class QuerySession(Sole):
         """Return all answers so far as a release, with the promise of the whole session."""
         with self.alone():
             named = Named(tuple(each for each, _ in self._named), tuple(cell for _, cell in self._named))
-            asked, promise = self._request.asked, self._guarantee
-            release = answered(asked, self._log, self._mediator, named, self._replies, promise)
-        dumped = self._request.model_dump(mode="json", exclude_defaults=True)
-        release = replace(release, request={"events": self._log.describe(), self._request.command: dumped})
+            release = answered(self._request.asked, self._log, self._mediator, named, self._replies)
+        asked = self._request.model_dump(mode="json", exclude_defaults=True)
+        release = replace(
+            release,
+            guarantee=self._guarantee,
+            request={"events": self._log.describe(), self._request.command: asked},
+        )
         if self._charging is None or self._reservation is None:
             return release
         return charged(release, self._reservation, self._charging)

@@ -129,7 +129,7 @@ class Automatic:
         if best == Histogram.name:
             release = Histogram(asked=self.asked).release(log, grants["rest"], noise, engine)
         else:
-            release, choice["method"] = self._fitted(log, cells, grants["rest"], noise, engine, guarantee)
+            release, choice["method"] = self._fitted(log, cells, grants["rest"], noise, engine)
         return replace(
             release,
             method=self.name,
@@ -141,13 +141,7 @@ class Automatic:
         )
 
     def _fitted(
-        self,
-        log: EventLog,
-        cells: Bounded,
-        grant: Grant,
-        noise: NoiseSource,
-        engine: Engine,
-        guarantee: Guarantee,
+        self, log: EventLog, cells: Bounded, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> tuple[Release, str]:
         """Fit a table and find out how wrong it is; then mend it, or count all cells instead.
 
@@ -174,9 +168,7 @@ class Automatic:
             return replace(release, noise=laws, steps=(story, *release.steps)), "consistent histogram"
         rounds = rounds_worth(total, float(grants["rest"].exact) * float(MENDING["rounds"]), asked)
         shares = MENDING if rounds else {ERROR: Decimal(1)}
-        release = mended_release(
-            asked, log, cells, fit, total, rounds, grants["rest"].split(shares), noise, guarantee
-        )
+        release = mended_release(asked, log, cells, fit, total, rounds, grants["rest"].split(shares), noise)
         laws = {TOTAL: known.law, **release.noise, "test": median.law}
         return replace(release, noise=laws, steps=(tested, *release.steps)), MultiplicativeWeights.name
 

@@ -96,13 +96,11 @@ class Histogram:
         self.asked.check(log)
         guarantee, shares = self.guarantee(grant), self._shares()
         cells = self.asked.count(log, engine or LocalEngine(), noise.key())
-        release = self._answered(cells, grant.split(shares), noise, guarantee)
+        release = self._answered(cells, grant.split(shares), noise)
         steps = (*self.asked.story(log), *release.steps)
-        return replace(release, steps=steps, simulated=not noise.is_private)
+        return replace(release, guarantee=guarantee, steps=steps, simulated=not noise.is_private)
 
-    def _answered(
-        self, cells: Bounded, grants: Mapping[str, Grant], noise: NoiseSource, guarantee: Guarantee
-    ) -> Release:
+    def _answered(self, cells: Bounded, grants: Mapping[str, Grant], noise: NoiseSource) -> Release:
         queries, average = self.asked.queries, False
         steps = []
         laws: dict[str, Law] = {}
@@ -129,7 +127,7 @@ class Histogram:
         columns = {"answer": answers, "low": answers - widths, "high": answers + widths}
         return Release(
             method=self.name,
-            guarantee=guarantee,
+            guarantee=self.asked.guarantee(Grant(1)),
             noise=laws,
             tables={"answers": answers_table(self.asked.named, columns)},
             interval=Interval(level=LEVEL, covers="bounded", average=average),

@@ -115,13 +115,13 @@ class MultiplicativeWeights:
         rounds = self._rounds(total.people, grant)
         grants |= grants["rest"].split(_inner(shares, rounds))
         fit = fitted(cells, asked.grid, total.people, grants["start"], noise)
-        release = mended_release(asked, log, cells, fit, total.people, rounds, grants, noise, guarantee)
+        release = mended_release(asked, log, cells, fit, total.people, rounds, grants, noise)
         first = (
             f"The number of records got {total.law.in_words()}. A table was fitted to it and to counts over "
             f"{columns_in_words(fit.order)}, which got {fit.law.in_words()}."
         )
         laws = {TOTAL: total.law, **release.noise}
-        return replace(release, noise=laws, steps=(first, *release.steps))
+        return replace(release, guarantee=guarantee, noise=laws, steps=(first, *release.steps))
 
     def _rounds(self, total: float, grant: Grant) -> int:
         """Return how many rounds there are."""
@@ -148,7 +148,6 @@ def mended_release(
     rounds: int,
     grants: Mapping[str, Grant],
     noise: NoiseSource,
-    guarantee: Guarantee,
 ) -> Release:
     """Mend a fitted table, answer from it, and say how good that is, with grants for "rounds" and the error."""
     table, laws = fit.cells, {"start": fit.law}
@@ -160,7 +159,7 @@ def mended_release(
     columns = {"answer": answers, "low": answers - accuracy.width, "high": answers + accuracy.width}
     return Release(
         method=MultiplicativeWeights.name,
-        guarantee=guarantee,
+        guarantee=asked.guarantee(Grant(1)),
         noise=laws,
         tables={"answers": answers_table(asked.named, columns)},
         interval=Interval(level=LEVEL, covers="bounded", average=True),

@@ -268,8 +268,8 @@ class PrivateWeights:
         mediator = self.begin(log, grant, noise, engine)
         replies = mediator.reply(self.asked.queries)
         mediator.end()
-        release = answered(self.asked, log, mediator, self.asked.named, replies, guarantee)
-        return replace(release, simulated=not noise.is_private)
+        release = answered(self.asked, log, mediator, self.asked.named, replies)
+        return replace(release, guarantee=guarantee, simulated=not noise.is_private)
 
     def _shares(self) -> dict[str, Decimal]:
         return shares_of(tuple(SHARES), SHARES, self.shares)
@@ -285,10 +285,8 @@ def _answers_law(reach: int, grants: Sequence[Grant]) -> DiscreteLaplace:
     return DiscreteLaplace(scale_for(reach, min(each.exact for each in grants)))
 
 
-def answered(
-    asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply], guarantee: Guarantee
-) -> Release:
-    """Make a release of what was replied so far."""
+def answered(asked: Asked, log: EventLog, mediator: Mediator, named: Named, replies: Sequence[Reply]) -> Release:
+    """Make a release of what was replied so far; its guarantee is put in by whoever granted it."""
     columns: dict[str, list[float | None]] = {
         "answer": [each.answer for each in replies],
         "low": [each.low for each in replies],
@@ -298,7 +296,7 @@ def answered(
     laws = mediator.laws
     return Release(
         method=PrivateWeights.name,
-        guarantee=guarantee,
+        guarantee=asked.guarantee(Grant(1)),
         noise=laws,
         tables={"answers": table},
         interval=Interval(level=LEVEL, covers="bounded"),
