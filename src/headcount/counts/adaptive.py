@@ -99,6 +99,7 @@ class Adaptive:
     name: ClassVar[str] = "adaptive"
     example: ClassVar[Mapping[str, int]] = {"limit": 3}
     foreseen: ClassVar[str] = "adaptive"
+    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

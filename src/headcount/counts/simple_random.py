@@ -66,6 +66,7 @@ class SimpleRandom:
 
     name: ClassVar[str] = "sra"
     foreseen: ClassVar[str] = "sampled"
+    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     limit_name: ClassVar[str] = "limit"

@@ -62,6 +62,7 @@ class Totals:
     """
 
     name: ClassVar[str] = "totals"
+    family: ClassVar[str] = "totals"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -81,6 +81,7 @@ class PrivateNeighbours:
     """
 
     name: ClassVar[str] = "private"
+    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -65,6 +65,7 @@ class CoCountRelease:
     """
 
     name: ClassVar[str] = "co-counts"
+    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

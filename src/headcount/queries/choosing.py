@@ -86,6 +86,7 @@ class Automatic:
     """
 
     name: ClassVar[str] = "auto"
+    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -70,6 +70,7 @@ class Histogram:
     """
 
     name: ClassVar[str] = "histogram"
+    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

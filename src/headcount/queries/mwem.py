@@ -77,6 +77,7 @@ class MultiplicativeWeights:
 
     name: ClassVar[str] = "mwem"
     example: ClassVar[Mapping[str, int]] = {"rounds": 2}
+    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

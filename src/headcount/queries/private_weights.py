@@ -219,6 +219,7 @@ class PrivateWeights:
     """
 
     name: ClassVar[str] = "pmw"
+    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

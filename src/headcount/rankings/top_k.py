@@ -95,6 +95,7 @@ class DirectTopK:
     """
 
     name: ClassVar[str] = "top-k"
+    family: ClassVar[str] = "rankings"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

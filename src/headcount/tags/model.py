@@ -86,6 +86,7 @@ class TagModel:
     """
 
     name: ClassVar[str] = "tag-model"
+    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
 

@@ -67,6 +67,7 @@ class CoupledIteration:
     """
 
     name: ClassVar[str] = "cim-published"
+    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = REASON
 

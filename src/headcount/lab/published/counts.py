@@ -53,6 +53,7 @@ class LaplacePerturbationPublished:
     """
 
     name: ClassVar[str] = "lpa-published"
+    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _LPA_REASON
 
@@ -85,6 +86,7 @@ class HandPickedPublished:
     """
 
     name: ClassVar[str] = "hpa-published"
+    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _HPA_REASON
 

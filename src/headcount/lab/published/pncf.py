@@ -134,6 +134,7 @@ class PncfPublished:
     """
 
     name: ClassVar[str] = "pncf-published"
+    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
 

@@ -68,6 +68,7 @@ class PriTopPublished:
     """
 
     name: ClassVar[str] = "pritop-published"
+    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
 

@@ -49,6 +49,7 @@ class SuppressionPublished:
     """
 
     name: ClassVar[str] = "suppression-published"
+    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
 
