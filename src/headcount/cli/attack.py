@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from headcount.cli import options, outputs, terminal
+from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
 from headcount.flags import plain_value, whole_text
@@ -95,7 +96,7 @@ def knn(**flags: Any) -> None:
     terminal.note(NOT_PRIVATE)
 
 
-def _refuse_unused(flags: dict[str, Any]) -> None:
+def _refuse_unused(flags: Flags) -> None:
     """Refuse what the method cannot use; nothing is ignored."""
     for name, methods in _USED_BY.items():
         if flags[name] is not None and flags["method"] not in methods:
@@ -108,12 +109,12 @@ def _refuse_unused(flags: dict[str, Any]) -> None:
         raise UsageError("--fakes is for one look: with two there is one for each known item")
 
 
-def _looks(flags: dict[str, Any]) -> Any:
+def _looks(flags: Flags) -> Any:
     items = flags["method"] == "item-knn" or flags["by"] == "item"
     return flags["looks"] or ("twice" if items else "once")
 
 
-def _attack(flags: dict[str, Any]) -> Any:
+def _attack(flags: Flags) -> Any:
     from headcount.lab.attacks.sybil_knn import Attack
 
     whole = {name: whole_text(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
@@ -125,11 +126,11 @@ def _attack(flags: dict[str, Any]) -> Any:
     return Attack(**whole, fakes=fakes, looks=_looks(flags), meanwhile=float(share), seed=seed)
 
 
-def _k(flags: dict[str, Any]) -> int:
+def _k(flags: Flags) -> int:
     return whole_text(flags["k"] or "40", "-k")
 
 
-def _log(flags: dict[str, Any]) -> Any:
+def _log(flags: Flags) -> Any:
     """Describe the ratings; without a catalogue, the items that occur are it."""
     from headcount.events.catalogue import Catalogue
     from headcount.events.itemised import ItemisedLog
@@ -146,7 +147,7 @@ def _log(flags: dict[str, Any]) -> Any:
     return replace(log, catalogue=Catalogue.of(listed))
 
 
-def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
+def _recommender(flags: Flags, log: Any, seed: int) -> Any:
     from headcount.budget import amount, probability
     from headcount.lab.attacks.recommenders import Plain, Private, Published
     from headcount.lab.published.pncf import Settings
@@ -166,7 +167,7 @@ def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
     return Published(settings, SeededNoise(seed))
 
 
-def _settings(flags: dict[str, Any], attack: Any) -> dict[str, Any]:
+def _settings(flags: Flags, attack: Any) -> dict[str, Any]:
     """Return what was attacked, and how, as far as the method and the way of looking have it."""
     defaults = {"by": "user", "metric": "cos", "k": _k(flags), "epsilon": "1", "delta": "1e-6"}
     said = {

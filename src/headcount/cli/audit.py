@@ -13,6 +13,7 @@ import click
 
 from headcount.cli import findings, options, terminal
 from headcount.cli.audit_runs import Job, Outcome, run_all
+from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.flags import READERS
@@ -119,7 +120,7 @@ class _Asked:
     seed: int | None
 
 
-def _asked(flags: dict[str, Any]) -> _Asked:
+def _asked(flags: Flags) -> _Asked:
     """Read the flags, and refuse what cannot be."""
     from headcount.budget import amount, probability
     from headcount.lab.audits.targets import NAMES
@@ -151,7 +152,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     )
 
 
-def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
+def _jobs(flags: Flags, asked: _Asked) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
     from headcount.cli.own_log import affordable, pairs_of
     from headcount.lab.audits.targets import has_edges, pairs_for, runs_for, target
@@ -185,7 +186,7 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
     return bool(own), jobs
 
 
-def _refuse_without_events(flags: dict[str, Any]) -> None:
+def _refuse_without_events(flags: Flags) -> None:
     """Refuse flags that say how to read a log if there is none."""
     context = click.get_current_context()
     given = [
@@ -197,7 +198,7 @@ def _refuse_without_events(flags: dict[str, Any]) -> None:
         raise UsageError(f"{', '.join(given)} is given without EVENTS", remedy="name the log, or leave it out")
 
 
-def _refuse_existing(flags: dict[str, Any]) -> None:
+def _refuse_existing(flags: Flags) -> None:
     path = flags["report"]
     if path and Path(path).is_dir():
         raise UsageError(f"{path} is a folder", remedy=f"give a file, such as {Path(path) / 'audit.html'}")
@@ -205,7 +206,7 @@ def _refuse_existing(flags: dict[str, Any]) -> None:
         raise UsageError(f"{path} exists already", remedy="choose another --report, or add --force")
 
 
-def _tell(outcome: Outcome, flags: dict[str, Any]) -> None:
+def _tell(outcome: Outcome, flags: Flags) -> None:
     """Say what became of all methods, or print it as data; of an audit that was interrupted, what is known."""
     if not flags["as_json"]:
         if flags["method"] == "all" or (outcome.interrupted and outcome.jobs > 1 and outcome.all):
@@ -220,7 +221,7 @@ def _tell(outcome: Outcome, flags: dict[str, Any]) -> None:
         terminal.print_json(outcome.all if outcome.jobs > 1 else outcome.all[0])
 
 
-def _write(outcome: Outcome, asked: _Asked, flags: dict[str, Any]) -> None:
+def _write(outcome: Outcome, asked: _Asked, flags: Flags) -> None:
     """Write the page of everything that was finished."""
     from headcount.reports.audit import write_audit_page
 

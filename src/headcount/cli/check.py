@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.counts import FAMILY
 from headcount.errors import RefusedError, UsageError
 from headcount.request import flags_of
+
+if TYPE_CHECKING:
+    from headcount.events.checked import Checked
 
 _CHARGING = ("--dataset", "--analyst", "--out")
 _SWITCHES = ("--again", "--force", "--dry-run")
@@ -64,7 +68,7 @@ def command(**flags: Any) -> None:
         raise click.exceptions.Exit(RefusedError.exit_code)
 
 
-def _refuse_spending(flags: dict[str, Any]) -> None:
+def _refuse_spending(flags: Flags) -> None:
     if flags["ledger"] is not None:
         raise UsageError(
             "check is for the curator alone: it tells exact numbers, which no ledger can charge",
@@ -80,7 +84,7 @@ def _refuse_spending(flags: dict[str, Any]) -> None:
         )
 
 
-def _show(found: Any) -> None:
+def _show(found: Checked) -> None:
     terminal.say(f"{found.source}: {some(found.rows, 'row')}. Raw data, for the curator's eyes only.")
     click.echo()
     counted = f"{some(found.records, 'record')} of {some(found.people, 'person', 'people')}"
@@ -111,7 +115,7 @@ def _show_problems(heading: str, problems: list[Any]) -> None:
     terminal.print_table([("", "right"), ("share", "right"), (heading, "left")], rows)
 
 
-def _facts(found: Any) -> list[tuple[str, str]]:
+def _facts(found: Checked) -> list[tuple[str, str]]:
     """Return what else there is to know: titles and sentences."""
     from headcount.events.checked import percent
 

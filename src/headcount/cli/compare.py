@@ -9,6 +9,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, outputs, terminal
+from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
 from headcount.flags import whole_text
@@ -85,7 +86,7 @@ def command(**flags: Any) -> None:
     terminal.note(NOT_PRIVATE)
 
 
-def _comparison(flags: dict[str, Any]) -> Any:
+def _comparison(flags: Flags) -> Any:
     from headcount.counts import FAMILY
     from headcount.lab.comparing.comparison import Comparison
 

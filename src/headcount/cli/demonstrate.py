@@ -6,13 +6,16 @@ import math
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from headcount.releases import Release
 
 _DAY = "Friday"
 
@@ -89,7 +92,7 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     return city, log, curator.run(curator.prepare(request, log))
 
 
-def _draw(release: Any, path: Path) -> Path:
+def _draw(release: Release, path: Path) -> Path:
     from headcount.reports.release import write_release_page
 
     return write_release_page(release, path)
@@ -109,7 +112,7 @@ def _tally(column: Any) -> dict[str, int]:
     return {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
 
 
-def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
+def _show(release: Release, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
     best = truth.most_common(10)
     places = _ranks(truth)
     rows = [
@@ -140,7 +143,7 @@ def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
     return [row["rank"], row["label"], whole(row["count"]), places.get(row["item"], "–")]
 
 
-def _footnote(release: Any, rows: list[dict[str, Any]]) -> str:
+def _footnote(release: Release, rows: list[dict[str, Any]]) -> str:
     level = f"{release.interval.level:.0%}"
     if release.interval.average:  # then every row has an interval of its own
         low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))

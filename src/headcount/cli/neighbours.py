@@ -17,6 +17,7 @@ from headcount.flags import whole_text
 from headcount.neighbours import FAMILY, ITEMS
 
 if TYPE_CHECKING:
+    from headcount.neighbours.model import NeighbourModel
     from headcount.releases import Release
 
 
@@ -146,7 +147,7 @@ def _ratings(path: str) -> dict[str, str]:
     return read
 
 
-def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print answers, with labels where there are any, and what is promised."""
     if as_json:
         if not fitted.release.is_private:

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from headcount.cli import terminal
+from headcount.cli.options import Flags
 from headcount.errors import UsageError
 from headcount.flags import is_whole
 
@@ -19,7 +19,7 @@ WHAT = {
 }
 
 
-def targets_of(flags: dict[str, Any]) -> dict[str, Path]:
+def targets_of(flags: Flags) -> dict[str, Path]:
     """Return what is to be written where; refuse what is there already, before any work is done."""
     targets = {what: Path(flags[what]) for what in WHAT if flags[what]}
     for what, path in targets.items():

@@ -11,6 +11,7 @@ import click
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import note_what_was_met
+from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 
 _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
@@ -61,7 +62,7 @@ def command(**flags: Any) -> None:
         terminal.note_commands("\nNext:", release_command(str(target), chosen_anew(flags)))
 
 
-def chosen_anew(flags: dict[str, Any]) -> list[str]:
+def chosen_anew(flags: Flags) -> list[str]:
     """Return the flags that a store does not keep, where they are not the defaults."""
     defaults = {"count": "records", "context_of": "record"}
     given = {name: flags[name] for name in defaults if flags[name] != defaults[name]}

@@ -8,6 +8,7 @@ import click
 
 from headcount.cli import options, terminal
 from headcount.cli.compare import listed
+from headcount.cli.options import Flags
 from headcount.errors import UsageError
 from headcount.flags import whole_text
 
@@ -105,7 +106,7 @@ def _error(each: Any) -> float:
     return float("inf") if each.mae is None else float(each.mae)
 
 
-def _figures(flags: dict[str, Any]) -> Any:
+def _figures(flags: Flags) -> Any:
     from headcount.answers.planning import Shape, activity_of
     from headcount.lab.comparing.planning import Figures, released_figures
 
