@@ -32,9 +32,9 @@ import headcount as hc
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing.metrics import kl_divergence, mean_absolute_error, mean_squared_error
 from headcount.noise import SeededNoise
-from headcount.registry import build
 
 Floats = NDArray[np.float64]
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow as pa
 import pytest
 
 import headcount as hc
+from headcount.cli.main import program
 from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
+from headcount.events.flags import READERS
+from headcount.families import FAMILIES
 from headcount.noise_law import DiscreteGaussian
+from headcount.request import flags_of
 
 TABLE = pa.table(
     {
@@ -120,12 +127,48 @@ def test_folders_are_neither_overwritten_nor_guessed(log: hc.EventLog, tmp_path:
         release.top(context="Fridy")
 
 
-def test_the_same_words_as_the_command_line(tmp_path: Path) -> None:
-    import inspect
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "counts": hc.release,
+    "totals": hc.release,
+    "rankings": hc.rank,
+    "queries": hc.query,
+    "tags": hc.release_tags,
+    "neighbours": hc.fit_neighbours,
+}
 
-    from headcount.cli.release import command
 
-    flags = {each.name for each in command.params}
-    functions = {*inspect.signature(hc.read_events).parameters, *inspect.signature(hc.release).parameters}
-    renamed = {"no_header", "options", "out", "force", "dry_run", "as_json", "quiet", "config"}
-    assert flags - renamed == functions - {"header", "options", "log"}
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_function_takes_what_its_request_declares(name: str) -> None:
+    fields = FAMILIES[name].request_kind().model_fields
+    declared = flags_of(FAMILIES[name].request_kind())
+    taken = inspect.signature(FUNCTIONS[name]).parameters
+    assert set(taken) - {"log", "ledger", "dataset", "analyst", "again"} == set(declared)
+    for each in declared:
+        if taken[each].kind is inspect.Parameter.KEYWORD_ONLY and not fields[each].is_required():
+            assert taken[each].default == fields[each].default
+
+
+@pytest.mark.parametrize(
+    ("kind", "reader"), [("events", hc.read_events), ("people", hc.read_people), ("tags", hc.read_tags)]
+)
+def test_a_reader_takes_what_is_declared(kind: str, reader: Callable[..., Any]) -> None:
+    _, *taken = inspect.signature(reader).parameters.values()
+    declared = READERS[kind].flags()
+    assert {each.name for each in taken} == set(declared)
+    assert READERS[kind].home.endswith(f":{reader.__name__}")
+    for each in taken:
+        flag = declared[each.name]
+        assert flag.default is None or each.default == flag.default
+        assert flag.choices == () or each.default in (*flag.choices, None)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
+    family = FAMILIES[name]
+    found: Any = program
+    for word in family.command:
+        found = found.get_command(click.Context(found), word)
+    offered = {each.name for each in found.params}
+    shared = {"events", "config", "ledger", "dataset", "analyst", "again", "out", "force", "dry_run", "as_json"}
+    declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
+    assert offered == {*declared, *shared, "quiet"}

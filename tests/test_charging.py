@@ -15,13 +15,14 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.api import request_of
-from headcount.charging import WithheldError, cost, identity
+from headcount.charging import WithheldError, cost
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.errors import RefusedError, UsageError
 from headcount.events.people import read_people
-from headcount.guarantee import Guarantee
-from headcount.request import RankRequest, ReleaseRequest, Spending
+from headcount.prepared import prepared
+from headcount.rankings.request import RankRequest
+from headcount.request import request_of
 from headcount.zcdp import pure_rho, rho_for
 from tests.contracts.engine_checks import Torn
 
@@ -46,10 +47,6 @@ def log(*, items: Any = ("rye", "tea"), contexts: bool = False) -> hc.EventLog:
     records = [("ann", "tea", "Mon"), ("bob", "rye", "Tue")]
     listed = None if items is None else list(items)
     return hc.EventLog.of(records, items=listed, contexts=["Mon", "Tue"] if contexts else None)
-
-
-def promised(request: Spending, of: hc.EventLog) -> Guarantee:
-    return Curator().plan(request, of).guarantee
 
 
 def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
@@ -193,7 +190,7 @@ def test_what_is_not_a_ledger() -> None:
 
 def test_pure_requests_cost_their_epsilon() -> None:
     for request in (request_of(ReleaseRequest, epsilon="0.7"), request_of(RankRequest, epsilon="0.7", k=1)):
-        charge = cost(request, log(), promised(request, log()))
+        charge = cost(prepared(request, log()))
         assert (charge.epsilon, charge.delta, charge.rho, charge.slack) == (
             Decimal("0.7"),
             Decimal(0),
@@ -207,7 +204,7 @@ def test_pure_requests_cost_their_epsilon() -> None:
 def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: bool) -> None:
     town = replace(log(contexts=contexts), counting="users")
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method=method, limit=limit, noise="gaussian")
-    charge = cost(request, town, promised(request, town))
+    charge = cost(prepared(request, town))
     assert (charge.delta, charge.slack) == (DELTA, Decimal(0))
     assert charge.rho is not None
     assert charge.rho <= pure_rho(Decimal(1)) / 4
@@ -218,17 +215,17 @@ def test_gaussian_noise_costs_its_rho(method: str, limit: int | None, contexts: 
 
 def test_one_gaussian_table_costs_what_its_noise_was_made_for() -> None:
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian")
-    assert cost(request, log(), promised(request, log())).rho == rho_for(Decimal(1), DELTA)
+    assert cost(prepared(request, log())).rho == rho_for(Decimal(1), DELTA)
 
 
 def test_the_delta_of_a_selection_is_slack() -> None:
     town = log(items=None)
     request = request_of(ReleaseRequest, epsilon="1", delta="1e-6")
-    charge = cost(request, town, promised(request, town))
+    charge = cost(prepared(request, town))
     assert (charge.epsilon, charge.delta, charge.slack) == (Decimal(1), DELTA, DELTA)
     assert charge.rho == pure_rho(Decimal("0.2")) + pure_rho(Decimal("0.8"))
     both = request_of(ReleaseRequest, epsilon="1", delta="1e-6", noise="gaussian", method="sra", limit=1)
-    charge = cost(both, town, promised(both, town))
+    charge = cost(prepared(both, town))
     assert charge.slack == DELTA / 2
     assert charge.rho == pure_rho(Decimal("0.2")) + rho_for(Decimal("0.8"), DELTA / 2)
 
@@ -251,8 +248,8 @@ def test_defaults_are_spelled_out() -> None:
     plain, spelled = (
         request_of(ReleaseRequest, epsilon=e, method=m) for e, m in (("1.00", None), (1, "adaptive"))
     )
-    assert identity(plain, log()) == identity(spelled, log())
-    asked = json.loads(identity(plain, log())[0])
+    assert prepared(plain, log()).identity() == prepared(spelled, log()).identity()
+    asked = json.loads(prepared(plain, log()).identity()[0])
     assert (asked["method"], asked["epsilon"], asked["parameters"]["noise"]) == ("adaptive", "1", "laplace")
 
 
@@ -270,4 +267,4 @@ def test_what_differs() -> None:
         (request_of(ReleaseRequest, **same, delta="1e-6"), log(items=None)),
         (request_of(ReleaseRequest, **same, delta="1e-6", select_limit=3), log(items=None)),
     ]
-    assert len({identity(*each) for each in asked}) == len(asked)
+    assert len({prepared(*each).identity() for each in asked}) == len(asked)

@@ -13,17 +13,20 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount import registry
-from headcount.api import request_of
+from headcount.counts import FAMILY
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.errors import GrantError, HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.readers import Source
+from headcount.family import Listed
 from headcount.method import section, tables_of
 from headcount.noise import SeededNoise
-from headcount.registry import METHODS
-from headcount.request import ReleaseRequest
+from headcount.request import request_of
 from tests.contracts.method_checks import town
 from tests.contracts.twins import LeavesAPart
+from tests.curating import planned, ran
+
+METHODS = FAMILY.kinds()
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [
 @pytest.mark.parametrize(("fields", "said"), BAD_REQUESTS, ids=repr)
 def test_what_is_wrong_is_said_before_an_event_is_read(fields: Mapping[str, Any], said: str) -> None:
     with pytest.raises(HeadcountError, match=said) as caught:
-        Curator().run(request_of(ReleaseRequest, **fields), unreadable())
+        ran(request_of(ReleaseRequest, **fields), unreadable())
     assert isinstance(caught.value, UsageError | UnknownNameError)
 
 
@@ -89,7 +92,7 @@ def test_a_plan_reads_no_event(name: str) -> None:
     fields = {field.name for field in dataclasses.fields(METHODS[name])}  # type: ignore[arg-type]
     limit = 3 if "limit" in fields else None
     request = ReleaseRequest(epsilon=Decimal("0.5"), method=name, limit=limit, research=True)
-    plan = Curator().plan(request, unreadable())
+    plan = planned(request, unreadable())
     written = json.loads(json.dumps(plan.to_json()))
     assert written["guarantee"]["epsilon"] == "0.5"
     assert plan.guarantee == request.guarantee()
@@ -102,7 +105,7 @@ def test_a_plan_reads_no_event(name: str) -> None:
 def test_a_plan_foresees_what_is_released(what: Any) -> None:
     log = hc.EventLog.of([("ann", "tea", "AM")], items=["rye", "tea"], contexts=["AM", "PM"])
     request = request_of(ReleaseRequest, epsilon="0.7", method="hpa", limit=3, what=what)
-    plan, release = Curator().plan(request, log), Curator().run(request, log)
+    plan, release = planned(request, log), ran(request, log)
     assert plan.noise == release.noise
     assert plan.guarantee == release.guarantee
     assert plan.cells == {name: table.num_rows for name, table in release.tables.items()}
@@ -117,15 +120,17 @@ def test_seeded_noise_is_refused() -> None:
 def test_edges_without_a_context_are_refused_in_the_plan() -> None:
     for what in ("edges", "both"):
         with pytest.raises(UsageError, match="needs a context"):
-            Curator().plan(
+            planned(
                 request_of(ReleaseRequest, epsilon=1, method="sra", limit=1, what=what), unreadable(contexts=False)
             )
 
 
 def test_a_method_that_leaves_a_part_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FAMILIES", {"counts": {**METHODS, "leaves-a-part": LeavesAPart}})
+    name = LeavesAPart.name
+    listed = replace(FAMILY, package="tests.contracts", methods={name: Listed("twins:LeavesAPart")})
+    monkeypatch.setattr("headcount.counts.request.FAMILY", listed)
     with pytest.raises(GrantError, match="left a part of its grant unspent"):
-        Curator().run(ReleaseRequest(epsilon=Decimal(1), method="leaves-a-part", limit=2), town())
+        ran(ReleaseRequest(epsilon=Decimal(1), method=name, limit=2), town())
 
 
 def test_the_request_in_a_release_is_what_was_asked() -> None:

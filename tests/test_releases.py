@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount import releases
 from headcount.budget import Grant
+from headcount.counts import EDGES, ITEMS
 from headcount.counts.simple_random import SimpleRandom
 from headcount.errors import DataError, SurroundingsError, UnknownNameError, UsageError
 from headcount.guarantee import Guarantee
@@ -315,6 +315,6 @@ def test_explain_numbers_every_sentence_and_warns_that_nobody_counts(release: Re
 
 
 def test_the_schema_of_the_tables(release: Release) -> None:
-    assert tuple(release.items.column_names) == releases.ITEMS_FIELDS
-    assert tuple(release.edges.column_names) == releases.EDGES_FIELDS
+    assert tuple(release.items.column_names) == ITEMS.columns
+    assert tuple(release.edges.column_names) == EDGES.columns
     assert release.items.schema.field("count").type == pa.float64()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.api import request_of
+from headcount.counts.request import ReleaseRequest
 from headcount.errors import UsageError
 from headcount.guarantee import Standing
-from headcount.request import ReleaseRequest
+from headcount.request import request_of
 
 
 @pytest.mark.parametrize(

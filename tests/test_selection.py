@@ -16,18 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.api import request_of
 from headcount.budget import Grant, Price
-from headcount.curator import Curator
+from headcount.counts import FAMILY
+from headcount.counts.request import ReleaseRequest
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import NotSelectedError, UsageError
 from headcount.events.catalogue import UnknownCatalogue
+from headcount.families import build
 from headcount.noise import SeededNoise, threshold_for
-from headcount.registry import METHODS, build
-from headcount.request import RankRequest, ReleaseRequest
+from headcount.rankings.request import RankRequest
+from headcount.request import request_of
 from headcount.selection import Selection, divided_shares, empty_release, told
 from tests.contracts.method_checks import recorded_spending
+from tests.curating import planned, ran
 from tests.test_curator import Unreadable
+
+METHODS = FAMILY.kinds()
 
 DELTA = "1e-14"  # so that items of one person are not selected: in all tests here together, once in 10^10 runs
 SPEND: dict[str, Any] = {"epsilon": "5", "delta": DELTA}
@@ -235,7 +239,7 @@ def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
     log = town(contexts=True)
     unread = replace(log, source=Unreadable(log.source))
     request = request_of(ReleaseRequest, **SPEND, method="sra", limit=3, select_limit=2)
-    plan, release = Curator().plan(request, unread), Curator().run(request, log)
+    plan, release = planned(request, unread), ran(request, log)
     assert plan.guarantee == release.guarantee
     assert plan.noise == release.noise
     assert plan.cells == {"items": None, "edges": None}
@@ -245,14 +249,14 @@ def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
     assert written["price"]["epsilon"] == "5"
     assert Decimal(written["price"]["delta"]) == Decimal(DELTA)
     assert written["selection"]["threshold"] == plan.selection["threshold"]
-    assert Curator().plan(request_of(RankRequest, **SPEND, k=3), unread).noise == {}
+    assert planned(request_of(RankRequest, **SPEND, k=3), unread).noise == {}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_a_plan(name: str) -> None:
     log = town(contexts=True)
     unread = replace(log, source=Unreadable(log.source))
-    plan = Curator().plan(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
+    plan = planned(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
     assert plan.selection is not None
     assert plan.selection["limit"] == 10
     assert plan.guarantee.delta == Decimal(DELTA)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, Literal
 
 from headcount.budget import Amount
 from headcount.charging import Charging
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -19,12 +18,16 @@ from headcount.events.log import EventLog
 from headcount.events.survey import survey
 from headcount.events.tagged import TagLog
 from headcount.ledger import Ledger
-from headcount.neighbours.model import NeighbourModel
+from headcount.neighbours.request import NeighboursRequest
 from headcount.noise_law import NoiseKind
+from headcount.queries.request import QueryRequest
+from headcount.rankings.request import RankRequest
 from headcount.releases import Release
-from headcount.request import NeighboursRequest, QueryRequest, RankRequest, ReleaseRequest, Spending, TagsRequest
+from headcount.request import Request, request_of
+from headcount.tags.request import TagsRequest
 
-Request = TypeVar("Request", bound=Spending)
+if TYPE_CHECKING:
+    from headcount.neighbours.model import NeighbourModel
 
 
 def release(
@@ -57,21 +60,7 @@ def release(
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
     'ε = 1, δ = 1e-6, proven, per person'
     """
-    log = _counted(log)
-    request = request_of(
-        ReleaseRequest,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        limit=limit,
-        what=what,
-        shares=shares,
-        noise=noise,
-        select_limit=select_limit,
-        options=options,
-        research=research,
-    )
-    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+    return _released(ReleaseRequest, _counted(log), locals())
 
 
 def rank(
@@ -97,18 +86,7 @@ def rank(
     >>> rank(log, k=1, epsilon="100").ranking["item"].to_pylist()
     ['tea']
     """
-    log = _counted(log)
-    request = request_of(
-        RankRequest,
-        epsilon=epsilon,
-        delta=delta,
-        k=k,
-        per_context=per_context,
-        with_counts=with_counts,
-        shares=shares,
-        select_limit=select_limit,
-    )
-    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+    return _released(RankRequest, _counted(log), locals())
 
 
 def fit_neighbours(
@@ -138,18 +116,9 @@ def fit_neighbours(
     >>> model.recommend({"rye": 3}, k=1)[0]["item"]
     'tea'
     """
-    check_log(log)
-    request = request_of(
-        NeighboursRequest,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        limit=limit,
-        select_limit=select_limit,
-        options=options,
-        research=research,
-    )
-    return NeighbourModel(_run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again)))
+    from headcount.neighbours.model import NeighbourModel
+
+    return NeighbourModel(_released(NeighboursRequest, log, locals()))
 
 
 def query(
@@ -182,24 +151,11 @@ def query(
     >>> query(log, adults, epsilon="50", bins={"age": {"edges": [0, 18, 65, 120]}}).answers["answer"].to_pylist()
     [72.0]
     """
-    check_log(log)
     texts = isinstance(queries, str) or (
         isinstance(queries, list | tuple) and all(isinstance(each, str) for each in queries)
     )
-    request = request_of(
-        QueryRequest,
-        epsilon=epsilon,
-        bins=bins,
-        groups=groups,
-        max_group=max_group,
-        max_records=max_records,
-        method=method,
-        shares=shares,
-        research=research,
-        options=options,
-        **({"queries": queries} if texts else {"rows": queries}),
-    )
-    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+    given = {**locals(), "queries" if texts else "rows": queries}
+    return _released(QueryRequest, log, given if texts else {**given, "queries": ()})
 
 
 def release_tags(
@@ -225,17 +181,7 @@ def release_tags(
     >>> release_tags(log, epsilon="1", delta="1e-6").tables["model/tags"]["tag"].to_pylist()
     ['dull', 'sad']
     """
-    check_log(log)
-    request = request_of(
-        TagsRequest,
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        shares=shares,
-        options=options,
-        research=research,
-    )
-    return _run(request, log, Charging.of(ledger, dataset=dataset, analyst=analyst, again=again))
+    return _released(TagsRequest, log, locals())
 
 
 def check(log: EventLog) -> Checked:
@@ -269,9 +215,14 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
     return packing.pack(log, store, force=force)
 
 
-def _run(request: Spending, log: EventLog, charging: Charging | None) -> Release:
+def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> Release:
+    """Run a request of this kind: its fields and the ledger's words are among what was given to a function."""
+    check_log(log)
+    request = request_of(kind, **{name: given[name] for name in kind.model_fields if name in given})
+    charging = Charging.of(given["ledger"], **{name: given[name] for name in ("dataset", "analyst", "again")})
+    curator = Curator(engine=LocalEngine(), charging=charging)
     try:
-        return Curator(engine=LocalEngine(), charging=charging).run(request, log)
+        return curator.run(curator.prepare(request, log))
     finally:
         if charging is not None:
             charging.let_go()
@@ -289,13 +240,3 @@ def check_log(log: object) -> None:
         raise UsageError(
             f"log must be an EventLog, not {type(log).__name__}", remedy="make one with headcount.read_events"
         )
-
-
-def request_of(kind: type[Request], /, **fields: Any) -> Request:
-    """Make a request, turning what is wrong with it into one clear sentence."""
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{name}: {first['msg'].lower()}", given=first.get("input")) from error

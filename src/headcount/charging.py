@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,13 +14,12 @@ from typing import Any, TypeVar
 
 from headcount.errors import DataError, HeadcountError, UsageError
 from headcount.events.log import EventLog
-from headcount.events.readers import FileSource, check_reachable
-from headcount.guarantee import Guarantee
+from headcount.events.readers import check_reachable
 from headcount.ledger import Account, Charge, Ledger, Published, Reservation
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name, user_name
+from headcount.prepared import Prepared
 from headcount.releases import Release, load_earlier
-from headcount.request import Spending
 from headcount.stages import charged_parts
 
 VARIABLE = "HEADCOUNT_LEDGER"
@@ -150,12 +148,12 @@ class Charging:
         if self.owned:
             self.ledger.close()
 
-    def outlook(self, request: Spending, log: EventLog, guarantee: Guarantee) -> Outlook:
+    def outlook(self, ready: Prepared) -> Outlook:
         """Say where the request stands; refuse it as the ledger would. Charges nothing."""
-        charge = cost(request, log, guarantee)
+        charge = cost(ready)
         found = None
         if not self.again:
-            found = self.ledger.published(self.dataset, self.version, *identity(request, log))
+            found = self.ledger.published(self.dataset, self.version, *ready.identity())
         if found is not None:
             _earlier(found, charge)
             account = self.ledger.show(self.dataset)
@@ -163,10 +161,10 @@ class Charging:
         account = self.ledger.check(self.dataset, self.analyst, charge)
         return Outlook(account, self.analyst, self.version, charge)
 
-    def reserve(self, request: Spending, log: EventLog, guarantee: Guarantee) -> Reservation | Release:
+    def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, or return what was published for it before, which costs nothing."""
-        asked, catalogue = identity(request, log)
-        charge = cost(request, log, guarantee)
+        asked, catalogue = ready.identity()
+        charge = cost(ready)
         made = self.ledger.reserve(
             self.dataset, self.version, self.analyst, asked, catalogue, charge, again=self.again
         )
@@ -196,71 +194,26 @@ def charged(release: Release, reservation: Reservation, charging: Charging) -> R
     return dataclasses.replace(release, ledger=reservation.to_json(), on_save=publish)
 
 
-def cost(request: Spending, log: EventLog, guarantee: Guarantee) -> Charge:
+def cost(ready: Prepared) -> Charge:
     """Return what a request costs, known without data: pure stages by their ε, Gaussian noise by its ρ.
 
     That can be less than the promise, in which the ε of all of these is simply added up.
     """
-    if not guarantee.delta:
-        return Charge.of(guarantee)
-    selection, price = request.selection(log), request.grant().price
+    if not ready.guarantee.delta:
+        return Charge.of(ready.guarantee)
+    price = ready.request.grant().price
     threshold: list[tuple[Decimal, Decimal]] = []
-    if selection is not None:
-        first, price = selection.split(price)
+    if ready.selection is not None:
+        first, price = ready.selection.split(price)
         threshold = [(first.epsilon, first.delta)]
-    method = request.build(selecting=selection is not None)
-    parts = charged_parts(method.stages(log, price), price) if price.delta else [price]
+    parts = charged_parts(ready.method.stages(ready.log, price), price) if price.delta else [price]
     known = Charge.of_stages(
         pure=[part.epsilon for part in parts if not part.delta],
         gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
         threshold=threshold,
     )
-    whole = Charge.of(guarantee, rho=known.rho, slack=known.slack)
+    whole = Charge.of(ready.guarantee, rho=known.rho, slack=known.slack)
     return dataclasses.replace(whole, epsilon=min(whole.epsilon, known.epsilon))
-
-
-def identity(request: Spending, log: EventLog) -> tuple[str, str]:
-    """Return what makes two requests the same: everything that shapes the release, spelled out, and the catalogue.
-
-    Defaults are part of it: should a later version choose others, it is another request.
-    """
-    selection = request.selection(log)
-    method = request.build(selecting=selection is not None)
-    asked = {
-        "command": request.command,
-        "events": {**log.describe(), **_text(log)},
-        "epsilon": request.epsilon,
-        "delta": request.delta,
-        "selection": None if selection is None else _fields(selection),
-        "method": method.name,
-        "parameters": _fields(method),
-        "tables": {name: list(columns) for name, columns in request.columns(log).items()},
-    }
-    catalogue = log.catalogue.digest if log.has_catalogue else "selected" if log.selects else "none"
-    return json.dumps(_plain(asked), sort_keys=True), catalogue
-
-
-def _text(log: EventLog) -> dict[str, Any]:
-    """Return how delimited text is read: another delimiter makes other columns, hence another release."""
-    source = log.source
-    if not isinstance(source, FileSource) or source.format != "csv":
-        return {}
-    return {"text": {name: value for name, value in _fields(source.text).items() if name != "format"}}
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-
-
-def _plain(value: Any) -> Any:
-    """Write numbers in one way only."""
-    if isinstance(value, Decimal):
-        return plain(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
 
 
 def _earlier(published: Published, charge: Charge) -> Release:

@@ -10,15 +10,16 @@ from headcount.budget import Grant
 from headcount.charging import Charging, Outlook, begin_reading, charged, withheld
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.errors import GrantError, NotSelectedError, RefusedError
+from headcount.errors import GrantError, RefusedError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.method import check_engine
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import Law
+from headcount.prepared import Prepared, prepared
 from headcount.releases import Release
 from headcount.request import Spending
-from headcount.selection import STAND_INS, Selection, empty_release, stand_in, told
+from headcount.selection import Selection, empty_release, told
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,11 @@ class Curator:
     The order is always the same: everything is validated, the cost is reserved, then events are read, then the
     release is written and noted as published. A crash anywhere leaves the cost spent.
 
-    >>> from headcount.request import ReleaseRequest
-    >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
-    >>> Curator().run(ReleaseRequest(epsilon="1", method="sra", limit=1), log).guarantee.short()
-    'ε = 1, proven, per person'
+    >>> from headcount.counts.request import ReleaseRequest
+    >>> log, curator = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"]), Curator()
+    >>> ready = curator.prepare(ReleaseRequest(epsilon="1", method="sra", limit=1), log)
+    >>> curator.plan(ready).cells, curator.run(ready).guarantee.short()
+    ({'items': 2}, 'ε = 1, proven, per person')
     """
 
     engine: Engine = field(default_factory=LocalEngine)
@@ -68,63 +70,49 @@ class Curator:
                 remedy="seeds are for tests; call the method itself there",
             )
 
-    def plan(self, request: Spending, log: EventLog) -> Plan:
-        """Validate everything that can be validated without reading an event, and say what would happen."""
-        plan = self._plan(request, log)
-        if self.charging is None:
-            return plan
-        return replace(plan, ledger=self.charging.outlook(request, log, plan.guarantee))
+    def prepare(self, request: Spending, log: EventLog) -> Prepared:
+        """Validate everything that can be validated without reading an event, and build the method once."""
+        ready = prepared(request, log)
+        check_engine(ready.method, self.engine)
+        return ready
 
-    def _plan(self, request: Spending, log: EventLog) -> Plan:
-        selection, grant = request.selection(log), request.grant()
-        method = request.build(selecting=selection is not None)
-        check_engine(method, self.engine)
-        if selection is None:
-            return Plan(method.guarantee(grant), request.cells(log), method.laws(log, grant))
-        first, rest = selection.split(grant)
-        promised = selection.promised(method.guarantee(rest), log, grant)
-        cells = dict.fromkeys(request.columns(log))
-        try:
-            laws = method.laws(log, rest)
-        except NotSelectedError:
-            # what the noise will be hangs on the number of items: refuse what could be drawn for none
-            request.build_for(STAND_INS).laws(stand_in(log), rest)
-            laws = {}
-        return Plan(promised, cells, laws, selection.plan(first))
+    def plan(self, ready: Prepared) -> Plan:
+        """Say what would happen; with a ledger, what it would cost there, and what is left."""
+        outlook = None if self.charging is None else self.charging.outlook(ready)
+        return Plan(ready.guarantee, ready.cells, ready.laws, ready.selecting, outlook)
 
-    def run(self, request: Spending, log: EventLog) -> Release:
+    def run(self, ready: Prepared) -> Release:
         """Release what is asked for; the grant must be spent exactly.
 
         With a ledger, what was published for the same request before is returned, at no cost.
         """
-        plan = self._plan(request, log)
         if self.charging is None:
-            return self._run(request, log)
-        made = self.charging.reserve(request, log, plan.guarantee)
+            return self._run(ready)
+        made = self.charging.reserve(ready)
         if isinstance(made, Release):
             return made
-        begin_reading(made, log)
-        return charged(withheld(lambda: self._run(request, log)), made, self.charging)
+        begin_reading(made, ready.log)
+        return charged(withheld(lambda: self._run(ready)), made, self.charging)
 
-    def _run(self, request: Spending, log: EventLog) -> Release:
-        grant, selection = request.grant(), request.selection(log)
-        if selection is None:
-            release = request.build().release(log, grant, self.noise, self.engine)
+    def _run(self, ready: Prepared) -> Release:
+        grant, request = ready.request.grant(), ready.request
+        if ready.selection is None:
+            release = ready.method.release(ready.log, grant, self.noise, self.engine)
         else:
-            release = self._select(request, log, selection, grant)
+            release = self._select(ready, ready.selection, grant)
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
-        return replace(release, request={"events": log.describe(), request.command: asked})
+        return replace(release, request={"events": ready.log.describe(), request.command: asked})
 
-    def _select(self, request: Spending, log: EventLog, selection: Selection, grant: Grant) -> Release:
+    def _select(self, ready: Prepared, selection: Selection, grant: Grant) -> Release:
         """Select the items, and release what is asked for with what is left of the grant."""
         first, rest = selection.split(grant)
-        found, selected = selection.select(log, first, self.noise, self.engine)
+        found, selected = selection.select(ready.log, first, self.noise, self.engine)
         items = len(found.catalogue.ids)
         if items:
-            release = request.build_for(items).release(found, rest, self.noise, self.engine)
+            release = ready.request.build_for(items).release(found, rest, self.noise, self.engine)
         else:
-            method = request.build(selecting=True)
-            release = empty_release(method, found, rest, self.noise, request.columns(log))
-        return told(replace(release, guarantee=selection.promised(release.guarantee, log, grant)), selected)
+            release = empty_release(ready.method, found, rest, self.noise, ready.columns)
+        promised = selection.promised(release.guarantee, ready.log, grant)
+        return told(replace(release, guarantee=promised), selected)

@@ -35,7 +35,6 @@ class Method(Protocol):
     """The protocol that every family implements."""
 
     name: ClassVar[str]
-    family: ClassVar[str]
     standing: ClassVar[Standing]
     reason: ClassVar[str | None]
     bounds: ClassVar[Bounds]

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from headcount.api import check_log, request_of
+from headcount.api import check_log
 from headcount.bounding import LinearQueries
 from headcount.budget import Amount, Sole
 from headcount.charging import Charging, begin_reading, charged, withheld
@@ -26,11 +26,13 @@ from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.ledger import Ledger, Reservation
 from headcount.noise import OperatingSystemNoise
+from headcount.prepared import prepared
 from headcount.queries.asked import Named
 from headcount.queries.private_weights import Mediator, PrivateWeights, Reply, answered
+from headcount.queries.request import SessionRequest
 from headcount.queries.sql import counts_of
 from headcount.releases import Release
-from headcount.request import SessionRequest
+from headcount.request import request_of
 
 
 class QuerySession(Sole):
@@ -68,15 +70,14 @@ class QuerySession(Sole):
         analyst: str | None = None,
     ) -> None:
         """Reserve all of ε, read the table, and be ready."""
+        given = locals()
         super().__init__()
         check_log(log)
         self._log, self._replies = log, list[Reply]()
         self._named: list[tuple[str, str | None]] = []
-        self._request = request_of(
-            SessionRequest, epsilon=epsilon, bins=bins, groups=groups, max_group=max_group,
-            max_records=max_records, updates=updates, expected=expected, shares=shares,
-        )  # fmt: skip
-        self._method = self._request.build()
+        fields = {name: given[name] for name in SessionRequest.model_fields if name in given}
+        self._request = request_of(SessionRequest, **fields)
+        self._request.build()
         charging = Charging.of(ledger, dataset=dataset, analyst=analyst, again=False)
         # every session is another one: what was published of an earlier one is no answer
         self._charging = None if charging is None else replace(charging, again=True)
@@ -84,20 +85,16 @@ class QuerySession(Sole):
         self._mediator = self._begin()
 
     def _begin(self) -> Mediator:
-        request, log = self._request, self._log
-        method, grant = self._method, request.grant()
+        ready, grant = prepared(self._request, self._log), self._request.grant()
+        method, self._guarantee = ready.method, ready.guarantee
         assert isinstance(method, PrivateWeights)  # noqa: S101
-        request.selection(log)
-        method.asked.check_table(log)
-        method.planned(grant.price)
-        self._guarantee = method.guarantee(grant)
         if self._charging is None:
-            return method.begin(log, grant, OperatingSystemNoise(), LocalEngine())
-        made = self._charging.reserve(request, log, self._guarantee)
+            return method.begin(ready.log, grant, OperatingSystemNoise(), LocalEngine())
+        made = self._charging.reserve(ready)
         assert isinstance(made, Reservation)  # noqa: S101
-        begin_reading(made, log)
+        begin_reading(made, ready.log)
         self._reservation = made
-        return withheld(lambda: method.begin(log, grant, OperatingSystemNoise(), LocalEngine()))
+        return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), LocalEngine()))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -33,14 +33,8 @@ VERSION = 1
 _TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
 """How tables are named: those that make up a model are in a folder of their own."""
 
-ITEMS_FIELDS = ("item", "label", "count", "low", "high")
-EDGES_FIELDS = ("item", "context", "count", "low", "high")
-TOTALS_FIELDS = ("total", "value", "low", "high")
-ANSWERS_FIELDS = ("query", "cell", "answer", "low", "high")
-
-
-_NUMBERS = {"totals": "total", "answers": "answer"}
-"""What the numbers of a table are called, where these are not counts."""
+_NUMBERS = {"count": "count", "value": "total", "answer": "answer"}
+"""What the numbers of a released column are called that have an interval beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,9 +143,9 @@ class Release:
         """Return the sentences that :meth:`explain` numbers."""
         level = f"{self.interval.level:.0%}"
         sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
-        number = next((word for table, word in _NUMBERS.items() if table in self.tables), "count")
+        number = self.number
         counted = [f"Each {number} comes with an interval, low to high, that encloses {self.covered} {sure}."]
-        closing = [*(counted if self.noise and self._has_counts else ()), self.guarantee.sentence()]
+        closing = [*(counted if self.noise and number else ()), self.guarantee.sentence()]
         if self.guarantee.assumes:
             closing.append("This takes for granted: " + "; ".join(self.guarantee.assumes) + ".")
         if self.simulated:
@@ -166,18 +160,20 @@ class Release:
         return (*self.steps, *closing, charged)
 
     @property
-    def _has_counts(self) -> bool:
-        """Whether there are counts, or totals: a ranking may have none."""
-        if {"items", "edges", "totals", "answers"} & set(self.tables):
-            return True
-        return "ranking" in self.tables and "count" in self.ranking.column_names
+    def number(self) -> str | None:
+        """What is released with an interval beside it, a count or something else; a ranking, or a model, has none.
+
+        The tables of a model are what is inside it.
+        """
+        columns = [name for table, held in self.tables.items() if "/" not in table for name in held.column_names]
+        return next((word for column, word in _NUMBERS.items() if column in columns), None)
 
     @property
     def covered(self) -> str:
         """What the intervals enclose, in words."""
         words = {
             "true": "the true count",
-            "bounded": f"the exact {'one' if set(_NUMBERS) & set(self.tables) else 'count'} of {self.bounded}",
+            "bounded": f"the exact {'count' if self.number in (None, 'count') else 'one'} of {self.bounded}",
             "smoothed": f"the smoothed count, not the exact one, of {self.bounded}",
         }
         return words[self.interval.covers]
@@ -262,12 +258,13 @@ class Release:
     def _table(self, name: str) -> pa.Table:
         if name not in self.tables:
             held, remedy = next(iter(self.tables), ""), f"it holds {', '.join(self.tables)}"
-            if held.startswith("model/"):
+            counts = {"items", "edges"}
+            if "/" in held:
                 remedy = "it is a model: see headcount neighbours --help, or headcount tags --help"
-            elif held == "totals":
-                remedy += ", which are not per item"
-            elif held not in ("ranking", "answers"):
+            elif name in counts and counts & set(self.tables):
                 remedy += "; release again with --what both, which costs ε again"
+            elif held and "item" not in self.tables[held].column_names:
+                remedy += ", which are not per item"
             raise UsageError(f"this release holds no {name}", remedy=remedy)
         return self.tables[name]
 

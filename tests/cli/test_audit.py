@@ -24,9 +24,9 @@ import pytest
 from headcount.budget import Grant
 from headcount.cli import audit_runs, own_log
 from headcount.errors import UsageError
+from headcount.families import build, describe
 from headcount.lab.audits import auditing, targets
 from headcount.lab.audits.observing import Target
-from headcount.registry import build, describe
 from tests.cli.conftest import FLAGS, Run
 
 FEW = ("--runs", "1000")
@@ -227,9 +227,7 @@ def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatc
     assert done.code == 3
     assert [each.shown for each in begun] == [
         *(each["name"] for each in describe()),
-        "top-k",
         "selection",
-        "totals",
     ]
     assert [each["method"] for each in done.data] == [each.shown for each in begun]
     assert {each["message"] for each in done.data} == {"not today; come back tomorrow"}

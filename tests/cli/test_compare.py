@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from headcount.counts import FAMILY
 from headcount.errors import DataError
-from headcount.registry import METHODS
 from headcount.releases import load
 from tests.cli.conftest import FLAGS, WEEKDAY, Run
+
+METHODS = FAMILY.kinds()
 
 COMPARE = ("compare", "visits.csv", *FLAGS)
 SMALL = ("--methods", "sra,dpsense", "--epsilon", "1,2", "--limits", "1,2", "--runs", "2", "--processes", "1")

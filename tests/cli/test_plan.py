@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from headcount.counts import FAMILY
 from headcount.guarantee import Standing
-from headcount.registry import METHODS
 from tests.cli.conftest import FLAGS, WEEKDAY, Run
+
+METHODS = FAMILY.kinds()
 
 FIGURES = ("--users", "5000", "--items", "400", "--median", "20", "--max", "600")
 PROVEN = {name for name, method in METHODS.items() if method.standing is Standing.PROVEN}

@@ -66,13 +66,15 @@ def test_nothing_at_all_shows_help_and_is_a_mistake(run: Run) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["release", "--help"], ["top", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    allowed: set[str] = {"pydantic"} if arguments[0] == "release" else set()
     lines = [
         "import sys",
         "import headcount",
         f"assert not set({HEAVY!r}) & set(sys.modules), 'import headcount'",
         "from headcount.cli.main import main",
         f"assert main({arguments!r}) == 0",
-        f"print('HEAVY', set({HEAVY!r}) & set(sys.modules))",
+        # the options of a charged command are the fields of its request
+        f"print('HEAVY', (set({HEAVY!r}) & set(sys.modules)) - {allowed!r})",
     ]
     source = str(Path(__file__).parents[2] / "src")
     done = subprocess.run(

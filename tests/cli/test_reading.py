@@ -7,6 +7,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -162,11 +163,16 @@ def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: 
     assert [Path(name).name for name in files] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
 
 
+def _like(**fields: Any) -> Any:
+    """Return what a release says, without any tables."""
+    return SimpleNamespace(**fields)
+
+
 def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
     rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
-    said = _footnote(SimpleNamespace(bounded="everything each person did", interval=Interval(average=True)), rows)
+    said = _footnote(_like(bounded="everything each person did", interval=Interval(average=True)), rows)
     assert said.startswith("* of everything each person did; 95% of all intervals hold, on average over all rows")
     assert "from 3 to 96" in said
     assert "±" not in said
-    said = _footnote(SimpleNamespace(bounded="at most 10 records per person", interval=Interval()), rows)
+    said = _footnote(_like(bounded="at most 10 records per person", interval=Interval()), rows)
     assert said == "* of at most 10 records per person; within ±83 with probability 95%"

@@ -6,22 +6,22 @@ Which commands are charged is asked of the program itself: they take an ε and a
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import pyarrow.parquet as pq
 
 from headcount.cli.main import main, program
+from headcount.families import FAMILIES
+from headcount.family import Family, example_of, needed_by
 from headcount.guarantee import Standing
-from headcount.method import Method
-from headcount.registry import FAMILIES, METHODS, QUERY_METHODS, TAG_METHODS
+from headcount.request import flags_of
 from tests.contracts.measurements import ITEMS, PLACES, Kind
 from tests.contracts.raw_files import Format, Row, written
 
@@ -63,52 +63,56 @@ def charged_paths() -> set[tuple[str, ...]]:
     return set(below(program, ()))
 
 
-def _asked(name: str, method: type[Method]) -> tuple[str, ...]:
-    """Return how a method is asked for."""
-    fields = {each.name: each for each in dataclasses.fields(cast("Any", method))}
-    limit = ("--limit", "3") if "limit" in fields and fields["limit"].default is dataclasses.MISSING else ()
-    research = ("--research",) if method.standing is Standing.CLAIMED else ()
-    # how many rounds there are hangs on a released number otherwise, and with none of them a key is missing
-    rounds = ("--option", "rounds=2") if name == "mwem" else ()
-    return ("--method", name, *limit, *research, *rounds)
+def _asked(family: Family, name: str) -> tuple[str, ...]:
+    """Return how a method is asked for, with what it needs.
+
+    Methods of queries get all that their class names to try them with: how many rounds there are hangs on a
+    released number otherwise, and with none of them a key is missing.
+    """
+    kind, flags = family.kind(name), flags_of(family.request_kind())
+    asked = ["--method", name] if "method" in flags else []
+    for parameter, value in example_of(kind).items():
+        if parameter in flags and parameter in needed_by(kind):
+            asked += [flags[parameter].named(parameter), str(value)]
+        elif parameter not in flags and family.reads == "people":
+            asked += ["--option", f"{parameter}={value}"]
+    return (*asked, *(["--research"] if kind.standing is Standing.CLAIMED else []))
 
 
-def _methods(
-    path: tuple[str, ...], kind: Kind, methods: Mapping[str, type[Method]], more: Sequence[str] = ()
-) -> list[Command]:
-    return [
-        Command(f"{' '.join(path)} {name}", path, kind, (*_asked(name, method), *more),
-                method.standing is Standing.PROVEN)
-        for name, method in methods.items()
-    ]  # fmt: skip
+_KINDS: Mapping[str, Kind] = {"events": "counts", "ratings": "ratings", "people": "people", "tags": "tags"}
+_OTHER_KINDS: Mapping[str, Kind] = {"totals": "totals", "co-counts": "counts"}
+_MORE = {"people": ("--groups", "home", "--max-group", "3")}
 
 
-_NEIGHBOURS = {name: method for name, method in FAMILIES["neighbours"].items() if name != "co-counts"}
+def _methods() -> Iterator[Command]:
+    """Yield every method of every family."""
+    for family in FAMILIES.values():
+        for name, method in family.kinds().items():
+            kind = _OTHER_KINDS.get(name, _KINDS[family.reads])
+            flags = (*_asked(family, name), *_MORE.get(family.reads, ()))
+            proven = method.standing is Standing.PROVEN
+            yield Command(f"{' '.join(family.command)} {name}", family.command, kind, flags, proven)
+
+
 _SRA = ("--method", "sra", "--limit", "3")
 _SELECT = ("--select-items", "--delta", "1e-6", "--select-limit", "2")
 _GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
     command.name: command
     for command in (
-        *_methods(("release",), "counts", METHODS),
+        *_methods(),
         Command("release with Gaussian noise", ("release",), "counts", (*_SRA, *_GAUSSIAN)),
         Command("release of people", ("release",), "counts", (*_SRA, "--count", "users")),
         Command("release of selected items", ("release",), "select", (*_SRA, *_SELECT)),
-        Command("release of totals", ("release",), "totals", ("--what", "totals", "--limit", "5")),
-        Command("rank", ("rank",), "counts", ("-k", "2")),
         Command("rank with counts", ("rank",), "counts", ("-k", "2", "--with-counts")),
         Command("rank per context", ("rank",), "counts", ("-k", "2", "--per-context")),
         Command("rank of selected items", ("rank",), "select", ("-k", "2", *_SELECT)),
-        *_methods(("neighbours", "fit"), "ratings", _NEIGHBOURS),
-        Command("neighbours fit co-counts", ("neighbours", "fit"), "counts", ("--method", "co-counts")),
-        *_methods(("tags", "release"), "tags", TAG_METHODS),
         Command("tags release with delta", ("tags", "release"), "tags", ("--delta", "1e-6")),
-        *_methods(("query",), "people", QUERY_METHODS, ("--groups", "home", "--max-group", "3")),
     )
 }  # fmt: skip
 
 QUICKEST: Mapping[Kind, str] = {
-    "counts": "release sra", "select": "release of selected items", "totals": "release of totals",
+    "counts": "release sra", "select": "release of selected items", "totals": "release totals",
     "ratings": "neighbours fit private", "tags": "tags release tag-model", "people": "query histogram",
 }  # fmt: skip
 """The command with which most rows are tried, by what it reads a log for."""

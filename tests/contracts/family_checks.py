@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from headcount.budget import Grant
-from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
@@ -27,6 +26,7 @@ from headcount.noise import SeededNoise
 from headcount.releases import Release, load
 from headcount.request import Spending
 from tests.contracts.method_checks import _with_parts, recorded_spending
+from tests.curating import ran
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def check_requests_round_trip_and_run(case: Case) -> None:
     request = case.request
     assert type(request).model_validate_json(request.model_dump_json()) == request
     assert type(request.build()) is type(case.method)
-    release = Curator().run(request, case.log)
+    release = ran(request, case.log)
     assert release.is_private
     assert release.request.keys() == {"events", request.command}
     assert release.guarantee == request.guarantee()

@@ -9,7 +9,6 @@ from typing import Any
 from unittest import mock
 
 from headcount import query_session
-from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
@@ -19,6 +18,7 @@ from headcount.request import Spending
 from tests.contracts.crowds import Crowd, People
 from tests.contracts.moves import Move
 from tests.contracts.replay import Tape, check_replay
+from tests.curating import ran
 
 Reads = Callable[[People], EventLog]
 
@@ -44,7 +44,7 @@ class Case:
         """Release with the noise of a tape, as a curator would."""
         with mock.patch.object(top_k, "MANY_CELLS", self.many_cells):
             if isinstance(self.request, Spending):
-                return Curator(self.engine(), tape).run(self.request, log)
+                return ran(self.request, log, engine=self.engine(), noise=tape)
             return asked_one_by_one(log, tape, self.request)
 
     def check(self, neighbours: int, *, more: int = 0) -> tuple[Release, list[Move]]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from headcount.api import request_of
+from headcount.families import FAMILIES, family_of
 from headcount.guarantee import Standing
-from headcount.registry import FAMILIES, METHODS
-from headcount.request import NeighboursRequest, QueryRequest, TagsRequest
+from headcount.neighbours.request import NeighboursRequest
+from headcount.queries.request import QueryRequest
+from headcount.request import request_of
+from headcount.tags.request import TagsRequest
 from tests.contracts import crowds
 from tests.contracts.crowds import Crowd, Reading
 from tests.contracts.replay_case import Case
@@ -64,13 +66,14 @@ def tag_cases() -> Iterator[Case]:
 def claimed_cases(name: str) -> Iterator[Case]:
     """Yield a method whose claim does not hold, on small crowds."""
     words: dict[str, Any] = {"epsilon": "1", "method": name, "research": True}
-    if name in METHODS:
+    family = family_of(name).name
+    if family == "counts":
         yield from count_cases(name)
-    elif name in FAMILIES["tags"]:
+    elif family == "tags":
         tags = request_of(TagsRequest, **words, options={"topics": 3} if name == "pritop-published" else {})
         for people in (1, 8, 20):
             yield Case("tags", name, tags, crowds.taggers(people, people), crowds.tag_log)
-    elif name in FAMILIES["queries"]:
+    elif family == "queries":
         queries = request_of(QueryRequest, **words, queries=STATEMENTS, bins=crowds.BINS)
         for people in (9, 40):
             yield Case("queries", name, queries, crowds.town(people, people), crowds.town_log)
@@ -87,7 +90,7 @@ def claimed_cases(name: str) -> Iterator[Case]:
 
 
 def _proven(family: str, cases: Callable[[str], Iterator[Case]]) -> dict[str, Callable[[], Iterator[Case]]]:
-    methods = FAMILIES[family].items()
+    methods = FAMILIES[family].kinds().items()
     return {name: partial(cases, name) for name, method in methods if method.standing is Standing.PROVEN}
 
 

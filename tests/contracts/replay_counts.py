@@ -8,18 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from headcount.api import request_of
+from headcount.counts import FAMILY
+from headcount.counts.request import ReleaseRequest
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
 from headcount.method import Method
+from headcount.neighbours.request import NeighboursRequest
 from headcount.rankings import top_k
-from headcount.registry import METHODS
-from headcount.request import NeighboursRequest, RankRequest, ReleaseRequest, Spending
+from headcount.rankings.request import RankRequest
+from headcount.request import Spending, request_of
 from tests.contracts import crowds
 from tests.contracts.crowds import Reading
 from tests.contracts.replay_case import Case
+
+METHODS = FAMILY.kinds()
 
 # Counts
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.api import request_of
-from headcount.registry import FAMILIES
-from headcount.request import QueryRequest
+from headcount.queries import FAMILY
+from headcount.queries.request import QueryRequest
+from headcount.request import request_of
 from tests.contracts import crowds
 from tests.contracts.replay_case import Case, Reads
 from tests.contracts.replay_counts import uneven
@@ -42,7 +42,7 @@ QUERY_STAGES: Mapping[str, Sequence[str]] = {
 
 def query_cases(name: str) -> Iterator[Case]:
     """Yield a method of queries with all its options."""
-    method = FAMILIES["queries"][name]
+    method = FAMILY.kind(name)
     changes: list[dict[str, Any]] = [{}]
     for each in dataclasses.fields(method):  # type: ignore[arg-type]
         if each.name != "asked":

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headcount.api import request_of
 from headcount.events.log import EventLog
+from headcount.families import FAMILIES, family_of
+from headcount.family import Reads, example_of
 from headcount.guarantee import Standing
-from headcount.neighbours.private import PrivateNeighbours
-from headcount.neighbours.related import CoCountRelease
-from headcount.registry import FAMILIES
-from headcount.request import NeighboursRequest, QueryRequest, TagsRequest
-from headcount.tags.model import TagModel
+from headcount.request import request_of
 from tests.contracts import family_checks
 from tests.contracts.family_checks import Case
 from tests.queries import town
@@ -40,54 +38,51 @@ def visits(seed: int) -> EventLog:
     return EventLog.of([(f"u{rng.integers(40)}", ITEMS[rng.integers(70)]) for _ in range(500)], items=ITEMS)
 
 
-def rated(delta: str | None, **options: Any) -> Case:
-    request = request_of(NeighboursRequest, epsilon="0.7", delta=delta, options=options)
-    return Case(PrivateNeighbours(**options), ratings(1), ratings(2), request, delta)
+def people(seed: int) -> EventLog:
+    return town.log_of(town.table(300, seed=seed))
 
 
-def met(delta: str | None, **options: Any) -> Case:
-    request = request_of(NeighboursRequest, epsilon="0.7", delta=delta, method="co-counts", options=options)
-    return Case(CoCountRelease(**options), visits(1), visits(2), request, delta)
+def tagged(seed: int) -> EventLog:
+    return worlds.log_of(worlds.crowd(200, seed))
 
 
-def queried(name: str, **options: Any) -> Case:
-    words: dict[str, Any] = {"bins": town.BINS, "queries": town.STATEMENTS, "method": name, "options": options}
-    request = request_of(QueryRequest, epsilon="0.7", **words)
-    log, other = (town.log_of(town.table(300, seed=seed)) for seed in (1, 2))
-    method = FAMILIES["queries"][name](asked=town.asked(), **options)  # type: ignore[call-arg]
-    return Case(method, log, other, request)
+LOGS: Mapping[Reads, Callable[[int], EventLog]] = {
+    "events": visits, "ratings": ratings, "people": people, "tags": tagged,
+}  # fmt: skip
+UNRATED = ("co-counts",)
 
 
-def tagged(delta: str | None) -> Case:
-    log, other = (worlds.log_of(worlds.crowd(200, seed)) for seed in (1, 2))
-    return Case(TagModel(), log, other, request_of(TagsRequest, epsilon="0.7", delta=delta), delta)
+def case_of(name: str, delta: str | None = None, **options: Any) -> Case:
+    """Return a method with what its class says to try it with, and with more options, as it is asked for."""
+    family = family_of(name)
+    kind, asks = family.kind(name), family.request_kind()
+    parameters = example_of(kind) | options
+    words: dict[str, Any] = {"method": name, **parameters} if "method" in asks.model_fields else dict(parameters)
+    own = {key: words.pop(key) for key in list(words) if key in asks.model_fields}
+    own |= {"options": words} if words else {}
+    if family.reads == "people":
+        parameters |= {"asked": town.asked()}
+        own |= {"bins": town.BINS, "queries": town.STATEMENTS}
+    log, other = (LOGS["events" if name in UNRATED else family.reads](seed) for seed in (1, 2))
+    return Case(kind(**parameters), log, other, request_of(asks, epsilon="0.7", delta=delta, **own), delta)
 
 
-CASES: Mapping[str, Callable[[], Case]] = {
-    "private": lambda: rated("1e-6"),
-    "private, pure": lambda: rated(None),
-    "private with relations": lambda: rated("1e-6", relations=True),
-    "private with relations, pure": lambda: rated(None, relations=True),
-    "private without relations": lambda: rated("1e-6", relations=False),
-    "co-counts": lambda: met("1e-6", items=20),
-    "co-counts, pure": lambda: met(None, items=20),
-    "tag-model": lambda: tagged("1e-6"),
-    "tag-model, pure": lambda: tagged(None),
-    "auto": lambda: queried("auto"),
-    "histogram": lambda: queried("histogram"),
-    "mwem": lambda: queried("mwem", rounds=2),
-    "pmw": lambda: queried("pmw"),
-}
+def every_case() -> Iterator[tuple[str, Callable[[], Case]]]:
+    """Yield every proven method that is not one of counts, pure and with δ where it has a use for it."""
+    for family in FAMILIES.values():
+        for name, kind in family.kinds().items():
+            if family.name != "counts" and kind.standing is Standing.PROVEN:
+                yield name, partial(case_of, name)
+                if family.delta == "proven":
+                    yield f"{name} with δ", partial(case_of, name, "1e-6")
+    for relations in (True, False):
+        for delta in ("1e-6", None):
+            words = f"private, relations {relations}, δ {delta}"
+            yield words, partial(case_of, "private", delta, relations=relations)
+    yield "top-k with counts", partial(case_of, "top-k", with_counts=True)
 
 
-def test_every_proven_method_has_a_case_here() -> None:
-    proven = {
-        name
-        for family, methods in FAMILIES.items()
-        for name, method in methods.items()
-        if family != "counts" and method.standing is Standing.PROVEN
-    }
-    assert proven <= {name.split(",")[0].split(" with")[0] for name in CASES}
+CASES = dict(every_case())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""Every registered method keeps every contract."""
+"""Every method of counts keeps every contract."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from numpy.typing import NDArray
 from headcount.api import release as release_function
 from headcount.bounding import Scale, Scored
 from headcount.budget import Grant
+from headcount.counts import FAMILY
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import RefusedError, UsageError
 from headcount.events.log import EventLog
+from headcount.families import FAMILIES, build, describe
+from headcount.family import example_of
 from headcount.guarantee import Standing
 from headcount.method import Method
 from headcount.noise import NoiseSource, SeededNoise
-from headcount.registry import FAMILIES, METHODS, build, describe
 from headcount.releases import Release, load
-from headcount.request import ReleaseRequest
 from tests.contracts import method_checks
 from tests.contracts.method_checks import Subject, town
+from tests.curating import planned, ran
 
 
 def _forced(index: Callable[[Scored], int]) -> Callable[[Scored, Grant, NoiseSource], int]:
@@ -76,43 +79,40 @@ SENSE = {"paying": MOST, "reach_of": _theta, "truth": _weighted, "reconciles": F
 STEERED = {"stages": ("activity", "items", "edges")}
 TUNED = {"headcount.counts.tuned_groups.best_size": lambda *_: 2}
 
-# The parameters of each method, the most one user can add to a table of ``town``, and what else is special.
-ENTRIES: Mapping[str, Mapping[str, Any]] = {
-    "adaptive": {**STEERED, "parameters": {"limit": 3}},
-    "lpa": {"parameters": {"limit": 4}, "reach": 4},
-    "sra": {"parameters": {"limit": 3}, "reach": 3},
-    "hpa": {"parameters": {"limit": 3, "d": 2}, "reach": 3, "stages": ("scores", "items", "edges")},
+METHODS = FAMILY.kinds()
+
+# What is special about a method: the most one user can add to a table of ``town`` if not 3, its stages, and more.
+SPECIAL: Mapping[str, Mapping[str, Any]] = {
+    "adaptive": STEERED,
+    "hpa": {"stages": ("scores", "items", "edges")},
     "fpa": {
         **SMOOTH,
-        "parameters": {"limit": 3},
         "paying": MOST,
         "reach_of": _walsh,
         "forced": {"headcount.counts.fourier.choose": _forced(lambda scored: scored.size - 1)},
     },
-    "gs-r": {**SMOOTH, "parameters": {"limit": 3}},
-    "gs-s": {**SMOOTH, "parameters": {"limit": 3}, "paying": HALF},
-    "gs": {**SMOOTH, "parameters": {"limit": 3}, "paying": HALF, "forced": TUNED},
-    "dpsense": {
-        **SENSE,
-        "parameters": {"repeats": 2},
-        "forced": {"headcount.counts.dpsense.choose": _forced(lambda _: 2)},
-    },
+    "gs-r": SMOOTH,
+    "gs-s": {**SMOOTH, "paying": HALF},
+    "gs": {**SMOOTH, "paying": HALF, "forced": TUNED},
+    "dpsense": {**SENSE, "forced": {"headcount.counts.dpsense.choose": _forced(lambda _: 2)}},
     "dpsense-s": {
         **SENSE,
-        "parameters": {"repeats": 2},
         "forced": {"headcount.counts.dpsense_scaled.choose": _forced(lambda _: 2 * 101 + 25)},
     },
-    "lpa-published": {"parameters": {}, "reach": 5},
-    "hpa-published": {"parameters": {"limit": 3}, "reach": 3, "stages": ("scores", "items", "edges")},
+    "lpa-published": {"reach": 5},
+    "hpa-published": {"stages": ("scores", "items", "edges")},
     "fpa-published": {
         **SMOOTH,
-        "parameters": {},
         "reach_of": _fourier,
         "forced": {"headcount.lab.published.smoothing.best_number": lambda transformed, _: transformed.size},
     },
-    "gs-r-published": {**SMOOTH, "parameters": {}, "reach": 5},
+    "gs-r-published": {**SMOOTH, "reach": 5},
     "gs-s-published": {**SMOOTH, "parameters": {"sampling": "column"}, "reach": 5, "paying": HALF},
     "gs-published": {**SMOOTH, "parameters": {"sampling": "none"}, "reach": 5, "paying": HALF, "forced": TUNED},
+}
+
+ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    name: {"parameters": example_of(kind), **SPECIAL.get(name, {})} for name, kind in METHODS.items()
 }
 
 GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
@@ -143,8 +143,8 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
 )
 
 
-def test_every_registered_method_has_an_entry_here() -> None:
-    assert set(ENTRIES) == set(METHODS)
+def test_what_is_special_is_about_methods_that_are_there() -> None:
+    assert set(SPECIAL) <= set(METHODS)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_requests_round_trip_and_release(name: str, tmp_path: Any) -> None:
     request = request_for(name, research=True)
     assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
     assert request.guarantee() == request.build().guarantee(request.grant())
-    release = Curator(engine=ReferenceEngine()).run(request, town())
+    release = ran(request, town(), engine=ReferenceEngine())
     asked = release.to_json()["request"]
     assert ReleaseRequest.model_validate(asked["release"]) == request
     assert asked["events"] == town().describe()
@@ -186,7 +186,7 @@ def test_nothing_in_the_file_of_a_proven_release_depends_on_the_log(name: str) -
     def described(users: int, seed: int) -> dict[str, Any]:
         log = town(users=users, seed=seed)
         with Subject(METHODS[name], **ENTRIES[name]).choosing_alike():
-            release = Curator(engine=ReferenceEngine()).run(request_for(name, research=True), log)
+            release = ran(request_for(name, research=True), log, engine=ReferenceEngine())
         return release.to_json() | {"created": ""}
 
     same = described(20, 1) == described(300, 2) == described(0, 1)
@@ -198,13 +198,13 @@ def test_nothing_in_the_file_of_a_proven_release_depends_on_the_log(name: str) -
 @pytest.mark.parametrize("name", METHODS)
 def test_claims_run_only_where_the_caller_says_research(name: str) -> None:
     if METHODS[name].standing is Standing.PROVEN:
-        assert Curator(engine=ReferenceEngine()).run(request_for(name), town()).is_private
+        assert ran(request_for(name), town(), engine=ReferenceEngine()).is_private
         return
     request = request_for(name)
     with pytest.raises(UsageError, match="research"):
-        Curator(engine=ReferenceEngine()).run(request, town())
+        ran(request, town(), engine=ReferenceEngine())
     with pytest.raises(UsageError, match="research"):
-        Curator(engine=ReferenceEngine()).plan(request, town())
+        planned(request, town(), engine=ReferenceEngine())
     with pytest.raises(UsageError, match="research"):
         release_function(town(), epsilon="0.7", method=name, **ENTRIES[name]["parameters"])
     release = release_function(town(), epsilon="0.7", method=name, research=True, **ENTRIES[name]["parameters"])
@@ -243,14 +243,15 @@ def test_a_method_has_no_seed(name: str) -> None:
     assert not names & {"seed", "random_state", "rng", "generator"}
 
 
-def test_the_registry_describes_every_method() -> None:
+def test_the_families_describe_every_method() -> None:
     described = {each["name"]: each for each in describe()}
     known: dict[str, type[Method]] = {
-        name: kind for methods in FAMILIES.values() for name, kind in methods.items()
+        name: kind for family in FAMILIES.values() for name, kind in family.kinds().items()
     }
     assert list(described) == list(known)
     for name, each in described.items():
         kind = known[name]
+        assert kind.name == name
         assert each["standing"] == kind.standing.value
         assert each["unit"] == "add-or-remove-user"
         assert each["reference"]

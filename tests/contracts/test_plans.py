@@ -14,22 +14,21 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.api import request_of
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, UsageError
 from headcount.events.log import EventLog
+from headcount.families import FAMILIES
+from headcount.family import needed_by
 from headcount.guarantee import Standing
-from headcount.registry import FAMILIES
-from headcount.request import (
-    NeighboursRequest,
-    QueryRequest,
-    RankRequest,
-    ReleaseRequest,
-    Spending,
-    TagsRequest,
-)
+from headcount.neighbours.request import NeighboursRequest
+from headcount.queries.request import QueryRequest
+from headcount.rankings.request import RankRequest
+from headcount.request import Spending, request_of
+from headcount.tags.request import TagsRequest
+from tests.curating import planned
 from tests.queries import town
 from tests.queries.test_session import unreadable
 from tests.tags import worlds
@@ -68,18 +67,20 @@ def asked(name: str, **options: Any) -> Case:
     return QueryRequest, words, people, False
 
 
-LIMITED = ("lpa", "sra", "hpa", "fpa", "gs-r", "gs-s", "gs")
+def counted(name: str) -> Case:
+    needs = "limit" in needed_by(FAMILIES["counts"].kind(name))
+    return ReleaseRequest, {"method": name} | ({"limit": 3} if needs else {"what": "items"}), visits, False
+
+
 CASES: Mapping[str, Case] = {
-    **{name: (ReleaseRequest, {"method": name, "limit": 3}, visits, False) for name in LIMITED},
+    **{name: counted(name) for name in FAMILIES["counts"].methods},
     "fpa of many": (ReleaseRequest, {"method": "fpa", "limit": 10**6}, visits, False),
     "sra, gaussian": (ReleaseRequest, {"method": "sra", "limit": 3, "noise": "gaussian"}, visits, True),
-    "dpsense": (ReleaseRequest, {"method": "dpsense", "what": "items"}, visits, False),
-    "dpsense-s": (ReleaseRequest, {"method": "dpsense-s", "what": "items"}, visits, False),
-    "adaptive": (ReleaseRequest, {}, visits, False),
+    "by default": (ReleaseRequest, {}, visits, False),
     "adaptive, leaning": (ReleaseRequest, {"options": {"lean": 1}}, visits, False),
     "adaptive, gaussian": (ReleaseRequest, {"noise": "gaussian"}, lambda: visits(counting="users"), True),
     "totals": (ReleaseRequest, {"what": "totals", "limit": 10}, stars, False),
-    "rank": (RankRequest, {"k": 3}, visits, False),
+    "top-k": (RankRequest, {"k": 3}, visits, False),
     "rank with counts": (RankRequest, {"k": 12, "with_counts": True}, visits, False),
     "rank per context": (RankRequest, {"k": 9, "per_context": True, "with_counts": True}, visits, False),
     "selected": (ReleaseRequest, {}, lambda: visits(None), True),
@@ -106,7 +107,10 @@ CASES: Mapping[str, Case] = {
 
 def test_every_proven_method_is_here() -> None:
     proven = {
-        name for methods in FAMILIES.values() for name, each in methods.items() if each.standing is Standing.PROVEN
+        name
+        for family in FAMILIES.values()
+        for name, each in family.kinds().items()
+        if each.standing is Standing.PROVEN
     }
     assert proven <= {name.split(",")[0].split(" ")[0] for name in CASES}
 
@@ -119,10 +123,11 @@ def test_what_a_plan_allows_can_be_released(name: str) -> None:
         for delta in DELTAS if with_delta else (None,):
             request = request_of(kind, epsilon=epsilon, delta=delta, **words)
             try:
-                curator.plan(request, log).to_json()
+                ready = curator.prepare(request, log)
+                curator.plan(ready).to_json()
             except HeadcountError:
                 continue
-            curator.run(request, log)
+            curator.run(ready)
             ran += 1
     assert ran >= 2
 
@@ -148,5 +153,5 @@ def test_an_engine_that_cannot_is_refused_in_the_plan(method: str) -> None:
     log = stars() if method == "private" else one_table(visits())
     request = request_of(NeighboursRequest, epsilon=Decimal(1), method=method)
     with pytest.raises(UsageError, match="cannot add up ratings"):
-        Curator(engine=engine).plan(request, log)
-    Curator().plan(request, log)
+        planned(request, log, engine=engine)
+    planned(request, log)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from headcount.api import request_of
-from headcount.curator import Curator
+from headcount.counts.request import ReleaseRequest
 from headcount.events.log import EventLog, read_events
 from headcount.releases import Release
-from headcount.request import ReleaseRequest
+from headcount.request import request_of
 from tests.contracts.replay import Tape, check_replay, wrapped_noise
+from tests.curating import ran
 
 SUMMER = "2040-07-01T12:30:00"
 PEOPLE = [{"user": f"u{n}", "item": str(n % 3), "time": SUMMER, "stars": "4"} for n in range(12)]
@@ -72,7 +72,7 @@ def test_a_hostile_line_is_one_persons_alone(strange: str, kind: str, tmp_path: 
         request = request_of(request_type, epsilon="1", **fields)
 
         def run(log: EventLog, tape: Tape, request: ReleaseRequest = request) -> Release:
-            return Curator(noise=tape).run(request, log)
+            return ran(request, log, noise=tape)
 
         def log(name: str, words: Mapping[str, Any] = words) -> EventLog:
             return read_events(paths[name], user="user", item="item", items=["0", "1", "2"], **words)

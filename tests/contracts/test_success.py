@@ -213,7 +213,7 @@ def test_nobody_learns_from_success_whether_a_row_exists(
     plain = crowd(ROLES["item"], 5)
     alice = Row({**plain[0].cells, "user": "alice", "place": "hiv"})
     options = {"value": "user", "value_range": "0,1"}
-    asked = COMMANDS["release of totals"]
+    asked = COMMANDS["release totals"]
     where = ("--where", "user == alice", "--where", "place == hiv")
     command = Command(asked.name, asked.path, asked.kind, (*asked.flags, *where))
     seen = [

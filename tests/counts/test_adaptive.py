@@ -29,10 +29,10 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
-from headcount.registry import build
 from headcount.releases import Release
 from headcount.weighing import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from tests.cases import Case, cases, scale_of, secrets

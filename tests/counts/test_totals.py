@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 import headcount as hc
 from headcount.bounding import UNDRAWN, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
 from headcount.budget import Grant
+from headcount.counts.request import ReleaseRequest
 from headcount.counts.totals import Totals
-from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.errors import DataError, GrantError, HeadcountError, UsageError
 from headcount.noise import SeededNoise
-from headcount.request import ReleaseRequest
 from tests.cases import scale_of
 from tests.contracts.method_checks import recorded_spending
+from tests.curating import planned
 from tests.laws import LEVEL, fits_laplace
 from tests.test_curator import Unreadable
 
@@ -321,7 +321,7 @@ def test_a_release_comes_back(tmp_path: Path) -> None:
     assert back.request["events"]["value_range"] == "1,5"
     with pytest.raises(UsageError, match="it holds totals, which are not per item"):
         back.top(3)
-    plan = Curator().plan(ReleaseRequest(epsilon=Decimal(1), what="totals", limit=5), log)
+    plan = planned(ReleaseRequest(epsilon=Decimal(1), what="totals", limit=5), log)
     assert plan.cells == {"totals": 4}
     assert plan.noise == release.noise
     assert plan.guarantee == release.guarantee
@@ -355,4 +355,4 @@ def test_no_value_makes_numpy_warn(span: tuple[float, float]) -> None:
 def test_a_range_whose_ends_are_no_exact_numbers_is_refused_in_the_plan(span: tuple[str, str]) -> None:
     log = log_of([("ann", 1.0)], span=span)
     with pytest.raises(UsageError, match="too large to be told apart"):
-        Curator().plan(ReleaseRequest(epsilon=Decimal(1), what="totals", limit=1), log)
+        planned(ReleaseRequest(epsilon=Decimal(1), what="totals", limit=1), log)

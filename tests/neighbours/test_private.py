@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.api import request_of
 from headcount.budget import Grant
 from headcount.charging import cost
 from headcount.errors import UsageError
@@ -20,10 +19,12 @@ from headcount.lab.recommending.coded import fit_ratings
 from headcount.lab.recommending.ratings import Ratings
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PEOPLE_SHARE, PrivateNeighbours
+from headcount.neighbours.request import NeighboursRequest
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
+from headcount.prepared import prepared
 from headcount.releases import Release
-from headcount.request import NeighboursRequest
+from headcount.request import request_of
 from headcount.zcdp import epsilon_for, rho_for
 from tests.laws import LEVEL, fits_gaussian, fits_laplace
 
@@ -127,7 +128,7 @@ def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for() -> None:
 def test_the_ledger_charges_what_is_promised_or_less() -> None:
     request = request_of(NeighboursRequest, epsilon="4", delta=DELTA)
     log = tastes(30)
-    charge = cost(request, log, request.guarantee())
+    charge = cost(prepared(request, log))
     assert charge.epsilon <= 4
     assert charge.delta == request.delta
     assert charge.rho is not None

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.charging import identity
 from headcount.errors import RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import GROUP_UNIT
-from headcount.request import QueryRequest, SessionRequest
+from headcount.prepared import prepared
+from headcount.queries.request import QueryRequest, SessionRequest
 from tests.queries.town import BINS, GRID, STATEMENTS, halves, log_of, plain_cells, table
 
 PEOPLE = table(2_000)
@@ -31,9 +31,9 @@ def test_requests_round_trip_through_json() -> None:
     again = QueryRequest.model_validate_json(asked.model_dump_json())
     assert again == asked
     assert again.build() == asked.build()
-    assert identity(again, LOG) == identity(asked, LOG)
+    assert prepared(again, LOG).identity() == prepared(asked, LOG).identity()
     for other in (request(), request(queries=STATEMENTS[:1]), request(max_records=2)):
-        assert identity(other, LOG) != identity(asked, LOG)
+        assert prepared(other, LOG).identity() != prepared(asked, LOG).identity()
 
 
 def test_rows_are_known_by_their_digest() -> None:
@@ -46,8 +46,8 @@ def test_rows_are_known_by_their_digest() -> None:
     again = QueryRequest.model_validate_json(asked.model_dump_json())
     with pytest.raises(UsageError, match="does not hold"):
         again.build()
-    assert identity(asked, LOG) != identity(
-        QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, seed=3)), LOG
+    assert prepared(asked, LOG).identity() != (
+        prepared(QueryRequest(epsilon=Decimal(1), bins=BINS, rows=halves(5, seed=3)), LOG).identity()
     )
     with pytest.raises(UsageError, match="both as statements and as rows"):
         QueryRequest(epsilon=Decimal(1), bins=BINS, rows=rows, queries=STATEMENTS)

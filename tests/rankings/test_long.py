@@ -31,7 +31,6 @@ from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Bounded, CountTable, Noisy
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
-from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
@@ -41,13 +40,14 @@ from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add,
 from headcount.noise_law import DiscreteLaplace
 from headcount.rankings import counted, top_k
 from headcount.rankings.counted import ByCounts
+from headcount.rankings.request import RankRequest
 from headcount.rankings.top_k import ACTIVITY_SHARE, FEW_ROUNDS, DirectTopK
 from headcount.releases import Release, load
 from headcount.reports.release import release_page
-from headcount.request import RankRequest
 from headcount.weighing import histogram
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
+from tests.curating import planned, ran
 from tests.laws import LEVEL, loses_more_than
 from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, of_pairs, parts_of, remembered
 
@@ -372,8 +372,8 @@ def test_the_story_says_which_way(case: Case, way: str) -> None:
 
 def test_the_curator_runs_it_with_real_randomness() -> None:
     request = RankRequest(epsilon=Decimal("0.7"), k=6, per_context=True)
-    plan = Curator().plan(request, town(items=ITEMS))
-    release = Curator(engine=ReferenceEngine()).run(request, town(items=ITEMS))
+    plan = planned(request, town(items=ITEMS))
+    release = ran(request, town(items=ITEMS), engine=ReferenceEngine())
     assert plan.cells == {"ranking": 12} == {"ranking": release.ranking.num_rows}
     assert plan.guarantee == release.guarantee
     assert plan.noise["activity"] == release.noise["activity"]

@@ -30,7 +30,6 @@ from headcount import api
 from headcount.bounding import Bounded, BoundedCounts, CountBound, Scored, count_scores
 from headcount.bounding.bounded import SEAL
 from headcount.budget import Grant
-from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -40,12 +39,13 @@ from headcount.guarantee import UNIT, Guarantee, Standing
 from headcount.method import section
 from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, peeling, scale_for
 from headcount.rankings import top_k
+from headcount.rankings.request import RankRequest
 from headcount.rankings.top_k import DirectTopK
 from headcount.releases import Release, load
-from headcount.request import RankRequest
 from headcount.stages import Stages
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
+from tests.curating import planned, ran
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
@@ -171,8 +171,8 @@ def test_plans_what_it_does(method: DirectTopK) -> None:
 
 def test_the_curator_runs_it_with_real_randomness() -> None:
     request = RankRequest(epsilon=Decimal("0.7"), k=2, per_context=True)
-    plan = Curator().plan(request, town())
-    release = Curator(engine=ReferenceEngine()).run(request, town())
+    plan = planned(request, town())
+    release = ran(request, town(), engine=ReferenceEngine())
     assert plan.cells == {"ranking": 4} == {"ranking": release.ranking.num_rows}
     assert plan.guarantee == release.guarantee
     assert release.is_private

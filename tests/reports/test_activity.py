@@ -10,7 +10,8 @@ import pytest
 
 from headcount.releases import Interval, Release
 from headcount.reports import activity
-from headcount.reports.release import counted_words, release_page
+from headcount.reports.release import release_page
+from headcount.reports.wording import counted_words
 from tests.reports.test_release_page import DAYS, EVIL, Reader
 
 Make = Callable[..., Release]

@@ -15,12 +15,14 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from scipy import stats
 
-from headcount.registry import METHODS
+from headcount.counts import FAMILY
 from headcount.reports import tidy
 from headcount.reports.comparison import Facts, comparison_figures, comparison_page, summary, write_comparison_page
 from headcount.reports.curves import curves
 from headcount.reports.palette import encodings, in_order, looks
 from headcount.reports.tidy import Mean, at_one_limit, best_limits, means, places, refusals, student
+
+METHODS = FAMILY.kinds()
 
 FACTS = Facts(
     name="<b>visits</b>.csv", people=900, records=5000, counted="records, of everything each person did",

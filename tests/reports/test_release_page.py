@@ -16,7 +16,8 @@ import pytest
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import DiscreteGaussian
 from headcount.releases import Interval, Release
-from headcount.reports.release import counted_words, meaning, release_page, write_release_page
+from headcount.reports.release import release_page, write_release_page
+from headcount.reports.wording import counted_words, meaning
 
 Make = Callable[..., Release]
 DAYS = ["Monday", "Tuesday"]

@@ -17,8 +17,8 @@ from unittest import mock
 import pyarrow as pa
 
 from headcount import query_session
-from headcount.api import request_of
-from headcount.charging import cost, identity
+from headcount.charging import cost
+from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -27,21 +27,18 @@ from headcount.errors import HeadcountError, NotSelectedError
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
 from headcount.events.tagged import read_tags
+from headcount.families import method_names
 from headcount.guarantee import Guarantee, Standing
+from headcount.neighbours.request import NeighboursRequest
 from headcount.noise import SeededNoise
+from headcount.prepared import prepared
+from headcount.queries.request import QueryRequest, SessionRequest
 from headcount.rankings import top_k
-from headcount.registry import FAMILIES
+from headcount.rankings.request import RankRequest
 from headcount.releases import Release
-from headcount.request import (
-    NeighboursRequest,
-    QueryRequest,
-    RankRequest,
-    ReleaseRequest,
-    SessionRequest,
-    Spending,
-    TagsRequest,
-)
+from headcount.request import Spending, request_of
 from headcount.stages import share_out
+from headcount.tags.request import TagsRequest
 from tests.seeded import crowds
 from tests.seeded.cases import Case
 
@@ -74,7 +71,7 @@ class Foreseen(SeededNoise):
 
 def methods() -> set[str]:
     """Return the names of all methods of all families."""
-    return {name for family in FAMILIES.values() for name in family}
+    return set(method_names())
 
 
 def _or_refused(act: Act) -> Act:
@@ -100,7 +97,7 @@ def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
     with _as_asked(case) as (request, log):
         guarantee, plan = request.guarantee(), None
         if not isinstance(request, SessionRequest):
-            made = Curator().plan(request, log)
+            made = Curator().plan(prepared(request, log))
             guarantee = made.guarantee
             plan = {name: value for name, value in made.to_json().items() if name not in ("guarantee", "ledger")}
         return _canonical_parts(
@@ -109,7 +106,7 @@ def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
                 "plan": plan,
                 "cost": _charge(request, log, guarantee),
                 "stages": _stages(request, log),
-                "identity": [written(each) for each in identity(request, log)],
+                "identity": [written(each) for each in prepared(request, log).identity()],
             }
         )
 
@@ -122,7 +119,8 @@ def released(case: Case, engine: str, written: Written | None = None) -> dict[st
         if isinstance(request, SessionRequest):
             release = _session(case, log, noise)
         else:
-            release = Curator(ENGINES[engine](), noise).run(request, log)
+            curator = Curator(ENGINES[engine](), noise)
+            release = curator.run(curator.prepare(request, log))
         described = {name: value for name, value in release.to_json().items() if name != "created"}
         return _canonical_parts(
             {
@@ -176,7 +174,7 @@ def _table(rows: Sequence[crowds.Row], names: Sequence[str]) -> pa.Table:
 def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
     if guarantee.standing is Standing.CLAIMED:
         return None
-    return cost(request, log, guarantee).to_json()
+    return cost(prepared(request, log)).to_json()
 
 
 def _stages(request: Spending, log: EventLog) -> Any:

@@ -11,17 +11,18 @@ import pytest
 import headcount as hc
 from headcount.budget import Grant, Price
 from headcount.charging import cost
-from headcount.curator import Curator
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import OperatingSystemNoise, SeededNoise
+from headcount.prepared import prepared
 from headcount.releases import Release, load
-from headcount.request import TagsRequest
 from headcount.stages import charged_parts, share_out
 from headcount.tags.model import TagModel
 from headcount.tags.profiles import profiles
 from headcount.tags.recommending import ReleasedModel
+from headcount.tags.request import TagsRequest
 from headcount.tags.topic_lists import topic_lists
+from tests.curating import planned
 from tests.tags.worlds import RESOURCES, WORDS, crowd, log_of
 
 FEW, MANY = crowd(30), crowd(1500)
@@ -86,10 +87,10 @@ def test_weights_are_near_the_truth() -> None:
 
 def test_a_ledger_is_charged_for_gaussian_noise_by_its_rho() -> None:
     log, request = log_of([]), TagsRequest(epsilon=Decimal(1), delta=Decimal("1e-6"))
-    charge = cost(request, log, request.guarantee())
+    charge = cost(prepared(request, log))
     assert charge.rho is not None
     assert 0 < charge.epsilon <= 1
-    plan = Curator().plan(request, log)
+    plan = planned(request, log)
     assert plan.cells == {"model/tags": len(WORDS), "model/resources": len(RESOURCES)}
     assert plan.guarantee.delta == Decimal("1e-6")
 

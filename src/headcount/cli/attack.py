@@ -9,7 +9,10 @@ import click
 from click.core import ParameterSource
 
 from headcount.cli import options, outputs, terminal
+from headcount.cli.options import Flags
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
+from headcount.flags import plain_value, whole_text
 
 NOT_PRIVATE = "NOT PRIVATE: measured against what people really rated. For the curator's eyes only."
 _METHODS = ("item-knn", "user-knn", "pncf-published", "private")
@@ -40,7 +43,7 @@ def command() -> None:
         "  --value rating --value-range 1,5 --method user-knn",
     ),
 )
-@options.ratings_options
+@reading_options("attacked", configured=False)
 @click.option("--method", type=click.Choice(_METHODS), required=True, help="Which recommender is attacked.")
 @click.option("--by", type=click.Choice(["item", "user"]), help="What PNCF compares.  [default: user]")
 @click.option("--metric", type=click.Choice(["cos", "pcc"]), help="Cosine, or Pearson.  [default: cos]")
@@ -93,7 +96,7 @@ def knn(**flags: Any) -> None:
     terminal.note(NOT_PRIVATE)
 
 
-def _refuse_unused(flags: dict[str, Any]) -> None:
+def _refuse_unused(flags: Flags) -> None:
     """Refuse what the method cannot use; nothing is ignored."""
     for name, methods in _USED_BY.items():
         if flags[name] is not None and flags["method"] not in methods:
@@ -106,36 +109,35 @@ def _refuse_unused(flags: dict[str, Any]) -> None:
         raise UsageError("--fakes is for one look: with two there is one for each known item")
 
 
-def _looks(flags: dict[str, Any]) -> Any:
+def _looks(flags: Flags) -> Any:
     items = flags["method"] == "item-knn" or flags["by"] == "item"
     return flags["looks"] or ("twice" if items else "once")
 
 
-def _attack(flags: dict[str, Any]) -> Any:
+def _attack(flags: Flags) -> Any:
     from headcount.lab.attacks.sybil_knn import Attack
 
-    whole = {name: options.whole_number(flags[name], name) for name in ("victims", "known", "guesses")}
-    fakes = options.whole_number(flags["fakes"] or str(_k(flags)), "fakes")
-    share = options.plain_value(flags["meanwhile"] or "0.001")
+    whole = {name: whole_text(flags[name], f"--{name}") for name in ("victims", "known", "guesses")}
+    fakes = whole_text(flags["fakes"] or str(_k(flags)), "--fakes")
+    share = plain_value(flags["meanwhile"] or "0.001")
     if isinstance(share, str | bool):
         raise UsageError("meanwhile must be a share from 0 to 0.5", given=flags["meanwhile"])
     seed = outputs.seed_of(flags["seed"])
     return Attack(**whole, fakes=fakes, looks=_looks(flags), meanwhile=float(share), seed=seed)
 
 
-def _k(flags: dict[str, Any]) -> int:
-    return options.whole_number(flags["k"] or "40", "k")
+def _k(flags: Flags) -> int:
+    return whole_text(flags["k"] or "40", "-k")
 
 
-def _log(flags: dict[str, Any]) -> Any:
+def _log(flags: Flags) -> Any:
     """Describe the ratings; without a catalogue, the items that occur are it."""
     from headcount.events.catalogue import Catalogue
     from headcount.events.encoding import EncodedLog, Reading
 
     if flags["value"] is None or flags["value_range"] is None:
         raise UsageError("ratings need a value", remedy="name its column with --value, and --value-range LO,HI")
-    unused = {"context": None, "contexts": (), "context_of": "record", "count": "records"}
-    log = options.event_log({**flags, **unused, "select_items": not flags["items"]})
+    log = log_of("attacked", flags, select_items=not flags["items"])
     if log.has_catalogue:
         return log
     coded = EncodedLog(
@@ -147,7 +149,7 @@ def _log(flags: dict[str, Any]) -> Any:
     return replace(log, catalogue=Catalogue.of(listed))
 
 
-def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
+def _recommender(flags: Flags, log: Any, seed: int) -> Any:
     from headcount.budget import amount, probability
     from headcount.lab.attacks.recommenders import Plain, Private, Published
     from headcount.lab.published.pncf import Settings
@@ -167,7 +169,7 @@ def _recommender(flags: dict[str, Any], log: Any, seed: int) -> Any:
     return Published(settings, SeededNoise(seed))
 
 
-def _settings(flags: dict[str, Any], attack: Any) -> dict[str, Any]:
+def _settings(flags: Flags, attack: Any) -> dict[str, Any]:
     """Return what was attacked, and how, as far as the method and the way of looking have it."""
     defaults = {"by": "user", "metric": "cos", "k": _k(flags), "epsilon": "1", "delta": "1e-6"}
     said = {

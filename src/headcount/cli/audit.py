@@ -13,7 +13,11 @@ import click
 
 from headcount.cli import findings, options, terminal
 from headcount.cli.audit_runs import Job, Outcome, run_all
+from headcount.cli.options import Flags
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UnknownNameError, UsageError
+from headcount.events.flags import READERS
+from headcount.flags import is_whole, whole_text
 
 _CAVEAT = (
     "Finding nothing proves nothing: an audit tries some neighbours and events, and can only refute a promise."
@@ -43,7 +47,7 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
     ),
 )
 @click.argument("method", metavar="METHOD|all", callback=_known)
-@options.own_log_options
+@reading_options("audited", configured=False)
 @click.option("--epsilon", default="1", show_default=True, metavar="E[,…]", help="The ε that is claimed.")
 @click.option("--delta", metavar="D", help="Audit Gaussian noise, or item selection, with this δ.")
 @click.option("--limit", default="2", show_default=True, metavar="L", help="The most records one person may add.")
@@ -116,15 +120,15 @@ class _Asked:
     seed: int | None
 
 
-def _asked(flags: dict[str, Any]) -> _Asked:
+def _asked(flags: Flags) -> _Asked:
     """Read the flags, and refuse what cannot be."""
     from headcount.budget import amount, probability
     from headcount.lab.audits.targets import NAMES
 
     seed = flags["seed"]
-    if not options.is_whole(seed) or not 0 <= int(seed) < 1 << 31:
+    if not is_whole(seed) or not 0 <= int(seed) < 1 << 31:
         raise UsageError("seed must be a whole number from 0 to 2147483647", given=seed, remedy="try --seed 1")
-    runs = None if flags["runs"] is None else options.whole_number(flags["runs"], "runs")
+    runs = None if flags["runs"] is None else whole_text(flags["runs"], "--runs")
     if runs is not None and not 100 <= runs <= 100_000_000:
         raise UsageError(
             "runs must be a number from 100 to 100000000", given=flags["runs"], remedy="try --runs 4000"
@@ -133,7 +137,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     epsilons = tuple(amount(each) for each in listed)
     if len(set(epsilons)) < len(epsilons):
         raise UsageError("--epsilon names an ε twice", given=flags["epsilon"], remedy="keep one of them")
-    limit = options.whole_number(flags["limit"], "limit")
+    limit = whole_text(flags["limit"], "--limit")
     if limit > _LARGEST_LIMIT:
         raise UsageError(
             f"limit must be at most {_LARGEST_LIMIT} in an audit", given=limit, remedy="try --limit 2"
@@ -148,7 +152,7 @@ def _asked(flags: dict[str, Any]) -> _Asked:
     )
 
 
-def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
+def _jobs(flags: Flags, asked: _Asked) -> tuple[bool, list[Job]]:
     """Return what to audit, and whether people come from a log of the user's own."""
     from headcount.cli.own_log import affordable, pairs_of
     from headcount.lab.audits.targets import has_edges, pairs_for, runs_for, target
@@ -162,8 +166,7 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
         target(asked.names[0], asked.limit, asked.epsilons[0], asked.delta)
     if flags["events"]:
         with terminal.Bar(quiet=flags["quiet"]) as bar:
-            unused = {"context": None, "contexts": (), "context_of": "record", "count": "records", "value": None}
-            own = pairs_of(options.event_log({**flags, **unused, "value_range": None, "select_items": False}), bar)
+            own = pairs_of(log_of("audited", flags), bar)
     jobs = []
     for name in asked.names:
         for epsilon in asked.epsilons:
@@ -183,23 +186,19 @@ def _jobs(flags: dict[str, Any], asked: _Asked) -> tuple[bool, list[Job]]:
     return bool(own), jobs
 
 
-def _refuse_without_events(flags: dict[str, Any]) -> None:
+def _refuse_without_events(flags: Flags) -> None:
     """Refuse flags that say how to read a log if there is none."""
     context = click.get_current_context()
-    reading = (
-        "user", "item", "items", "where", "time", "since", "until", "times", "time_format", "timezone",
-        "delimiter", "encoding", "no_header", "drop_nulls",
-    )  # fmt: skip
     given = [
-        f"--{name.replace('_', '-')}"
-        for name in reading
+        flag.named(name)
+        for name, flag in READERS["audited"].flags().items()
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     ]
     if given and not flags["events"]:
         raise UsageError(f"{', '.join(given)} is given without EVENTS", remedy="name the log, or leave it out")
 
 
-def _refuse_existing(flags: dict[str, Any]) -> None:
+def _refuse_existing(flags: Flags) -> None:
     path = flags["report"]
     if path and Path(path).is_dir():
         raise UsageError(f"{path} is a folder", remedy=f"give a file, such as {Path(path) / 'audit.html'}")
@@ -207,7 +206,7 @@ def _refuse_existing(flags: dict[str, Any]) -> None:
         raise UsageError(f"{path} exists already", remedy="choose another --report, or add --force")
 
 
-def _tell(outcome: Outcome, flags: dict[str, Any]) -> None:
+def _tell(outcome: Outcome, flags: Flags) -> None:
     """Say what became of all methods, or print it as data; of an audit that was interrupted, what is known."""
     if not flags["as_json"]:
         if flags["method"] == "all" or (outcome.interrupted and outcome.jobs > 1 and outcome.all):
@@ -222,7 +221,7 @@ def _tell(outcome: Outcome, flags: dict[str, Any]) -> None:
         terminal.print_json(outcome.all if outcome.jobs > 1 else outcome.all[0])
 
 
-def _write(outcome: Outcome, asked: _Asked, flags: dict[str, Any]) -> None:
+def _write(outcome: Outcome, asked: _Asked, flags: Flags) -> None:
     """Write the page of everything that was finished."""
     from headcount.reports.audit import write_audit_page
 

@@ -3,33 +3,63 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.options import Command, Flags
+from headcount.cli.planned import show_plan
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
+from headcount.family import Family
+from headcount.request import flags_of, request_of
 
-NOUNS = {
-    "items": "item count", "edges": "item-by-context count", "ranking": "place", "totals": "total",
-    "model/items": "item", "model/pairs": "pair of items", "answers": "answer",
-    "model/tags": "tag weight", "model/resources": "resource weight",
-}  # fmt: skip
-"""What the numbers of each table are called."""
+if TYPE_CHECKING:
+    from headcount.charging import Charging
+    from headcount.events.log import EventLog
+    from headcount.prepared import Prepared
+    from headcount.releases import Release
+
+_LEDGER = (
+    click.option(
+        "--ledger",
+        metavar="URL",
+        help="Ledger to charge, such as sqlite:///headcount.db.  [default: HEADCOUNT_LEDGER, else none]",
+    ),
+    click.option(
+        "--dataset", metavar="NAME[@VERSION]", help="Whose budget is spent, and the version of the data."
+    ),
+    click.option("--analyst", metavar="NAME", help="Who asks, for the ledger.  [default: the name of this user]"),
+    click.option("--again", is_flag=True, help="Draw and charge anew what was published already."),
+)
+_OUT = (
+    click.option("--out", metavar="DIR", help="Folder to write the release to."),
+    click.option("--force", is_flag=True, help="Replace a release that is there already."),
+    click.option("--dry-run", is_flag=True, help="Validate everything, show promise and price, read no events."),
+    options.json_option,
+    options.quiet_option,
+)
+
+
+def charged_options(family: Family) -> Callable[[Command], Command]:
+    """Put on a command what it reads, what can be asked, and how it is charged and kept."""
+    asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
+    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *_OUT])
 
 
 @dataclass(frozen=True)
 class Spent:
     """What a charged command made, where it is kept if anywhere, and how long it took."""
 
-    release: Any
+    release: Release
     target: Path | None
-    charging: Any
+    charging: Charging | None
     seconds: float
 
     @property
@@ -55,32 +85,49 @@ class Spent:
         return {"seconds": round(self.seconds, 3)} if self.charging is None else {}
 
 
-def spend(
-    flags: dict[str, Any],
-    request_of: Callable[[dict[str, Any]], Any],
-    *,
-    needs_out: bool,
-    log_of: Callable[[dict[str, Any]], Any] = options.event_log,
-) -> Spent | None:
+def command_of(family: Family) -> click.Command:
+    """Return the command of a family that has none of its own."""
+
+    @charged_options(family)
+    def command(**flags: Any) -> None:
+        spent = spend(family, flags)
+        if spent is not None:
+            show(spent, flags, f"{_made(spent.release)}, of {spent.release.bounded}")
+
+    about = (family.request_kind().__doc__ or "").split("\n\n")[0]
+    return click.command(family.command[-1], short_help=family.short_help, help=about)(command)
+
+
+def _made(release: Release) -> str:
+    from headcount.families import table
+
+    return " and ".join(some(each.num_rows, table(name).noun) for name, each in release.tables.items())
+
+
+def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Spent | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
     begin = time.monotonic()
-    target = target_of(flags, needed=needs_out)
+    target = _target_of(flags, needed=needs_out)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
-        request = request_of(flags)
+        kind = family.request_kind()
+        request = request_of(kind, **options.read(flags, flags_of(kind)))
+        selecting = flags.get("select_items", False)
+        request.check_delta(selecting=selecting)
         from headcount.curator import Curator
         from headcount.engines.local import LocalEngine
 
-        with options.charging(flags) as charging:
+        with _charging(flags) as charging:
             if charging is not None:
                 bar.be_discreet()
-            request.build(selecting=flags["select_items"])
-            log = log_of(flags)
+            request.build(selecting=selecting)
+            log = log_of(family.reads, flags, needs_items=request.needs_items)
             engine = LocalEngine(progress=bar)
             curator = Curator(engine=engine, charging=charging)
+            ready = curator.prepare(request, log)
             if flags["dry_run"]:
-                plan = curator.plan(request, log)
+                plan = curator.plan(ready)
             else:
-                release = curator.run(request, log)
+                release = curator.run(ready)
                 if target is not None:
                     bar("writing the release", 0, None)
                     release.save(target, force=flags["force"])
@@ -93,13 +140,48 @@ def spend(
     if not flags["quiet"]:
         if charging is None:  # an analyst is told nothing but the release
             note_what_was_met(engine.tally, log)
-        note_price(release, charging, request, log)
+        _note_price(release, charging, ready)
         if charging is not None and target is None and release.earlier is None:
             terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
     return Spent(release, target, charging, time.monotonic() - begin)
 
 
-def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
+def show(
+    spent: Spent, flags: Flags, made: str, *next_ones: list[str], above: Callable[[], None] | None = None
+) -> None:
+    """Show what was made and promised, and commands to go on with; ``above`` shows a table before that."""
+    if flags["as_json"]:
+        terminal.print_json(spent.to_json())
+        return
+    if not spent.release.is_private:
+        terminal.say("NOT PRIVATE: for research alone.")
+    if above is not None:
+        above()
+    terminal.say(f"{made}: {spent.folder}")
+    terminal.say(spent.release.guarantee.sentence())
+    if not flags["quiet"]:
+        terminal.note_commands("\nNext:", *(next_ones or (["headcount", "explain", str(spent.folder)],)))
+
+
+@contextmanager
+def _charging(flags: Flags) -> Iterator[Charging | None]:
+    """Open the ledger that the flags or the environment name, None if there is none."""
+    from headcount.charging import Charging
+
+    names = ("dataset", "analyst", "again")
+    found = Charging.of(flags["ledger"], **{name: flags[name] for name in names})
+    try:
+        yield found
+    except KeyboardInterrupt:
+        if found is not None:
+            click.echo("what was reserved in the ledger stays charged: see `headcount ledger show`", err=True)
+        raise
+    finally:
+        if found is not None:
+            found.let_go()
+
+
+def _target_of(flags: Flags, *, needed: bool) -> Path | None:
     """Return where to write, refused before any work if nothing may be written there."""
     from headcount.releases import refuse_existing
 
@@ -115,71 +197,13 @@ def target_of(flags: dict[str, Any], *, needed: bool) -> Path | None:
     return target
 
 
-def check_spending(flags: dict[str, Any]) -> None:
-    """Refuse a bad ε or δ, a δ that nothing could use and the lack of one, before anything is looked at."""
-    from headcount.budget import amount, probability
-    from headcount.request import check_delta
-
-    amount(flags["epsilon"])
-    delta = None if flags["delta"] is None else probability(flags["delta"])
-    check_delta(delta, flags.get("noise"), selecting=flags["select_items"])
-
-
-def select_limit_of(flags: dict[str, Any]) -> int | None:
-    """Read how many items of a person count for selecting."""
-    given = flags["select_limit"]
-    return None if given is None else options.whole_number(given, "select-limit")
-
-
-def show_plan(plan: Any, *, as_json: bool) -> None:
-    """Show what a request would promise, cost and be worth."""
-    data = plan.to_json()
-    if as_json:
-        terminal.print_json(data)
-        return
-    terminal.say("Dry run: nothing was counted, written or charged.")
-    click.echo()
-    if not plan.guarantee.reason:
-        terminal.say(plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
-    else:
-        terminal.say("NOT PRIVATE. " + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
-    _say_price(plan)
-    if plan.selection is not None:
-        terminal.say(_how_selected(plan.selection), bullet="Items    ", indent="         ")
-    known = [some(number, NOUNS[table]) for table, number in plan.cells.items() if number is not None]
-    terminal.say(
-        " and ".join(known) or "not known before the items are selected", bullet="Cells    ", indent="         "
-    )
-    start = "Error    "
-    for table in plan.noise if "totals" in plan.cells else plan.cells:
-        error = _expected_error(table, data["noise"].get(table), selecting=plan.selection is not None)
-        terminal.say(error, bullet=start, indent="         ")
-        start = "         "
-
-
-def _say_price(plan: Any) -> None:
-    """Say what a request would cost, and what is left."""
-    if plan.ledger is None:
-        terminal.say(f"{plan.guarantee.amounts}, charged to no ledger", bullet="Price    ", indent="         ")
-        return
-    from headcount.ledger.accounting import plain
-
-    found = plan.ledger
-    price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}"
-    if found.published is not None:
-        price = f"nothing: published already in {terminal.printable(found.published)}"
-    terminal.say(price, bullet="Price    ", indent="         ")
-    own = "" if found.account.budget.per_analyst is None else f" for {found.analyst}"
-    terminal.say(f"ε = {plain(found.left)}{own}, before this", bullet="Left     ", indent="         ")
-
-
-def ledger_fields(release: Any) -> dict[str, Any]:
+def ledger_fields(release: Release) -> dict[str, Any]:
     """Return what a release says of its ledger, and of the folder that it was copied from."""
     fields: dict[str, Any] = {"ledger": release.ledger}
     return fields if release.earlier is None else fields | {"earlier": str(release.earlier.folder)}
 
 
-def note_price(release: Any, charging: Any, request: Any, log: Any) -> None:
+def _note_price(release: Release, charging: Charging | None, ready: Prepared) -> None:
     """Say what was spent, and where it was charged."""
     if release.earlier is not None:
         folder = terminal.printable(str(release.earlier.folder))
@@ -188,52 +212,19 @@ def note_price(release: Any, charging: Any, request: Any, log: Any) -> None:
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    where, price = "not charged to any ledger", release.guarantee
+    where, amounts, delta = "not charged to any ledger", release.guarantee.amounts, release.guarantee.delta
     if charging is not None:
         from headcount.charging import cost
 
-        price = cost(request, log, release.guarantee)
+        price = cost(ready)
+        amounts, delta = price.amounts, price.delta
         version = "" if charging.version is None else f"@{charging.version}"
-        where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {release.ledger['entry']}"
-    terminal.note(f"{price.amounts} {'were' if price.delta else 'was'} spent, {where}.")
+        entry = (release.ledger or {})["entry"]
+        where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"
+    terminal.note(f"{amounts} {'were' if delta else 'was'} spent, {where}.")
 
 
-def _how_selected(selection: dict[str, Any]) -> str:
-    """Say how items will be selected."""
-    from headcount.guarantee import in_short
-
-    delta = in_short(Decimal(selection["delta"]))
-    return (
-        f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
-        f"{selection['threshold']:,} people or more have, noise included, where at most "
-        f"{some(selection['limit'], 'item')} of each person count"
-    )
-
-
-def _expected_error(table: str, law: dict[str, Any] | None, *, selecting: bool = False) -> str:
-    if law is None and selecting:
-        return f"each {NOUNS[table]}: not known before the items are selected"
-    if law is None and table == "ranking":
-        return "which items are chosen; counts, if any, are as noisy as the data will tell"
-    if law is None:
-        return f"each {NOUNS[table]}: not known before the data is read"
-    noise = "discrete Gaussian noise of " if law["law"] == "discrete-gaussian" else ""
-    reach = f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
-    if table in ("users", "records", "sum"):
-        return f"{law.get('on', f'the number of {table}')}: {reach}"
-    if table == "answers":
-        return f"a query over one cell: {reach}; over s cells, about √s times that"
-    if "on" in law:
-        of = "" if noise else "noise of "
-        return f"{NOUNS[table]}s: {of}{reach}, on {law['on']}; how large their errors become depends on the data"
-    if table in ("model/tags", "model/resources"):
-        wide = f"{noise}standard deviation {law['deviation']:,.2f}"
-        return f"each {NOUNS[table]}: {wide}, where one person adds 1 at most"
-    what = "the count of each place" if table == "ranking" else f"each {NOUNS[table]}"
-    return f"{what}: {reach} of what people were allowed to add"
-
-
-def note_what_was_met(tally: Any, log: Any) -> None:
+def note_what_was_met(tally: Any, log: EventLog) -> None:
     """Tell the curator what was left out: never in the release, nor in JSON."""
     if tally is None:
         return
@@ -263,7 +254,7 @@ def note_what_was_met(tally: Any, log: Any) -> None:
         terminal.note(f"{_checking(log)} shows more.")
 
 
-def _checking(log: Any) -> str:
+def _checking(log: EventLog) -> str:
     """Say how to look at what would not be counted; the command knows no tables of people and no tags."""
     from headcount.events.tagged import TagLog
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.options import Flags
+from headcount.cli.reading import log_of, reading_options
+from headcount.counts import FAMILY
 from headcount.errors import RefusedError, UsageError
+from headcount.request import flags_of
 
-_SPENDING = (
-    "--epsilon", "--delta", "--select-limit", "--dataset", "--analyst", "--method", "--limit", "--what",
-    "--shares", "--noise", "--option", "--out",
-)  # fmt: skip
-_SWITCHES = ("--again", "--research", "--force", "--dry-run")
+if TYPE_CHECKING:
+    from headcount.events.checked import Checked
+
+_CHARGING = ("--dataset", "--analyst", "--out")
+_SWITCHES = ("--again", "--force", "--dry-run")
 _SHOWN = 7
 _HEADINGS = {"not counted": "not counted", "counted as unknown": "counted, but in no known context"}
 
 
 def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let flags that spend be known, so that all of them can be refused in one sentence."""
-    for flag in (*_SPENDING, *_SWITCHES, "--ledger"):
-        hidden = click.option(flag, hidden=True, is_flag=flag in _SWITCHES, multiple=flag == "--option")
-        command = hidden(command)
+    for name, flag in flags_of(FAMILY.request_kind()).items():
+        known = dataclasses.replace(flag, choices=(), default=None, needed=False)
+        command = options.option(name, known, hidden=True)(command)
+    for flags in (*_CHARGING, *_SWITCHES, "--ledger"):
+        command = click.option(flags, hidden=True, is_flag=flags in _SWITCHES)(command)
     return command
 
 
@@ -36,7 +43,7 @@ def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "  --context weekday:time --items venues.csv",
     ),
 )
-@options.event_options
+@reading_options("events")
 @options.json_option
 @options.quiet_option
 @_refused_options
@@ -48,7 +55,7 @@ def command(**flags: Any) -> None:
     leaves out.
     """
     _refuse_spending(flags)
-    log = options.event_log(flags, needs_items=False)
+    log = log_of("events", flags, needs_items=False)
     from headcount.events.survey import survey
 
     with terminal.Bar(quiet=flags["quiet"]) as bar:
@@ -61,13 +68,15 @@ def command(**flags: Any) -> None:
         raise click.exceptions.Exit(RefusedError.exit_code)
 
 
-def _refuse_spending(flags: dict[str, Any]) -> None:
+def _refuse_spending(flags: Flags) -> None:
     if flags["ledger"] is not None:
         raise UsageError(
             "check is for the curator alone: it tells exact numbers, which no ledger can charge",
             remedy="leave --ledger out, and show nobody what check says",
         )
-    given = [flag for flag in (*_SPENDING, *_SWITCHES) if flags[flag.removeprefix("--").replace("-", "_")]]
+    known = {name: flag.named(name) for name, flag in flags_of(FAMILY.request_kind()).items()}
+    known |= {flag.removeprefix("--").replace("-", "_"): flag for flag in (*_CHARGING, *_SWITCHES)}
+    given = [flag for name, flag in known.items() if flags[name]]
     if given:
         raise UsageError(
             f"check spends nothing and has no use for {', '.join(given)}",
@@ -75,7 +84,7 @@ def _refuse_spending(flags: dict[str, Any]) -> None:
         )
 
 
-def _show(found: Any) -> None:
+def _show(found: Checked) -> None:
     terminal.say(f"{found.source}: {some(found.rows, 'row')}. Raw data, for the curator's eyes only.")
     click.echo()
     counted = f"{some(found.records, 'record')} of {some(found.people, 'person', 'people')}"
@@ -106,7 +115,7 @@ def _show_problems(heading: str, problems: list[Any]) -> None:
     terminal.print_table([("", "right"), ("share", "right"), (heading, "left")], rows)
 
 
-def _facts(found: Any) -> list[tuple[str, str]]:
+def _facts(found: Checked) -> list[tuple[str, str]]:
     """Return what else there is to know: titles and sentences."""
     from headcount.events.checked import percent
 

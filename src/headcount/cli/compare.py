@@ -9,7 +9,10 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, outputs, terminal
+from headcount.cli.options import Flags
+from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UsageError
+from headcount.flags import whole_text
 
 NOT_PRIVATE = (
     "NOT PRIVATE: measured against the true counts. For the curator only; never publish it, and choose no method "
@@ -26,7 +29,7 @@ NOT_PRIVATE = (
         "  --limits 1,3,10,30,100 --runs 20 --report compare.html",
     ),
 )
-@options.event_options
+@reading_options("events")
 @click.option("--methods", default="all", show_default=True, metavar="A,B", help="Which methods, or all.")
 @click.option("--epsilon", default="0.1,0.5,1,2", show_default=True, metavar="E,E", help="Privacy budgets to try.")
 @click.option("--limits", default="1,3,10,30,100", show_default=True, metavar="L,L", help="Limits to try.")
@@ -55,9 +58,9 @@ def command(**flags: Any) -> None:
         from headcount.lab.comparing.comparison import MARK, compare, refuse
         from headcount.lab.comparing.grid import save
 
-        log = options.event_log(flags)
+        log = log_of("events", flags)
         refuse(log)
-        processes = None if flags["processes"] is None else options.whole_number(flags["processes"], "processes")
+        processes = None if flags["processes"] is None else whole_text(flags["processes"], "--processes")
         with outputs.parts_for(targets) as parts:
             table, facts = compare(
                 log, comparison, parts, name=_name(flags["events"]), processes=processes, progress=bar
@@ -83,17 +86,19 @@ def command(**flags: Any) -> None:
     terminal.note(NOT_PRIVATE)
 
 
-def _comparison(flags: dict[str, Any]) -> Any:
+def _comparison(flags: Flags) -> Any:
+    from headcount.counts import FAMILY
     from headcount.lab.comparing.comparison import Comparison
-    from headcount.registry import METHODS
 
-    methods = tuple(METHODS) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
+    methods = (
+        tuple(FAMILY.kinds()) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
+    )
     seed = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
     return Comparison(
         methods=methods,
         epsilons=tuple(listed(flags["epsilon"], "epsilon")),
-        limits=tuple(options.whole_number(each, "limits") for each in listed(flags["limits"], "limits")),
-        runs=options.whole_number(flags["runs"], "runs"),
+        limits=tuple(whole_text(each, "--limits") for each in listed(flags["limits"], "limits")),
+        runs=whole_text(flags["runs"], "--runs"),
         **seed,
     )
 

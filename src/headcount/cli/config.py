@@ -13,11 +13,12 @@ from typing import Any
 import click
 
 from headcount.errors import DataError
+from headcount.families import FAMILIES
 
 _NOT_HERE = {"config", "json", "quiet", "help"}
 
 
-_OWN = ("release", "rank", "compare", "neighbours", "tags", "query")
+_OWN = (*dict.fromkeys(family.command[0] for family in FAMILIES.values()), "compare")
 """The commands that have a section of their own; one that spends nothing may share a file with them."""
 
 
@@ -88,23 +89,21 @@ def _sections(path: Path) -> Mapping[str, Any]:
 
 def _as_flag(path: Path, key: str, value: Any, option: click.Option) -> Any:
     """Give a value the shape that its flag has on the command line; lists and tables stay what they are."""
-    name = option.name
-    if name == "contexts" and isinstance(value, Mapping):
-        return [(column, _texts(values)) for column, values in value.items()]
-    if name == "contexts" and isinstance(value, list):
-        flags = value and all(isinstance(each, str) and "=" in each for each in value)
-        return value if flags else [_texts(value)]
-    if name == "shares" and isinstance(value, Mapping):
-        return ",".join(f"{stage}={share}" for stage, share in value.items())
-    if name == "options" and isinstance(value, Mapping):
-        return [f"{each}={setting}" for each, setting in value.items()]
-    if name in ("items", "context", "queries") and isinstance(value, list):
-        return value
-    if name == "bins" and isinstance(value, Mapping):
-        return _with_floats(value)
+    raw = option.type is click.UNPROCESSED
+    if raw and option.multiple:
+        if isinstance(value, Mapping):
+            return [(column, _texts(values)) for column, values in value.items()]
+        if isinstance(value, list):
+            flags = value and all(isinstance(each, str) and "=" in each for each in value)
+            return value if flags else [_texts(value)]
+    elif raw and isinstance(value, list | Mapping):
+        return _with_floats(value) if isinstance(value, Mapping) else value
+    elif isinstance(value, Mapping):
+        named = [f"{each}={setting}" for each, setting in value.items()]
+        return named if option.multiple else ",".join(named)
     if option.multiple:
         return _texts(value) if isinstance(value, list) else [str(value)]
-    if isinstance(value, list | Mapping):
+    if isinstance(value, list):
         raise DataError(f"{path} sets {key!r} to several values", remedy="give it a single one")
     return value if isinstance(value, bool) else str(value)
 

@@ -6,13 +6,16 @@ import math
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from headcount.releases import Release
 
 _DAY = "Friday"
 
@@ -76,19 +79,20 @@ def _run(folder: Path, bar: terminal.Bar) -> tuple[Any, Any, Any]:
     """Make the city, describe its log and release from it."""
     bar("making the city", 0, None)
     import headcount as hc
-    from headcount.api import request_of
+    from headcount.counts.request import ReleaseRequest
     from headcount.curator import Curator
     from headcount.engines.local import LocalEngine
     from headcount.lab.made_up.logs import checkins
-    from headcount.request import ReleaseRequest
+    from headcount.request import request_of
 
     city = checkins(folder)
     log = hc.read_events(city.visits, user="user", item="venue", context=hc.weekday("time"), items=city.venues)
     request = request_of(ReleaseRequest, epsilon="1")
-    return city, log, Curator(engine=LocalEngine(progress=bar)).run(request, log)
+    curator = Curator(engine=LocalEngine(progress=bar))
+    return city, log, curator.run(curator.prepare(request, log))
 
 
-def _draw(release: Any, path: Path) -> Path:
+def _draw(release: Release, path: Path) -> Path:
     from headcount.reports.release import write_release_page
 
     return write_release_page(release, path)
@@ -108,7 +112,7 @@ def _tally(column: Any) -> dict[str, int]:
     return {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
 
 
-def _show(release: Any, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
+def _show(release: Release, truth: Counter[str], friday: Counter[str], names: dict[Any, Any]) -> None:
     best = truth.most_common(10)
     places = _ranks(truth)
     rows = [
@@ -139,7 +143,7 @@ def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
     return [row["rank"], row["label"], whole(row["count"]), places.get(row["item"], "–")]
 
 
-def _footnote(release: Any, rows: list[dict[str, Any]]) -> str:
+def _footnote(release: Release, rows: list[dict[str, Any]]) -> str:
     level = f"{release.interval.level:.0%}"
     if release.interval.average:  # then every row has an interval of its own
         low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.groups import Actions
 from headcount.errors import DataError, RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from headcount.ledger import Account
 
 _DEFAULT = "sqlite:///headcount.db"
 
@@ -249,14 +252,14 @@ def _show_accounts(accounts: list[Any]) -> None:
         )
 
 
-def _deltas(account: Any) -> tuple[str | None, str]:
+def _deltas(account: Account) -> tuple[str | None, str]:
     from headcount.guarantee import in_short
 
     most, spent = account.most_delta, account.spent.delta
     return None if account.analyst else in_short(most) if most else "0", in_short(spent) if spent else "0"
 
 
-def _requests(account: Any) -> tuple[int, int, int]:
+def _requests(account: Account) -> tuple[int, int, int]:
     return account.published, account.open, account.refunded
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
+from headcount.cli.reading import reading_options
+from headcount.events.flags import READERS
+
+if TYPE_CHECKING:
+    from headcount.events.formats import TextOptions
 
 _USERS = (
     "user", "user_id", "userid", "uid", "customer", "customer_id", "visitor", "member", "person", "who", "account",
@@ -26,24 +31,10 @@ _CATALOGUE = "catalogue.csv"  # a name that is refused until there is such a fil
     short_help="Look at an event file: columns, types, nulls.",
     epilog=options.example("headcount inspect visits.csv"),
 )
-@click.argument("events", nargs=-1, required=True, metavar="EVENTS...")
-@click.option("--delimiter", metavar="C", help="Delimiter of text files.")
-@click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of text files.")
-@click.option("--no-header", is_flag=True, help="Text files have no header.")
-@click.option(
-    "--format", "written_as", type=click.Choice(["parquet", "csv", "jsonl", "arrow"]), help="Format of EVENTS."
-)
+@reading_options("inspected", configured=False)
 @options.json_option
 @options.quiet_option
-def command(
-    events: tuple[str, ...],
-    delimiter: str | None,
-    encoding: str,
-    no_header: bool,
-    written_as: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) -> None:
     """Show columns, types, nulls and three rows of EVENTS, and commands to copy: `check` and `release`.
 
     Of a packed store it says how it was read. This is raw data, for the curator's eyes only.
@@ -52,18 +43,15 @@ def command(
     from headcount.events.log import the_store
     from headcount.events.readers import open_source
 
-    how = TextOptions(delimiter, encoding, not no_header, written_as)
+    how = TextOptions(**options.read(text, READERS["inspected"].flags()))
     store = the_store(events)
     if store is not None:
-        _show_store(store, how.given, as_json=as_json)
+        _show_store(store, how, as_json=as_json)
         return
     source = open_source(list(events), how)
     with terminal.Bar(quiet=quiet) as bar:
         seen = _survey(source, bar)
-    written = {"--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding}
-    written |= {"--format": written_as}
-    text = [part for flag, value in written.items() if value is not None for part in (flag, value)]
-    read = _suggestion(list(events), seen["columns"], text + (["--no-header"] if no_header else []))
+    read = _suggestion(list(events), seen["columns"], _repeated(text))
     parts = ["headcount", "release", *read, "--epsilon", "1", "--out", "release"]
     if as_json:
         terminal.print_json({**seen, "command": terminal.command_line(parts)})
@@ -79,13 +67,20 @@ def command(
     _show_commands(["headcount", "check", *read], parts)
 
 
-def _show_store(path: Any, given: str | None, *, as_json: bool) -> None:
+def _repeated(text: options.Flags) -> list[str]:
+    """Return the flags that say how text is written, as they were given."""
+    given = [(flag, text[name], flag.named(name)) for name, flag in READERS["inspected"].flags().items()]
+    told = [(flag, value, named) for flag, value, named in given if value not in (None, False, flag.default)]
+    return [part for flag, value, named in told for part in ([named] if flag.switch else [named, value])]
+
+
+def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     """Say what is in a packed store, and how it was read."""
     from headcount.events.formats import plain_type
     from headcount.events.log import packed_log, refuse_packed
     from headcount.events.store import open_store
 
-    refuse_packed(path, [given] if given else [])
+    refuse_packed(path, {}, how)
     source = open_store(path)
     log = packed_log(source)
     parts = release_command(source.name, [])

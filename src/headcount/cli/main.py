@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import importlib.util
 import io
 import itertools
 import json
@@ -21,22 +22,19 @@ import click
 
 from headcount import __version__
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
+from headcount.families import FAMILIES
 
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",
     "inspect": "Look at an event file: columns, types, nulls.",
     "check": "See what of an event log would not be counted.",
     "pack": "Write an event log as a store that releases read quickly.",
-    "release": "Release private counts from an event log.",
-    "rank": "Release a private ranking from an event log.",
-    "query": "Answer many counting queries over a table of people.",
-    "tags": "Release a private model of tags, and recommend from it.",
+    **{family.command[0]: family.short_help for family in FAMILIES.values()},
     "top": "Show the largest counts of a release.",
     "recommend": "Show the best items for one context.",
     "explain": "Say in plain sentences what a release did and promises.",
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
-    "neighbours": "Fit a private model of ratings; predict, recommend, find related items.",
     "ledger": "Keep account of what is spent on each dataset.",
     "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",
@@ -57,7 +55,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"headcount.cli.{_HOMES.get(cmd_name, cmd_name)}")
+        home = f"headcount.cli.{_HOMES.get(cmd_name, cmd_name)}"
+        family = next((each for each in FAMILIES.values() if each.command == (cmd_name,)), None)
+        if family is not None and importlib.util.find_spec(home) is None:
+            from headcount.cli.charged import command_of
+
+            return command_of(family)
+        module = importlib.import_module(home)
         command: click.Command = module.command if cmd_name != "recommend" else module.recommend
         return command
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import click
 
 from headcount.cli import options, terminal
-
-_HEADINGS = {
-    "counts": "Counts: headcount release --method …",
-    "neighbours": "Recommendation: headcount neighbours fit --method …",
-    "tags": "Tags: headcount tags release --method …",
-    "queries": "Queries: headcount query --method …",
-}
+from headcount.flags import Flag
 
 
 @click.command(
@@ -22,24 +16,25 @@ _HEADINGS = {
 @options.json_option
 def command(as_json: bool) -> None:
     """List all methods: their parameters, and whether their guarantee is proven or only claimed."""
-    from headcount.registry import describe, summary
+    from headcount.families import FAMILIES, describe, summary
+    from headcount.request import flags_of
 
     methods = describe()
     if as_json:
         terminal.print_json(methods)
         return
-    family = None
+    family, flags = None, dict[str, Flag]()
     for each in methods:
-        if each["family"] != family:
-            family = each["family"]
-            click.echo(click.style(_HEADINGS[family], underline=True) + "\n")
+        if family is None or each["family"] != family.name:
+            family = FAMILIES[each["family"]]
+            flags = flags_of(family.request_kind())
+            click.echo(click.style(f"{family.heading}: {family.words}", underline=True) + "\n")
         name = click.style(each["name"].ljust(max(15, len(each["name"]) + 1)), bold=True)
         standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
         click.echo(f"{name}{standing}")
         terminal.say(summary(each["name"]), indent="    ")
-        flags = [f"--{name}" if name in ("limit", "what", "shares", "noise") else f"--option {name}=…"
-                 for name in each["parameters"]]  # fmt: skip
-        terminal.say(", ".join(flags), indent="      ", bullet="    Takes ")
+        takes = [flags[name].named(name) if name in flags else f"--option {name}=…" for name in each["parameters"]]
+        terminal.say(", ".join(takes), indent="      ", bullet="    Takes ")
         if each["reason"]:
             terminal.say(each["reason"], indent="      ", bullet="    Not private: ")
         terminal.say(each["reference"], indent="      ", bullet="    From ")

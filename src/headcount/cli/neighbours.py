@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.cli.charged import select_limit_of, spend
+from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
 from headcount.errors import DataError
+from headcount.flags import whole_text
+from headcount.neighbours import FAMILY, ITEMS
+
+if TYPE_CHECKING:
+    from headcount.neighbours.model import NeighbourModel
+    from headcount.releases import Release
 
 
 @click.group(
     "neighbours",
     cls=Actions,
-    short_help="Fit a private model of ratings; predict, recommend, find related items.",
+    short_help=FAMILY.short_help,
     epilog=options.example(
         "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
         "  --value-range 1,5 --items movies.csv:item,title \\",
@@ -42,31 +48,19 @@ def command() -> None:
         "  --epsilon 4 --delta 1e-6 --out model/",
     ),
 )
-@options.event_options
-@options.spend_options
-@click.option(
-    "--method",
-    default="private",
-    show_default=True,
-    metavar="NAME",
-    help="private, co-counts, or one for research.",
-)
-@click.option("--limit", metavar="L", help="How much one person's pairs of items may add, for co-counts.")
-@options.json_option
-@options.quiet_option
+@charged_options(FAMILY)
 def fit(**flags: Any) -> None:
     """Fit a model under user-level differential privacy, and write it as a release.
 
     By default it predicts ratings, from --value and its --value-range. With --method co-counts it counts which
     items people have together, and needs no ratings. With --delta its noise is Gaussian, and the model better.
     """
-    spent = spend(flags, _request, needs_out=True)
+    spent = spend(FAMILY, flags)
     if spent is None:
         return
-    if flags["as_json"]:
-        terminal.print_json(spent.to_json())
-        return
-    _show_fitted(spent.release, spent.folder, quiet=flags["quiet"])
+    items = spent.release.tables[ITEMS.name]
+    made = f"A model of {some(items.num_rows, ITEMS.noun)}"
+    show(spent, flags, made, *_next(spent.release, str(spent.folder)))
 
 
 _own = click.option(
@@ -107,7 +101,7 @@ def predict(model: str, own: str, items: str | None, as_json: bool) -> None:
 def recommend(model: str, own: str, k: str, as_json: bool) -> None:
     """Show the K items that somebody with these ratings would like best, of those not rated yet."""
     fitted = _load(model)
-    _show(fitted, fitted.recommend(_ratings(own), options.whole_number(k, "k")), as_json=as_json)
+    _show(fitted, fitted.recommend(_ratings(own), whole_text(k, "-k")), as_json=as_json)
 
 
 @command.command(
@@ -122,24 +116,7 @@ def recommend(model: str, own: str, k: str, as_json: bool) -> None:
 def related(model: str, item: str, k: str, as_json: bool) -> None:
     """Show the K items that belong most to ITEM, an id or a label."""
     fitted = _load(model)
-    _show(fitted, fitted.related(item, options.whole_number(k, "k")), as_json=as_json)
-
-
-def _request(flags: dict[str, Any]) -> Any:
-    from headcount.api import request_of
-    from headcount.request import NeighboursRequest
-
-    given = options.pairs(flags["options"], "--option") or {}
-    return request_of(
-        NeighboursRequest,
-        epsilon=flags["epsilon"],
-        delta=flags["delta"],
-        select_limit=select_limit_of(flags),
-        method=flags["method"],
-        limit=None if flags["limit"] is None else options.whole_number(flags["limit"], "limit"),
-        options={name: options.plain_value(value) for name, value in given.items()},
-        research=flags["research"],
-    )
+    _show(fitted, fitted.related(item, whole_text(k, "-k")), as_json=as_json)
 
 
 def _load(folder: str) -> Any:
@@ -170,7 +147,7 @@ def _ratings(path: str) -> dict[str, str]:
     return read
 
 
-def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
+def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print answers, with labels where there are any, and what is promised."""
     if as_json:
         if not fitted.release.is_private:
@@ -193,17 +170,11 @@ def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     terminal.say(f"{fitted.release.guarantee.short()}.{own}")
 
 
-def _show_fitted(release: Any, target: Path, *, quiet: bool) -> None:
-    if not release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
-    items = release.tables["model/items"].num_rows
-    terminal.say(f"A model of {some(items, 'item')}: {target}")
-    terminal.say(release.guarantee.sentence())
-    if quiet:
-        return
-    folder, explain = str(target), ["headcount", "explain", str(target)]
-    use = ["headcount", "neighbours", "recommend", folder, "--user-ratings", "mine.csv"]
-    if release.method != "private":
-        first = release.tables["model/items"]["item"][0].as_py() if items else "ITEM"
-        use = ["headcount", "neighbours", "related", folder, str(first)]
-    terminal.note_commands("\nNext:", *([use, explain] if items else [explain]))
+def _next(release: Release, folder: str) -> list[list[str]]:
+    """Return commands to go on with: a model of ratings recommends, the others say what belongs together."""
+    items, explain = release.tables[ITEMS.name], ["headcount", "explain", folder]
+    if not items.num_rows:
+        return [explain]
+    if release.method == FAMILY.default:
+        return [["headcount", "neighbours", "recommend", folder, "--user-ratings", "mine.csv"], explain]
+    return [["headcount", "neighbours", "related", folder, str(items["item"][0].as_py())], explain]

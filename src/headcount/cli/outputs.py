@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from headcount.cli import options, terminal
+from headcount.cli import terminal
+from headcount.cli.options import Flags
 from headcount.errors import UsageError
+from headcount.flags import is_whole
 
 WHAT = {
     "report": "open it in a browser; it needs no network. Not private.",
@@ -18,7 +19,7 @@ WHAT = {
 }
 
 
-def targets_of(flags: dict[str, Any]) -> dict[str, Path]:
+def targets_of(flags: Flags) -> dict[str, Path]:
     """Return what is to be written where; refuse what is there already, before any work is done."""
     targets = {what: Path(flags[what]) for what in WHAT if flags[what]}
     for what, path in targets.items():
@@ -50,6 +51,6 @@ def parts_for(targets: dict[str, Path]) -> Iterator[Path]:
 
 def seed_of(text: str) -> int:
     """Read a seed."""
-    if not options.is_whole(text) or int(text) < 0:
+    if not is_whole(text) or int(text) < 0:
         raise UsageError("seed must be a whole number", given=text, remedy="try --seed 1")
     return int(text)

@@ -11,6 +11,8 @@ import click
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import note_what_was_met
+from headcount.cli.options import Flags
+from headcount.cli.reading import log_of, reading_options
 
 _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
 
@@ -24,7 +26,7 @@ _UNITS = {10**9: "GB", 10**6: "MB", 10**3: "kB", 1: "bytes"}
         "headcount release visits.store --epsilon 1 --method hpa --limit 10 --out friday/",
     ),
 )
-@options.event_options
+@reading_options("events")
 @click.option("--to", required=True, metavar="STORE", help="Folder to write the store to.")
 @click.option("--force", is_flag=True, help="Replace a store that is there already.")
 @options.json_option
@@ -43,7 +45,7 @@ def command(**flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         from headcount.engines.packing import pack
 
-        log = options.event_log(flags)
+        log = log_of("events", flags)
         pack(log, target, progress=bar, force=flags["force"])
     store = open_store(target)
     size = sum(each.stat().st_size for each in target.iterdir())
@@ -60,7 +62,7 @@ def command(**flags: Any) -> None:
         terminal.note_commands("\nNext:", release_command(str(target), chosen_anew(flags)))
 
 
-def chosen_anew(flags: dict[str, Any]) -> list[str]:
+def chosen_anew(flags: Flags) -> list[str]:
     """Return the flags that a store does not keep, where they are not the defaults."""
     defaults = {"count": "records", "context_of": "record"}
     given = {name: flags[name] for name in defaults if flags[name] != defaults[name]}

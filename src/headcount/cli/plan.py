@@ -8,7 +8,9 @@ import click
 
 from headcount.cli import options, terminal
 from headcount.cli.compare import listed
+from headcount.cli.options import Flags
 from headcount.errors import UsageError
+from headcount.flags import whole_text
 
 
 @click.command(
@@ -48,7 +50,7 @@ def command(**flags: Any) -> None:
     figures = _figures(flags)
     limits = sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
     if flags["limits"] is not None:
-        limits = [options.whole_number(each, "limits") for each in listed(flags["limits"], "limits")]
+        limits = [whole_text(each, "--limits") for each in listed(flags["limits"], "limits")]
     found = [each for epsilon in epsilons for each in predictions(figures, epsilon, limits, delta)]
     if flags["as_json"]:
         terminal.print_json([each.to_json() for each in found])
@@ -104,7 +106,7 @@ def _error(each: Any) -> float:
     return float("inf") if each.mae is None else float(each.mae)
 
 
-def _figures(flags: dict[str, Any]) -> Any:
+def _figures(flags: Flags) -> Any:
     from headcount.answers.planning import Shape, activity_of
     from headcount.lab.comparing.planning import Figures, released_figures
 
@@ -122,9 +124,9 @@ def _figures(flags: dict[str, Any]) -> Any:
             raise UsageError(
                 f"--{flag} is missing", remedy="give --users, --items, --median and --max, or --activity RELEASE"
             )
-    users, items, most = (options.whole_number(given[name], name) for name in ("users", "items", "most"))
+    users, items, most = (whole_text(given[name], f"--{name}") for name in ("users", "items", "most"))
     width = 1 + (_whole(given["contexts"], "contexts") or 0)
-    median = options.whole_number(given["median"], "median")
+    median = whole_text(given["median"], "--median")
     if median > most:
         raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
     distinct = flags["count"] == "users"
@@ -136,4 +138,4 @@ def _figures(flags: dict[str, Any]) -> Any:
 
 
 def _whole(text: str | None, name: str) -> int | None:
-    return None if text is None else options.whole_number(text, name)
+    return None if text is None else whole_text(text, f"--{name}")

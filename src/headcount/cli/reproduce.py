@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from headcount.cli import options, outputs, terminal
+from headcount.cli.options import Flags
 from headcount.errors import UnknownNameError
+from headcount.flags import whole_text
 
 NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For research alone."
 
@@ -91,5 +93,5 @@ def _show(done: Any, targets: dict[str, Path]) -> None:
         terminal.say(f"{path}: {outputs.WHAT[what]}")
 
 
-def _whole(flags: dict[str, Any], name: str) -> int | None:
-    return None if flags[name] is None else options.whole_number(flags[name], name)
+def _whole(flags: Flags, name: str) -> int | None:
+    return None if flags[name] is None else whole_text(flags[name], f"--{name}")

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.cli.charged import spend
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.cli.charged import charged_options, show, spend
+from headcount.cli.groups import Actions
+from headcount.errors import DataError, UsageError
+from headcount.flags import whole_text
+from headcount.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
+
+if TYPE_CHECKING:
+    from headcount.releases import Release
 
 _many = click.option("-k", "k", default="10", show_default=True, metavar="K", help="How many tags.")
 
 
-class _Actions(click.Group):
-    """Says in its own words what is not a subcommand."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and not args[0].startswith("-"):
-            raise UnknownNameError.among("command", args[0], self.list_commands(ctx), where="headcount tags")
-        return super().resolve_command(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)
-
-
 @click.group(
     "tags",
-    cls=_Actions,
-    short_help="Release a private model of tags, and recommend from it.",
+    cls=Actions,
+    short_help=FAMILY.short_help,
     epilog=options.example(
         "headcount tags release tags.parquet --user u --resource r --tag t \\",
         "  --vocabulary tags.txt --resources items.csv \\",
@@ -53,35 +45,20 @@ def command() -> None:
         "  --epsilon 1 --delta 1e-6 --out tags/",
     ),
 )
-@options.tag_log_options
-@options.spend_options
-@click.option("--method", metavar="NAME", help="How to release; see `headcount methods`.  [default: tag-model]")
-@click.option(
-    "--shares", metavar="STAGE=S,…", help="How the stages share ε, such as marginals=0.4,pairs=0.55,people=0.05."
-)
-@options.json_option
-@options.quiet_option
+@charged_options(FAMILY)
 def release(**flags: Any) -> None:
     """Release a model of tags under user-level differential privacy.
 
     Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
     promise is pure ε.
     """
-    spent = spend(flags | {"select_items": False}, _request, needs_out=True, log_of=_log)
+    spent = spend(FAMILY, flags)
     if spent is None:
         return
-    if flags["as_json"]:
-        terminal.print_json(spent.to_json())
-        return
-    made, folder = spent.release, str(spent.folder)
-    if not made.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
-    terminal.say(f"{_what(made)}: {folder}")
-    terminal.say(made.guarantee.sentence())
-    if not flags["quiet"]:
-        synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
-        model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
-        terminal.note_commands("\nNext:", synthetic, *(model if "model/tags" in made.tables else []))
+    folder = str(spent.folder)
+    synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
+    model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
+    show(spent, flags, _what(spent.release), synthetic, *(model if TAGS.name in spent.release.tables else []))
 
 
 @command.command(
@@ -101,7 +78,7 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     from headcount.releases import load
     from headcount.tags.recommending import ReleasedModel
 
-    loaded, many = load(folder), options.whole_number(k, "k")
+    loaded, many = load(folder), whole_text(k, "-k")
     rows = ReleasedModel.of(loaded).recommend(resource, k=many, mine=_own_tags(mine))
     _note_if_not_private(loaded)
     if as_json:
@@ -134,7 +111,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     if Path(out).exists() and not force:
         raise UsageError(f"{out} exists already", remedy="choose another --out, or add --force")
     loaded = load(folder)
-    table = loaded.tables.get("model/assignments")
+    table = loaded.tables.get(ASSIGNMENTS.name)
     table = drawn(loaded, seed_of(seed)) if table is None else table
     pq.write_table(table, out, compression="zstd")
     _note_if_not_private(loaded)
@@ -161,7 +138,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
 
     if to is not None and Path(to).exists() and not force:
         raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
-    loaded, many = load(folder), options.whole_number(k, "k")
+    loaded, many = load(folder), whole_text(k, "-k")
     rows = topic_lists(loaded, many)
     if to is not None:
         from headcount.reports.topics import write_topics
@@ -179,10 +156,10 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
         terminal.note(f"Drawn in {to}.")
 
 
-def _what(made: Any) -> str:
-    if "model/tags" not in made.tables:
-        return some(made.tables["model/assignments"].num_rows, "assignment")
-    sizes = [some(made.tables[f"model/{each}"].num_rows, each[:-1]) for each in ("tags", "resources")]
+def _what(made: Release) -> str:
+    if TAGS.name not in made.tables:
+        return some(made.tables[ASSIGNMENTS.name].num_rows, ASSIGNMENTS.noun)
+    sizes = [some(made.tables[each.name].num_rows, each.columns[0]) for each in (TAGS, RESOURCES)]
     chosen = made.chosen["model/pairs"]
     pairs = (
         f", {chosen['tags']:,} of the tags on {chosen['resources']:,} of the resources"
@@ -190,34 +167,6 @@ def _what(made: Any) -> str:
         else ""
     )
     return f"A model of {' and '.join(sizes)}{pairs}"
-
-
-def _request(flags: dict[str, Any]) -> Any:
-    from headcount.api import request_of
-    from headcount.request import TagsRequest
-
-    if flags["select_limit"] is not None:
-        raise UsageError("--select-limit is of no use here", remedy="leave it out: both lists must be public")
-    given = options.pairs(flags["options"], "--option") or {}
-    return request_of(
-        TagsRequest,
-        epsilon=flags["epsilon"],
-        delta=flags["delta"],
-        method=flags["method"],
-        shares=options.pairs(flags["shares"], "--shares"),
-        options={name: options.plain_value(value) for name, value in given.items()},
-        research=flags["research"],
-    )
-
-
-def _log(flags: dict[str, Any]) -> Any:
-    from headcount.events.tagged import read_tags
-
-    names = (
-        "user", "resource", "tag", "resources", "vocabulary", "where", "since", "until", "time", "time_format",
-        "timezone", "delimiter", "encoding", "format", "drop_nulls",
-    )  # fmt: skip
-    return read_tags(list(flags["events"]), header=not flags["no_header"], **{name: flags[name] for name in names})
 
 
 def _own_tags(path: str | None) -> list[str]:
@@ -232,6 +181,6 @@ def _own_tags(path: str | None) -> list[str]:
     return [str(each) for batch in source.batches(["tag"]) for each in batch.column("tag").to_pylist() if each]
 
 
-def _note_if_not_private(loaded: Any) -> None:
+def _note_if_not_private(loaded: Release) -> None:
     if not loaded.is_private:
         terminal.note("NOT PRIVATE: for research alone.")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    from headcount.releases import Release
 
 NO_ITEMS = "No item was selected, so the release is empty"
 
@@ -78,14 +81,14 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
         click.echo(text.getvalue(), nl=False)
 
 
-def _columns(release: Any, rows: list[dict[str, Any]], context: str | None) -> list[str]:
+def _columns(release: Release, rows: list[dict[str, Any]], context: str | None) -> list[str]:
     """Return the columns of an answer, which may have no rows."""
     if rows or "ranking" in release.tables:
         return list(rows[0]) if rows else list(release.ranking.column_names)
     return ["rank", "item", "label", "count", "low", "high", *([] if context is None else ["context"])]
 
 
-def show_table(release: Any, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
+def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
     """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
     if not rows:
         if last:
@@ -125,5 +128,5 @@ def _outward(number: float, column: str) -> str:
     return whole(number if rounded is None else rounded(number))
 
 
-def _why(release: Any) -> str:
+def _why(release: Release) -> str:
     return str(release.guarantee.sentence()) if release.guarantee.reason else "the noise was seeded, for tests."

@@ -98,6 +98,8 @@ class Adaptive(Staged):
     """
 
     name: ClassVar[str] = "adaptive"
+    example: ClassVar[Mapping[str, int]] = {"limit": 3}
+    foreseen: ClassVar[str] = "adaptive"
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None

@@ -71,6 +71,8 @@ class SensitivityControl(EachTable):
 
     name: ClassVar[str] = "dpsense"
     bounds: ClassVar[Bounds] = (Activity, Scale)
+    example: ClassVar[dict[str, int]] = {"repeats": 2}
+    foreseen: ClassVar[str] = "weighed"
 
     repeats: int = 1
 

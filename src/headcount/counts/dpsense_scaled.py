@@ -66,6 +66,8 @@ class ScaledSensitivityControl(SensitivityControl):
 
     name: ClassVar[str] = "dpsense-s"
     bounds: ClassVar[Bounds] = (Records, Scale)
+    example: ClassVar[dict[str, int]] = {"repeats": 2}
+    foreseen: ClassVar[str] = "its factor makes up for who has which items, which is not known"
 
     def spread(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""

@@ -74,6 +74,7 @@ class FourierPerturbation(UpToMaximum):
     """
 
     name: ClassVar[str] = "fpa"
+    foreseen: ClassVar[str] = "how smooth counts are along the catalogue is not known"
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:
         """A choice, and the coefficients it keeps: at least one, though how many is unknown."""

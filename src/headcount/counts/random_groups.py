@@ -52,6 +52,7 @@ class RandomGroups(UpToMaximum):
     """
 
     name: ClassVar[str] = "gs-r"
+    foreseen: ClassVar[str] = "grouped"
 
     def stage(self, log: EventLog, table: CountTable) -> Stage:  # noqa: ARG002
         """The sums of groups."""

@@ -78,6 +78,7 @@ class SampledGroups(UpToMaximum):
 
     name: ClassVar[str] = "gs-s"
     bounds: ClassVar[Bounds] = (Sample, SampleUsers)
+    foreseen: ClassVar[str] = "its groups follow the counts themselves"
     tunes: ClassVar[bool] = False
     why_so_large: ClassVar[str] = ""
 

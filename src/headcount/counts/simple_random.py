@@ -55,6 +55,7 @@ class SimpleRandom(Staged):
     """
 
     name: ClassVar[str] = "sra"
+    foreseen: ClassVar[str] = "sampled"
     family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None

@@ -15,6 +15,7 @@ from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.intervals import Term, consistent_half_widths, half_width
 from headcount.bounding import BoundedCounts, Sample, sensitivity
 from headcount.budget import Grant
+from headcount.counts import EDGES, ITEMS
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Method, What, paid, tables_of, what_counted
@@ -26,7 +27,7 @@ from headcount.stages import Stage
 Counts = NDArray[np.float64]
 
 LEVEL = 0.95
-NOUNS = {"items": "item count", "edges": "item-by-context count"}
+NOUNS = {each.name: each.noun for each in (ITEMS, EDGES)}
 
 
 def assumptions(declared: str) -> tuple[str, ...]:

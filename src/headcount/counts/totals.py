@@ -16,6 +16,10 @@ Why distances from the middle
     Values from LO to HI themselves would add up to l · max(|LO|, |HI|) per person: for ratings from 1 to 5 that is
     5 l where 2 l is enough. The mean gains most, since the noise of the records then weighs by how far the mean is
     from the middle, not by the mean itself. The sum pays for the middle with the noise of the records.
+
+Reference
+    C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating Noise to Sensitivity in Private Data Analysis. TCC
+    2006.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ import pyarrow as pa
 from headcount.answers.intervals import Term, half_width
 from headcount.bounding import MOST_EXACT, UNDRAWN, FixedRange, PersonTotals, Sensitivity, check_limit, unit_for
 from headcount.budget import Amount, Grant, Price, Priced
+from headcount.counts import TOTALS
 from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -39,7 +44,7 @@ from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, paid, what_counted
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law
-from headcount.releases import TOTALS_FIELDS, Interval, Release
+from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
 
 Row = tuple[str, float, float, float]
@@ -56,7 +61,7 @@ class Totals(Staged):
     """
 
     name: ClassVar[str] = "totals"
-    family: ClassVar[str] = "counts"
+    family: ClassVar[str] = "totals"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (PersonTotals,)
@@ -183,7 +188,10 @@ def _table(rows: Sequence[Row]) -> pa.Table:
     columns = zip(*rows, strict=True)
     kinds = (pa.string(), pa.float64(), pa.float64(), pa.float64())
     return pa.table(
-        {name: pa.array(column, kind) for name, column, kind in zip(TOTALS_FIELDS, columns, kinds, strict=True)}
+        {
+            name: pa.array(column, kind)
+            for name, column, kind in zip(TOTALS.tables[0].columns, columns, kinds, strict=True)
+        }
     )
 
 

@@ -47,6 +47,7 @@ class TunedGroups(SampledGroups):
     """
 
     name: ClassVar[str] = "gs"
+    foreseen: ClassVar[str] = "its groups and their size follow the counts themselves"
     tunes: ClassVar[bool] = True
     why_so_large: ClassVar[str] = ", the size that looked best on these noisy numbers"
 

@@ -7,7 +7,7 @@ before any row is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_re
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type
 from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
 from headcount.events.contexts import Context, read_context
+from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
@@ -204,7 +205,7 @@ def read_events(
     encoding: str = "utf-8",
     header: bool = True,
     format: str | None = None,  # noqa: A002  (the name of the flag)
-    drop_nulls: bool = True,  # noqa: ARG001  (it always happens)
+    drop_nulls: bool = True,
 ) -> EventLog:
     """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
 
@@ -221,20 +222,14 @@ def read_events(
     >>> log.width, log.context.labels[4]
     (8, 'Friday')
     """
+    words = {name: value for name, value in locals().items() if name in KEPT}
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
     text = TextOptions(delimiter, encoding, header, format)
-    words = {
-        "user": user, "item": item, "context": context, "contexts": contexts, "where": where, "since": since,
-        "until": until, "time": time, "times": times, "value": value, "time_format": time_format,
-        "timezone": timezone,
-    }  # fmt: skip
     store = the_store(events)
     if store is not None:
         refuse_selecting(store, select_items=select_items)
-        asked = words | {"items": items, "value_range": value_range}
-        given = [f"--{name.replace('_', '-')}" for name, each in asked.items() if has(each)]
-        refuse_packed(store, [*given, *([text.given] if text.given else [])])
+        refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
         return packed_log(open_store(store), count=count, context_of=context_of)
     for name, column in (("--user", user), ("--item", item)):
         if column is None:
@@ -265,8 +260,10 @@ def has(value: Any) -> bool:
     return value is not None and not (isinstance(value, list | tuple) and not value)
 
 
-def refuse_packed(store: str | os.PathLike[str], given: Sequence[str]) -> None:
-    """Refuse flags that say how to read raw files, for a store that says so by itself."""
+def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text: TextOptions) -> None:
+    """Refuse what says how to read raw files, for a store that says so by itself."""
+    given = [f"--{name.replace('_', '-')}" for name, each in words.items() if has(each)]
+    given += [text.given] if text.given else []
     if given:
         raise UsageError(
             f"{', '.join(given)} cannot be given for {os.fspath(store)}, which is packed already",

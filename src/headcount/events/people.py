@@ -34,12 +34,9 @@ def read_people(
     >>> read_people(pa.table({"id": ["ann", "bob"], "age": [30, 70]}), user="id").roles.user
     'id'
     """
+    words = {name: value for name, value in locals().items() if name != "people"}
     if the_store(people) is not None:
         raise UsageError("a packed store holds items, not the columns that bins are of", remedy="query the table")
     if user is None:
         raise UsageError("--user is missing", remedy="give the column that says who")
-    return read_events(
-        people, user=user, item=user, where=where, since=since, until=until, time=time, time_format=time_format,
-        timezone=timezone, delimiter=delimiter, encoding=encoding, header=header, format=format,
-        drop_nulls=drop_nulls,
-    )  # fmt: skip
+    return read_events(people, item=user, **words)

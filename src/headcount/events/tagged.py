@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue, read_catalogue
 from headcount.events.contexts import Context
+from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
-from headcount.events.log import EventLog, has, packed_log, refuse_packed, the_store, understood
+from headcount.events.log import EventLog, packed_log, refuse_packed, the_store, understood
 from headcount.events.readers import open_source
 from headcount.events.store import open_store
 
@@ -86,7 +87,7 @@ def read_tags(
     encoding: str = "utf-8",
     header: bool = True,
     format: str | None = None,  # noqa: A002  (the name of the flag)
-    drop_nulls: bool = True,  # noqa: ARG001  (it always happens)
+    drop_nulls: bool = True,
 ) -> TagLog:
     """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
 
@@ -97,22 +98,17 @@ def read_tags(
     >>> read_tags(table, user="who", resource="film", tag="word", resources=[7, 9], vocabulary="dull,sad").cells
     6
     """
-    named = {"--user": user, "--resource": resource, "--tag": tag, "--resources": resources}
-    named |= {"--vocabulary": vocabulary}
+    said = locals()
+    words = {name: said[name] for name in KEPT if name in said and name != "user"}
+    named = {name: said[name] for name in _WANTED}
     text = TextOptions(delimiter, encoding, header, format)
-    words: dict[str, Any] = {
-        "where": where, "since": since, "until": until, "time": time, "time_format": time_format,
-        "timezone": timezone,
-    }  # fmt: skip
     store = the_store(events)
     if store is not None:
-        given = [name for name, each in named.items() if has(each) and name != "--vocabulary"]
-        given += [f"--{name.replace('_', '-')}" for name, each in words.items() if has(each)]
-        refuse_packed(store, [*given, *([text.given] if text.given else [])])
+        refuse_packed(store, {**named, "vocabulary": None, **words}, text)
         return TagLog.of_log(packed_log(open_store(store)))
     for name, each in named.items():
         if each is None:
-            raise UsageError(f"{name} is missing", remedy=_WANTED[name])
+            raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
     listed = read_catalogue(vocabulary)
     domain = tuple(str(each) for each in listed.ids)
     roles, _, conditions = understood(user=str(user), item=str(resource), **words)
@@ -127,9 +123,9 @@ def read_tags(
 
 
 _WANTED = {
-    "--user": "give the column that says who; only a store goes without",
-    "--resource": "give the column that says what was tagged; only a store goes without",
-    "--tag": "give the column that holds the tag; only a store goes without",
-    "--resources": "list the resources that may be released with --resources FILE; they must be public",
-    "--vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public",
+    "user": "give the column that says who; only a store goes without",
+    "resource": "give the column that says what was tagged; only a store goes without",
+    "tag": "give the column that holds the tag; only a store goes without",
+    "resources": "list the resources that may be released with --resources FILE; they must be public",
+    "vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public",
 }

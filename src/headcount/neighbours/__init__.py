@@ -1,1 +1,23 @@
 """Recommendation from ratings and from what people have in common: private models, and what is read off them."""
+
+from headcount.family import Family, Listed, Table
+
+ITEMS = Table("model/items", "item")
+
+FAMILY = Family(
+    name="neighbours",
+    package=__name__,
+    heading="Recommendation",
+    command=("neighbours", "fit"),
+    short_help="Fit a private model of ratings; predict, recommend, find related items.",
+    reads="ratings",
+    request="request:NeighboursRequest",
+    default="private",
+    delta="proven",
+    tables=(ITEMS,),
+    report="models:part",
+    methods={
+        "private": Listed("private:PrivateNeighbours"),
+        "co-counts": Listed("related:CoCountRelease"),
+    },
+)

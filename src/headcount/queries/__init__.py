@@ -1,1 +1,30 @@
 """Many counting queries over a public grid, answered under one ε that can cover whole groups of people."""
+
+from headcount.family import Family, Listed, Table
+
+ANSWERS = Table(
+    "answers",
+    "answer",
+    title="Answers to queries",
+    columns=("query", "cell", "answer", "low", "high"),
+    error="a query over one cell: {reach}; over s cells, about √s times that",
+)
+
+FAMILY = Family(
+    name="queries",
+    package=__name__,
+    heading="Queries",
+    command=("query",),
+    short_help="Answer many counting queries over a table of people.",
+    reads="people",
+    request="request:QueryRequest",
+    default="auto",
+    tables=(ANSWERS,),
+    report="answers:part",
+    methods={
+        "auto": Listed("choosing:Automatic"),
+        "histogram": Listed("histogram:Histogram"),
+        "mwem": Listed("mwem:MultiplicativeWeights"),
+        "pmw": Listed("private_weights:PrivateWeights"),
+    },
+)

@@ -76,6 +76,7 @@ class MultiplicativeWeights(Answering):
     """
 
     name: ClassVar[str] = "mwem"
+    example: ClassVar[Mapping[str, int]] = {"rounds": 2}
 
     rounds: int | None = None
     shares: Mapping[str, Amount] | None = None

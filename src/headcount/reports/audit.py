@@ -25,7 +25,7 @@ from headcount.reports.audit_words import (
     visible_in_words,
 )
 from headcount.reports.page import Figure
-from headcount.reports.release import date_in_words
+from headcount.reports.wording import date_in_words
 
 
 def write_audit_page(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:

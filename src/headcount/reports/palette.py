@@ -12,32 +12,25 @@ from typing import Any
 
 import altair as alt
 
+from headcount.families import FAMILIES
+
 PUBLISHED = "-published"
 
-_BLUE, _GREY, _ORANGE, _RED = "#0072B2", "#8A8A8A", "#E69F00", "#D55E00"
-_SKY, _GREEN, _PINK = "#56B4E9", "#009E73", "#CC79A7"
-
-_LOOKS: dict[str, tuple[str, str]] = {
-    "adaptive": (_BLUE, "circle"),
-    "lpa": (_GREY, "square"),
-    "sra": (_ORANGE, "triangle-up"),
-    "hpa": (_RED, "diamond"),
-    "fpa": (_SKY, "square"),
-    "gs-r": (_GREEN, "triangle-down"),
-    "gs-s": (_GREEN, "square"),
-    "gs": (_GREEN, "circle"),
-    "dpsense": (_PINK, "circle"),
-    "dpsense-s": (_PINK, "triangle-up"),
+_LOOKS = {
+    name: (each.colour, each.shape)
+    for family in FAMILIES.values()
+    for name, each in family.methods.items()
+    if each.colour
 }
 _SHORT = 16  # letters of a name, of which three fit side by side
 _X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 _STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
 _OTHERS = (
-    (_BLUE, "cross"),
-    (_ORANGE, "triangle-left"),
-    (_GREEN, "triangle-right"),
-    (_PINK, _X),
-    (_GREY, _STAR),
+    ("#0072B2", "cross"),
+    ("#E69F00", "triangle-left"),
+    ("#009E73", "triangle-right"),
+    ("#CC79A7", _X),
+    ("#8A8A8A", _STAR),
 )
 
 

@@ -15,10 +15,15 @@ from headcount.guarantee import Standing
 from headcount.releases import Release
 from headcount.reports import page
 from headcount.reports.page import Figure
+from headcount.reports.part import Part, plain_part
 from headcount.reports.plots import LIGHT, LONGEST_NAME, clip
+from headcount.tags.topic_lists import topic_lists
 
 SHOWN = 6
 """So many tags of each topic are drawn."""
+
+TOPIC_TAGS = 10
+"""So many are listed."""
 
 _ENDINGS = (".html", ".svg", ".png")
 
@@ -51,6 +56,13 @@ def topics_page(rows: Sequence[Topic], release: Release) -> str:
         amounts=release.guarantee.amounts,
         sentences=release.sentences(),
     )
+
+
+def part(release: Release) -> Part | str:
+    """Return the page of a model's topics; of a release without any, its first rows."""
+    if "model/topics" not in release.tables:
+        return plain_part(release)
+    return topics_page(topic_lists(release, TOPIC_TAGS), release)
 
 
 def grid(rows: Sequence[Topic]) -> alt.LayerChart:

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from headcount.errors import UsageError
+from headcount.families import FAMILIES, describe
 from headcount.lab.audits.cases import CASES
 from headcount.lab.audits.neighbours import PAIRED, RELATED, Pair
 from headcount.lab.audits.seeing import MISSING
-from headcount.lab.audits.targets import BESIDE, FAMILY_TARGETS, NAMES, has_edges, pairs_for, runs_for, target
+from headcount.lab.audits.targets import NAMES, SELECTION, TARGETS, has_edges, pairs_for, runs_for, target
 from headcount.noise import SeededNoise
-from headcount.registry import FAMILIES, describe, family_of
 
 REGISTERED = [str(each["name"]) for each in describe()]
 
 
-def test_names_are_those_of_the_registry_and_three_more() -> None:
+def test_names_are_those_of_the_families_and_one_more() -> None:
     assert tuple(REGISTERED) == NAMES[: len(REGISTERED)]
-    assert set(NAMES) - set(REGISTERED) == set(BESIDE) == {"top-k", "selection", "totals"}
+    assert set(NAMES) - set(REGISTERED) == {SELECTION}
     assert len(set(NAMES)) == len(NAMES), "two things have the same name"
     assert set(CASES) <= set(NAMES), "something is said about a method that is not there"
-    assert set(FAMILY_TARGETS) == set(FAMILIES), "a family has methods that cannot be audited"
+    assert set(TARGETS) == {each.reads for each in FAMILIES.values()}, "a family cannot be audited"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,14 +40,6 @@ def test_whatever_is_registered_can_be_audited(name: str) -> None:
         assert there.numbers.shape == (2, len(there.names))
 
 
-def test_a_method_without_a_family_that_can_be_audited_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "headcount.registry.FAMILIES", {**FAMILIES, "dreams": {"sleep": FAMILIES["counts"]["sra"]}}
-    )
-    with pytest.raises(KeyError, match="dreams"):
-        FAMILY_TARGETS[family_of("sleep")]
-
-
 @pytest.mark.parametrize("name", ["top-k", "totals", "pncf-published", "pritop-published", "auto", "gs-r"])
 def test_what_cannot_use_a_delta_refuses_it(name: str) -> None:
     with pytest.raises(UsageError, match="takes no delta"):
@@ -55,12 +47,12 @@ def test_what_cannot_use_a_delta_refuses_it(name: str) -> None:
 
 
 def test_edges_are_of_counts_alone() -> None:
-    assert [name for name in NAMES if has_edges(name)] == list(FAMILIES["counts"])
+    assert [name for name in NAMES if has_edges(name)] == list(FAMILIES["counts"].kinds())
 
 
 def test_tags_keep_their_tags() -> None:
     """A tag log is made of contexts: without them there is nothing to release."""
-    assert all(target(name, 2, Decimal(1)).contexts for name in FAMILIES["tags"])
+    assert all(target(name, 2, Decimal(1)).contexts for name in FAMILIES["tags"].kinds())
 
 
 # What is seen of models

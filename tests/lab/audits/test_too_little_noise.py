@@ -17,13 +17,13 @@ import pytest
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.audits.auditing import audit
 from headcount.lab.audits.targets import pairs_for, target
 from headcount.method import Method
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.noise import NoiseSource
-from headcount.registry import build, family_of
 from headcount.releases import Release
 
 
@@ -35,7 +35,7 @@ class Loud:
 
     @classmethod
     def made(cls, name: str, parameters: Mapping[str, Any]) -> Method:
-        loud: Any = cls(build(name, parameters, family_of(name)))
+        loud: Any = cls(build(name, parameters))
         made: Method = loud
         return made
 

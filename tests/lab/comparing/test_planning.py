@@ -15,9 +15,9 @@ from headcount.answers.planning import Shape, activity_of, cut, draws_for, group
 from headcount.answers.prediction import zipf
 from headcount.budget import Grant
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing.comparison import Comparison, compare
 from headcount.lab.comparing.planning import Figures, predictions, sensible_limits
-from headcount.registry import build
 from headcount.reports.tidy import means
 
 EVERYONE_ALIKE = Shape(EstimatedActivity(np.array([4.0]), np.array([500.0])), 100)

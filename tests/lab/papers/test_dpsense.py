@@ -10,6 +10,7 @@ import pytest
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import dpsense
@@ -17,7 +18,6 @@ from headcount.lab.papers.dpsense import DPSENSE
 from headcount.lab.papers.dpsense_rows import FIXED, HIGH, LOW, derived
 from headcount.lab.papers.paper import Plan, Setting, gather
 from headcount.lab.papers.results import Results, Row, table_of
-from headcount.registry import build
 from tests.lab.papers import papers
 
 USUAL, QUICK = Plan(quick=False, runs=30), Plan(quick=True, runs=5)

@@ -14,6 +14,7 @@ from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.errors import AbsentError, HeadcountError, UsageError
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing import trials
 from headcount.lab.comparing.grid import SCHEMA
 from headcount.lab.comparing.trials import Bench, Trial, Truth
@@ -24,7 +25,6 @@ from headcount.lab.papers.fan_jin_page import lists
 from headcount.lab.papers.paper import Plan, Setting, gather, reproduce, tidy
 from headcount.lab.papers.results import MissingResultError, Row, table_of
 from headcount.noise_law import DiscreteLaplace
-from headcount.registry import build
 from tests.lab.papers import papers
 
 USUAL, QUICK = Plan(quick=False, runs=20), Plan(quick=True, runs=5)

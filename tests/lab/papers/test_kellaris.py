@@ -10,6 +10,7 @@ import pytest
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import kellaris
@@ -17,7 +18,6 @@ from headcount.lab.papers.kellaris import KELLARIS
 from headcount.lab.papers.paper import Plan, Setting, gather
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.results import Results, Row, table_of
-from headcount.registry import build
 from tests.lab.papers import papers
 
 USUAL, QUICK = Plan(quick=False, runs=200), Plan(quick=True, runs=10)

@@ -11,7 +11,7 @@ from headcount.errors import UsageError
 from headcount.guarantee import Standing
 from headcount.lab.published.cim import CoupledIteration, Records, laplace, round_epsilon
 from headcount.noise import SeededNoise
-from headcount.request import QueryRequest
+from headcount.queries.request import QueryRequest
 from tests.queries.town import BINS, GRID, STATEMENTS, asked, halves, log_of, plain_cells, table
 
 PEOPLE = table(600)

@@ -31,9 +31,10 @@ class Case:
     """How one method is audited: ``more`` are pairs beside those of its family, ``only`` are in their place.
 
     ``copies`` says that the method treats every item and every person by themselves, but for what is the same in
-    all copies of a pair, so that many copies may be run in one release. ``runs`` is for methods so slow that the
-    usual number would take more than a minute. ``rates`` is for models
-    of people and items: whether they need ratings.
+    all copies of a pair, so that many copies may be run in one release. ``once`` says that Gaussian noise is for
+    people who count once per item, ``one_by_one`` that queries are looked at one after the other. ``runs`` is for
+    methods so slow that the usual number would take more than a minute. ``rates`` is for models of people and
+    items: whether they need ratings.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -42,6 +43,8 @@ class Case:
     more: Pairs | None = None
     only: Pairs | None = None
     copies: bool = False
+    once: bool = False
+    one_by_one: bool = False
     rates: bool = True
     runs: int | None = None
 
@@ -51,6 +54,7 @@ CASES: Mapping[str, Case] = {
         visible=Decimal("0.8"),
         reason="some is spent on the histogram, and a count has noise of a group that the person is not in, too",
         more=lambda limit: [neighbours.crowded(limit)],
+        once=True,
         runs=2_000,
     ),
     "lpa": Case(copies=True),
@@ -100,9 +104,10 @@ CASES: Mapping[str, Case] = {
         visible=Decimal(0),
         reason=_TOTAL,
         more=lambda limit: [neighbours.crowded(limit), neighbours.refuting()],
+        one_by_one=True,
         runs=2_000,
     ),
-    "cim-published": Case(more=lambda limit: [neighbours.crowded(limit), neighbours.refuting()]),
+    "cim-published": Case(more=lambda limit: [neighbours.crowded(limit), neighbours.refuting()], one_by_one=True),
 }
 
 

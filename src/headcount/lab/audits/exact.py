@@ -27,10 +27,10 @@ import numpy as np
 from headcount.bounding import CountBound, Sensitivity
 from headcount.budget import Price
 from headcount.engines.engine import Engine
+from headcount.families import build
 from headcount.lab.audits.neighbours import History, Pair
 from headcount.lab.audits.observing import log_of
 from headcount.noise_law import DiscreteLaplace
-from headcount.registry import build
 
 Counts = tuple[int, ...]
 Law = Mapping[Counts, Fraction]

@@ -22,12 +22,12 @@ import pyarrow as pa
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
+from headcount.families import build
 from headcount.lab.audits.events import Observations
 from headcount.lab.audits.neighbours import Pair
 from headcount.lab.audits.seeing import kind_of, seen
 from headcount.method import Method
 from headcount.noise import NoiseSource
-from headcount.registry import build
 from headcount.releases import Release
 from headcount.selection import Selection
 

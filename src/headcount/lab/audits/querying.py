@@ -22,6 +22,7 @@ from headcount.engines.local import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
+from headcount.lab.audits.cases import case_of
 from headcount.lab.audits.events import Observations
 from headcount.lab.audits.neighbours import COLUMNS_CELLS, Pair
 from headcount.lab.audits.observing import Target
@@ -31,8 +32,6 @@ from headcount.queries.asked import Asked
 from headcount.releases import Release
 
 ROUNDS = 200
-ONE_BY_ONE = frozenset({"pmw", "cim-published"})
-"""Methods that look at queries one by one."""
 
 _TOTALS = ("choice", "answers")  # what numbers of records may be released for
 _VARIES = ("total", "predicted")  # is another number in every run; what is predicted follows from the total
@@ -52,7 +51,7 @@ class QueryTarget(Target):
         release = method.release(people_of(pair, present=present), self.grant(), source, LocalEngine(threads=1))
         answers = release.answers["answer"].to_numpy()
         kind = _published(release)
-        if self.name in ONE_BY_ONE:
+        if case_of(self.name).one_by_one:
             kind += f"; {_first_change(release)}"
             answers = np.array([answers.min(), answers[-1], answers.max()])
         names = (*(f"answer {place}" for place in range(answers.size)), *(f"total of {each}" for each in _TOTALS))
@@ -62,7 +61,7 @@ class QueryTarget(Target):
 
     def _asked(self, cells: int) -> Asked:
         grid = Grid.of({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
-        if self.name in ONE_BY_ONE:
+        if case_of(self.name).one_by_one:
             rows = np.tile(np.arange(cells) < max(1, cells // 2), (ROUNDS, 1))
         elif cells == COLUMNS_CELLS:
             rows = np.array([[(cell & some).bit_count() % 2 == 1 for cell in range(cells)] for some in _ODD_AMONG])

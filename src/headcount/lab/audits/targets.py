@@ -1,31 +1,29 @@
-"""What can be audited by name: every registered method; beside them direct rankings, item selection and totals.
+"""What can be audited by name: every method of every family, and beside them the selection of items.
 
-A method that is registered is a name here by itself, audited as its family's others are: as counts of items, as a
-model of ratings or of tags, or by its answers to queries. What is special about one of them stands in
+A method that its family lists is a name here by itself, audited by what it reads: as counts of items, as a model
+of ratings or of tags, or by its answers to queries. What is special about one of them stands in
 :mod:`headcount.lab.audits.cases`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import lru_cache, partial
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any
 
 from headcount.budget import Price
-from headcount.counts.totals import Totals
+from headcount.counts import EDGES
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
+from headcount.families import family_of, method_names
+from headcount.family import Reads, fields_of
 from headcount.guarantee import Standing
 from headcount.lab.audits.cases import case_of
 from headcount.lab.audits.neighbours import Pair, crafted, raters
 from headcount.lab.audits.observing import SELECT_LIMIT, Target
 from headcount.lab.audits.querying import QueryTarget
-from headcount.method import Method
 from headcount.noise import threshold_for
-from headcount.rankings.top_k import DirectTopK
-from headcount.registry import FAMILIES, METHODS, build, family_of
 from headcount.selection import Selection
 
 DELTA = Decimal("1e-6")
@@ -47,7 +45,7 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         raise UnknownNameError.among("method", name, NAMES)
     if delta and not _takes_delta(name):
         raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
-    makes = _BESIDE[name] if name in _BESIDE else FAMILY_TARGETS[family_of(name)]
+    makes = _selection if name == SELECTION else TARGETS[family_of(name).reads]
     return makes(name, limit, epsilon, delta)
 
 
@@ -62,10 +60,11 @@ def pairs_for(
     case = case_of(name)
     if case.only is not None:
         return tuple(case.only(limit))
-    family = None if name in _BESIDE else family_of(name)
-    pairs = _FAMILY_PAIRS[family](limit) if family in _FAMILY_PAIRS else crafted(limit)
     more = () if case.more is None else case.more(limit)
-    return (*pairs, *more, *(_selected(limit, epsilon, delta) if name == "selection" else ()))
+    if name == SELECTION:
+        return (*crafted(limit), *more, *_selected(limit, epsilon, delta))
+    pairs = _PAIRS.get(family_of(name).reads, crafted)(limit)
+    return (*pairs, *more)
 
 
 def runs_for(name: str, *, copies: bool) -> int:
@@ -75,64 +74,50 @@ def runs_for(name: str, *, copies: bool) -> int:
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
-    return name in _BESIDE or FAMILIES[family_of(name)][name].standing is Standing.PROVEN
+    return name == SELECTION or family_of(name).kind(name).standing is Standing.PROVEN
 
 
 def reason_for(name: str) -> str | None:
     """Say why what is claimed does not hold, if it is merely claimed."""
-    return None if name in _BESIDE else FAMILIES[family_of(name)][name].reason
+    return None if name == SELECTION else family_of(name).kind(name).reason
 
 
 def has_edges(name: str) -> bool:
     """Say whether item-by-context counts can be audited, too."""
-    return name in METHODS
+    return name != SELECTION and EDGES in family_of(name).tables
 
 
 def _takes_delta(name: str) -> bool:
     """Say whether there is noise that δ pays for."""
-    if name in _BESIDE:
-        return name == "selection"
+    if name == SELECTION:
+        return True
     family = family_of(name)
-    if family == "counts":
-        return "noise" in _fields(name)
-    return family != "queries" and is_proven(name)
+    return is_proven(name) if family.delta == "proven" else family.delta == "noise" and "noise" in _fields(name)
 
 
 def _fields(name: str) -> set[str]:
-    method = FAMILIES[family_of(name)][name]
-    return {field.name for field in dataclasses.fields(cast("Any", method))}
+    return set(fields_of(family_of(name).kind(name)))
 
 
-def _counts(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
+def _events(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
     parameters: dict[str, Any] = {"limit": limit} if "limit" in _fields(name) else {}
     parameters |= {"noise": "gaussian"} if delta else {}
-    once = bool(delta) and name == "adaptive"  # whose Gaussian noise is for one record a cell
-    return Target(name, {**parameters, **case_of(name).parameters}, epsilon, delta, once=once,
-                  copies=case_of(name).copies)  # fmt: skip
+    case = case_of(name)
+    once = bool(delta) and case.once
+    return Target(name, {**parameters, **case.parameters}, epsilon, delta, once=once, copies=case.copies)
 
 
-def _neighbours(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - limits are its own
-    make = partial(build, family="neighbours")
+def _ratings(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - limits are its own
     reads = rated if case_of(name).rates else None
-    return Target(name, case_of(name).parameters, epsilon, delta, make=make, reads=reads)
+    return Target(name, case_of(name).parameters, epsilon, delta, reads=reads)
 
 
 def _tags(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - there is none
-    make = partial(build, family="tags")
-    return Target(name, case_of(name).parameters, epsilon, delta, contexts=True, make=make)
+    return Target(name, case_of(name).parameters, epsilon, delta, contexts=True)
 
 
-def _queries(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
-    make = partial(build, family="queries")
-    return QueryTarget(name, case_of(name).parameters, epsilon, delta, make=make, limit=limit)
-
-
-def _top_k(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - it has no limit
-    return Target(name, case_of(name).parameters, epsilon, delta, make=_direct)
-
-
-def _totals(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
-    return Target(name, {"limit": limit}, epsilon, delta, make=_total)
+def _people(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
+    return QueryTarget(name, case_of(name).parameters, epsilon, delta, limit=limit)
 
 
 def _selection(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
@@ -155,33 +140,18 @@ def rated(pair: Pair, present: bool) -> EventLog:
     return EventLog.of(rows, items=list(range(pair.items)), value_range=(1, 5))
 
 
-def _direct(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
-    return DirectTopK(**parameters)
-
-
-def _total(name: str, parameters: Mapping[str, Any]) -> Method:  # noqa: ARG001
-    return Totals(**parameters)
-
-
 _Makes = Callable[[str, int, Decimal, Decimal], Target]
 
-FAMILY_TARGETS: Mapping[str, _Makes] = {
-    "counts": _counts,
-    "neighbours": _neighbours,
-    "tags": _tags,
-    "queries": _queries,
-}
-"""How the methods of each registered family become targets."""
+TARGETS: Mapping[Reads, _Makes] = {"events": _events, "ratings": _ratings, "tags": _tags, "people": _people}
+"""How methods become targets, by what they read."""
 
-_FAMILY_PAIRS: Mapping[str | None, Callable[[int], tuple[Pair, ...]]] = {
-    "neighbours": lambda _: tuple(raters()),
+_PAIRS: Mapping[Reads, Callable[[int], Iterable[Pair]]] = {
+    "ratings": lambda _: raters(),
     # how often a person gave the same tag to the same resource makes no difference
-    "tags": lambda limit: tuple(pair for pair in crafted(limit) if pair.name in _TAG_PAIRS),
+    "tags": lambda limit: (pair for pair in crafted(limit) if pair.name in _TAG_PAIRS),
 }
 
-_BESIDE: Mapping[str, _Makes] = {"top-k": _top_k, "selection": _selection, "totals": _totals}
+SELECTION = "selection"
+"""What is audited beside the methods: the choice of items where there is no catalogue."""
 
-BESIDE = tuple(_BESIDE)
-"""What is audited beside the registered methods."""
-
-NAMES = (*(name for methods in FAMILIES.values() for name in methods), *BESIDE)
+NAMES = (*method_names(), SELECTION)

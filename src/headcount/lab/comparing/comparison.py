@@ -5,24 +5,24 @@ Not private: see :mod:`headcount.reports.comparison`, which says so on everythin
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from headcount.budget import Amount, amount
+from headcount.counts import FAMILY
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.family import needed_by
 from headcount.lab.comparing.grid import DEFAULT_SEED, Grid, run_grid
 from headcount.lab.comparing.measures import USUAL
 from headcount.lab.comparing.metrics import sanity_bound
 from headcount.lab.comparing.trials import Trial, Truth
-from headcount.registry import METHODS
 from headcount.reports.comparison import Facts
 
 LIMITS = (1, 3, 10, 30, 100)
@@ -44,7 +44,7 @@ class Comparison:
     (('limit', 1),)
     """
 
-    methods: Sequence[str] = tuple(METHODS)
+    methods: Sequence[str] = tuple(FAMILY.kinds())
     epsilons: Sequence[Amount] = EPSILONS
     limits: Sequence[int] = LIMITS
     runs: int = RUNS
@@ -52,8 +52,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         for name in self.methods:
-            if name not in METHODS:
-                raise UnknownNameError.among("method", name, METHODS)
+            FAMILY.kind(name)
         for epsilon in self.epsilons:
             amount(epsilon)
         for what in ("methods", "epsilons", "limits"):
@@ -81,8 +80,7 @@ def needs_limit(method: str) -> bool:
     >>> needs_limit("sra"), needs_limit("adaptive"), needs_limit("dpsense")
     (True, False, False)
     """
-    fields = {field.name: field for field in dataclasses.fields(cast("Any", METHODS[method]))}
-    return "limit" in fields and fields["limit"].default is dataclasses.MISSING
+    return "limit" in needed_by(FAMILY.kind(method))
 
 
 def compare(

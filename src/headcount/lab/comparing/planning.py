@@ -8,8 +8,8 @@ DPSense and the adaptive method would choose, comes from :mod:`headcount.answers
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, cast
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from headcount.answers.consistency import Weights
 from headcount.answers.planning import Prediction, Shape, cut, grouped, picked, weighed_limit
 from headcount.answers.prediction import best_limit, cell_errors
 from headcount.budget import Price
+from headcount.counts import FAMILY
 from headcount.counts.dpsense import SHARES
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.family import fields_of
 from headcount.guarantee import Standing
 from headcount.method import tables_of
 from headcount.noise import norm_of
 from headcount.noise_law import DiscreteLaplace, Law
-from headcount.registry import METHODS, build
 from headcount.releases import Release
 
 MODELLED = "noise exact; what the limit cuts off is modelled"
@@ -34,14 +35,6 @@ GROUPED = "noise exact; smoothing of random groups is modelled"
 CHOSEN = "limit and what it cuts off are modelled"
 ADAPTIVE = "the method's own prediction, by which it chooses its limit"
 UNKNOWN = "cannot be predicted from these figures"
-
-WHY_NOT = {
-    "fpa": "how smooth counts are along the catalogue is not known",
-    "gs-s": "its groups follow the counts themselves",
-    "gs": "its groups and their size follow the counts themselves",
-    "dpsense-s": "its factor makes up for who has which items, which is not known",
-    "hpa": "for item-by-context counts, it picks by item",
-}
 
 _ITEMS, _EDGES = "items", "edges"
 _USUAL_ERROR = 0.8  # of a standard deviation: what errors of a bell-shaped law are on average
@@ -84,12 +77,10 @@ def predictions(
 ) -> list[Predicted]:
     """Predict every method whose promise is proven, at every limit where it takes one; with δ, Gaussian noise."""
     found = []
-    for name, kind in METHODS.items():
+    for name, kind in FAMILY.kinds().items():
         if kind.standing is not Standing.PROVEN:
             continue
-        paid = (
-            delta if delta is not None and "noise" in {each.name for each in fields(cast("Any", kind))} else None
-        )
+        paid = delta if "noise" in fields_of(kind) else None
         for table in tables_of(None, figures.log()):
             plan = _Plan(name, figures, table, epsilon, paid)
             try:
@@ -120,6 +111,11 @@ class _Plan:
     delta: str | None
 
     @property
+    def foreseen(self) -> str:
+        """By which model its errors are predicted; or why they cannot be."""
+        return str(getattr(FAMILY.kind(self.method), "foreseen", "it does not say how its errors come about"))
+
+    @property
     def shape(self) -> Shape:
         """The table's own."""
         return self.figures.shapes[self.table]
@@ -130,13 +126,15 @@ class _Plan:
 
     def predictions(self, limits: Sequence[int]) -> list[Predicted]:
         """Predict at every limit, or at the one that the method would choose."""
-        if self.method == "dpsense":
+        if self.foreseen == "weighed":
             return [self.told(*self._weighed(), CHOSEN)]
-        if self.method == "adaptive":
+        if self.foreseen == "adaptive":
             return [self.told(*self._adaptive(), ADAPTIVE)]
-        if self.method in WHY_NOT and (self.method, self.table) != ("hpa", _ITEMS):
-            return [self.told(None, None, f"{UNKNOWN}: {WHY_NOT[self.method]}")]
-        return [self.told(limit, *self._limited(limit)) for limit in limits]
+        if self.foreseen == "picked" and self.table != _ITEMS:
+            return [self.told(None, None, f"{UNKNOWN}: for item-by-context counts, it picks by item")]
+        if self.foreseen in ("sampled", "picked", "grouped"):
+            return [self.told(limit, *self._limited(limit)) for limit in limits]
+        return [self.told(None, None, f"{UNKNOWN}: {self.foreseen}")]
 
     def told(self, limit: int | None, made: Prediction | None, known: str) -> Predicted:
         """Put a prediction into words."""
@@ -153,22 +151,22 @@ class _Plan:
 
     def _limited(self, limit: int) -> tuple[Prediction, str]:
         deviation, gaussian = self._deviation(limit), self.delta is not None
-        if self.method == "gs-r":
+        if self.foreseen == "grouped":
             return grouped(self.shape, limit, deviation), GROUPED
-        if self.method == "hpa":
+        if self.foreseen == "picked":
             return picked(self.shape, limit, deviation, gaussian=gaussian), PICKED
         return cut(self.shape, limit, deviation, gaussian=gaussian), MODELLED
 
     def _laws(self, limit: int) -> Mapping[str, Law]:
         """Ask the method itself for its noise."""
         noise = {} if self.delta is None else {"noise": "gaussian"}
-        method = build(self.method, {"limit": limit, **noise})
+        method = FAMILY.build(self.method, {"limit": limit, **noise})
         return method.laws(self.figures.log(), self._price)
 
     def _deviation(self, limit: int) -> float:
         """Return the standard deviation of the noise, reconciled with the other table where methods do so."""
         laws, width = self._laws(limit), self.figures.width
-        if self.method == "gs-r" or len(laws) < 2 or self.shape.distinct:
+        if self.foreseen == "grouped" or len(laws) < 2 or self.shape.distinct:
             return float(laws[self.table].variance ** 0.5)
         items, edges = laws[_ITEMS].variance, laws[_EDGES].variance
         weights = Weights.of(items_variance=items, edges_variance=edges, contexts=width)

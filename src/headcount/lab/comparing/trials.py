@@ -27,16 +27,16 @@ from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import GrantError, UnknownNameError, UsageError
 from headcount.events.log import EventLog
+from headcount.families import build
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.method import extent
 from headcount.noise import SeededNoise
-from headcount.registry import build
 from headcount.releases import Release
 
 Floats = NDArray[np.float64]
 
 EVERYTHING = 2**31 - 1  # records of each person that the truth counts
-_FIRST_RUN = ("headcount.lab.papers", "headcount.evaluation.papers")
+_FIRST_RUN = ("headcount.lab.papers", "headcount.lab.papers")
 """Where papers lie, and where they lay when figures were written down: on that name noise hangs, so it stays."""
 
 
@@ -94,7 +94,7 @@ Measure = Callable[[Truth, Release], float | Iterable[Row]]
 class Trial:
     """What is run: a method on a log, or any ``function`` named ``package.module:name`` in its place.
 
-    ``parameters`` are those of the method, as :func:`headcount.registry.build` takes them; ``label`` tells apart
+    ``parameters`` are those of the method, as :func:`headcount.families.build` takes them; ``label`` tells apart
     what differs in other parameters than the limit, and is the method's name where none is given.
 
     >>> Trial.of("films", "sra", epsilon="1", limit=10, run=3).identity

@@ -25,6 +25,7 @@ from headcount.budget import Grant
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
+from headcount.families import build
 from headcount.lab.comparing.trials import Bench, Row, Trial
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.cim_page import pictures
@@ -32,7 +33,6 @@ from headcount.lab.papers.coupling import by_pearson, declared
 from headcount.lab.papers.paper import Paper, Plan, Setting
 from headcount.lab.published.cim import CoupledIteration, laplace, round_epsilon
 from headcount.queries.asked import Asked
-from headcount.registry import build
 
 QUERIES = 10_000
 EPSILONS = tuple(f"{tenths / 10:g}" for tenths in range(1, 11))
@@ -120,7 +120,7 @@ def _ours(bench: Bench, trial: Trial, queries: LinearQueries) -> NDArray[np.floa
     """Run a method of Headcount, for groups as large as the thesis has."""
     shape = SHAPES[trial.dataset]
     asked = Asked(grid=grid_of(shape), rows=queries, max_records=GROUPS[trial.dataset])
-    method = build(trial.method, {"asked": asked}, "queries")
+    method = build(trial.method, {"asked": asked})
     people = people_of(places_of(bench), shape)
     release = method.release(people, Grant(trial.epsilon), bench.noise(trial), bench.engine)
     return np.asarray(release.answers["answer"].to_numpy(), dtype=np.float64)

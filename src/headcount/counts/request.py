@@ -1,0 +1,115 @@
+"""A release of counts or totals, as it is asked for: by which method, at which price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import field_validator
+
+from headcount.counts import EDGES, FAMILY, ITEMS, TOTALS
+from headcount.errors import UsageError
+from headcount.flags import Flag
+from headcount.request import ChoosingRequest, MaybeWhole, shares_flag
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.method import Method, What
+
+
+class ReleaseRequest(ChoosingRequest):
+    """A release of counts: by which method, at which price.
+
+    >>> request = ReleaseRequest(epsilon="1", method="sra", limit=10)
+    >>> ReleaseRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "release"
+
+    method: Annotated[
+        str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
+    ] = None
+    limit: Annotated[MaybeWhole, Flag("The most records (or item and context pairs) one person may add.", "L")] = (
+        None
+    )
+    what: Annotated[
+        Literal["items", "edges", "both", "totals"] | None,
+        Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
+    ] = None
+    shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
+    noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
+
+    @field_validator("options", mode="after")
+    @classmethod
+    def _no_flags(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in value:
+            if name in cls.model_fields:
+                raise UsageError(
+                    f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
+                )
+        return value
+
+    @property
+    def noise_kind(self) -> str | None:
+        """Which noise is asked for."""
+        return self.noise
+
+    @property
+    def uses_value(self) -> bool:
+        """Totals do."""
+        return self.is_of_totals
+
+    @property
+    def needs_items(self) -> bool:
+        """Totals are over all items."""
+        return not self.is_of_totals
+
+    @property
+    def is_of_totals(self) -> bool:
+        """Whether totals are asked for, in place of counts."""
+        return self.what == "totals" or (self.what is None and self.method == TOTALS.default)
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many counts each table will hold."""
+        if self.is_of_totals:
+            return {TOTALS.tables[0].name: 2 if log.roles.value is None else 4}
+        width = {ITEMS.name: 1, EDGES.name: log.width}
+        return {table: len(log.catalogue.ids) * width[table] for table in self._tables(log)}
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table of counts."""
+        if self.is_of_totals:
+            return {each.name: each.columns for each in TOTALS.tables}
+        columns = {each.name: each.columns for each in FAMILY.tables}
+        return {table: columns[table] for table in self._tables(log)}
+
+    def _tables(self, log: EventLog) -> tuple[str, ...]:
+        from headcount.method import tables_of
+
+        return tables_of(cast("What | None", self.what), log)
+
+    def _totals(self) -> Method:
+        """Return the one method for totals."""
+        if self.method not in (None, TOTALS.default):
+            raise UsageError(
+                f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
+            )
+        for name in self.options:
+            raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+        if self.limit is None:
+            raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
+        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares})
+
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+        if self.is_of_totals:
+            return self._totals()
+        own = {
+            "limit": self.limit,
+            "what": self.what,
+            "shares": self.own_shares(selecting=selecting),
+            "noise": None if self.noise == "laplace" else self.noise,
+        }
+        return self.chosen(FAMILY, self.method, own)

@@ -1,0 +1,113 @@
+"""A parameter, declared once: its flag, what stands for its value, and its line of help; and how numbers are read.
+
+Command-line options, keys of a configuration and the keywords of Python functions follow from these declarations.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headcount.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a parameter is given on the command line.
+
+    ``flag`` is what it is called there, if not by the name of the parameter. A ``switch`` takes no value, one that
+    is given ``many`` times takes several. What is ``raw`` may be a list or a table in a configuration. ``read``
+    makes a value of a text; ``needed`` says that nothing goes without.
+    """
+
+    help: str
+    metavar: str | None = None
+    flag: str = ""
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    switch: bool = False
+    many: bool = False
+    raw: bool = False
+    needed: bool = False
+    read: Callable[[Any, str], Any] | None = None
+
+    def named(self, name: str) -> str:
+        """Return the flag of a parameter of this name.
+
+        >>> Flag("How many.").named("max_group"), Flag("How many.").named("k")
+        ('--max-group', '-k')
+        """
+        return self.flag or ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+
+
+def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = None) -> int:
+    """Read a whole number of at least 1, of any integer type; ``hint`` is one to try.
+
+    >>> whole_number(0, "limit", hint="--limit 10")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: limit must be a whole number of at least 1, not 0; try --limit 10
+    """
+    whole = -1 if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+    if not 1 <= whole <= (whole if most is None else most):
+        raise UsageError(f"{name} must be a whole number of at least 1", given=value, remedy=f"try {hint}")
+    return whole
+
+
+def whole_text(text: str, flag: str) -> int:
+    """Read what a flag says as a whole number of at least 1.
+
+    >>> whole_text("12", "--limit")
+    12
+    """
+    given = int(text) if is_whole(text) and int(text) > 0 else text
+    return whole_number(given, flag.lstrip("-"), hint=f"{flag} 10")
+
+
+def is_whole(text: str) -> bool:
+    """Say whether a text is a whole number."""
+    return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
+
+
+def plain_value(text: str) -> int | float | bool | str:
+    """Read the value of an option: a number or true or false where it looks like one, else the text itself.
+
+    >>> [plain_value(text) for text in ("3", "0.5", "true", "row")]
+    [3, 0.5, True, 'row']
+    """
+    if is_whole(text):
+        return int(text)
+    if re.fullmatch(r"\s*[+-]?[0-9]*\.[0-9]+\s*", text):
+        return float(text)
+    return {"true": True, "false": False}.get(text.strip().lower(), text)
+
+
+def pairs(texts: tuple[str, ...] | str | None, flag: str) -> dict[str, str] | None:
+    """Read ``a=1,b=2`` or several ``a=1``.
+
+    >>> pairs("items=0.5,edges=0.5", "--shares")
+    {'items': '0.5', 'edges': '0.5'}
+    """
+    if not texts:
+        return None
+    listed = texts.split(",") if isinstance(texts, str) else list(texts)
+    read: dict[str, str] = {}
+    for each in listed:
+        name, equals, value = (part.strip() for part in each.partition("="))
+        if not equals or not name or not value:
+            raise UsageError(f"{flag} must read NAME=VALUE", given=each, remedy="see headcount release --help")
+        if name in read:
+            raise UsageError(f"{flag} names {name} twice", remedy="keep one of them")
+        read[name] = value
+    return read
+
+
+def method_options(texts: tuple[str, ...], flag: str) -> dict[str, Any]:
+    """Read options of a method.
+
+    >>> method_options(("d=2", "sampling=row"), "--option")
+    {'d': 2, 'sampling': 'row'}
+    """
+    return {name: plain_value(value) for name, value in (pairs(texts, flag) or {}).items()}

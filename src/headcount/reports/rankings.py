@@ -1,0 +1,40 @@
+"""Direct rankings, as a page shows them."""
+
+from __future__ import annotations
+
+from headcount.releases import Release
+from headcount.reports import excerpts
+from headcount.reports.part import Part
+from headcount.reports.wording import across, bound, counted_words, has_counts, noise_words
+
+
+def part(release: Release) -> Part:
+    """Return what the page of a ranking is about; its tables are laid out by the page."""
+    of_what = "" if release.interval.covers == "true" else f", of {bound(release)}"
+    also = " Their counts carry noise as well." if has_counts(release) else " Their counts are not released."
+    choice = f"The choice was made with random {noise_words(release)}."
+    lede = f"Ranked by how many people have an item{of_what}. {choice}{also}"
+    return Part(ranking_words(release)["title"], lede)
+
+
+def _places(release: Release) -> int:
+    """Return how many places each ranking has."""
+    return int(release.ranking.num_rows // len(release.contexts or (None,)))
+
+
+def ranking_words(release: Release) -> dict[str, str]:
+    """Return what the tables of a direct ranking are called, and what they leave out."""
+    if "ranking" not in release.tables:
+        return {}
+    places, contexts, left_out = _places(release), len(release.contexts or ()), []
+    if places > excerpts.PLACES:
+        left_out.append(f"Shown are the first {excerpts.PLACES} of {places:,} places.")
+    if contexts > excerpts.MOST_CONTEXTS:
+        left_out.append(f"Shown are the first {excerpts.MOST_CONTEXTS} of {contexts:,} contexts.")
+    title = "The best item" if places == 1 else f"The {places:,} best items"
+    return {
+        "title": f"{title} of each {across(release)}" if contexts else title,
+        "left_out": " ".join(left_out),
+        "counted": counted_words(release) if "count" in release.ranking.column_names else "",
+        "by_counts": "by counts" if release.chosen.get("ranking", {}).get("by") == "counts" else "",
+    }

@@ -1,0 +1,272 @@
+"""What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
+
+A request is what is asked, as typed data that round-trips through JSON; never where the data lies. Each family has
+its own, in its ``request.py``. A field that carries a :class:`~headcount.flags.Flag` is an option of the command,
+a key of a configuration and a keyword in Python; the others are for Python alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+
+from headcount.budget import Grant, amount, probability
+from headcount.errors import UsageError
+from headcount.flags import Flag, method_options, pairs, whole_number, whole_text
+from headcount.guarantee import Guarantee, Standing, in_short
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.family import Family
+    from headcount.method import Method
+    from headcount.selection import Selection
+
+Request = TypeVar("Request", bound="Spending")
+
+Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
+DELTA = Flag("How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.", "D")
+OPTIONS = Flag(
+    "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
+)
+SELECT_LIMIT = Flag("The most items of one person that count for --select-items.  [default: 10]", "L")
+
+
+def _whole(value: Any, info: ValidationInfo) -> int | None:
+    return None if value is None else whole_number(value, str(info.field_name))
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+MaybeWhole = Annotated[int | None, BeforeValidator(_whole)]
+"""Whole numbers of at least 1, and those that may be left out."""
+
+
+def shares_flag(example: str) -> Flag:
+    """Declare the shares of stages, with an example for the help."""
+    return Flag(f"How the stages share ε, such as {example}.", "STAGE=S,…", read=pairs)
+
+
+class Spending(BaseModel, ABC):
+    """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
+
+    ``select_limit`` and the share ``selection`` say how the items of a log without a catalogue are selected.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    command: ClassVar[str]
+
+    epsilon: Annotated[Decimal, Flag("The privacy budget to spend, such as 1 or 0.5.", "E")]
+    delta: Annotated[Delta | None, DELTA] = None
+    shares: Mapping[str, Decimal] | None = None
+    select_limit: Annotated[MaybeWhole, SELECT_LIMIT] = None
+
+    @field_validator("shares", mode="before")
+    @classmethod
+    def _exact_shares(cls, value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise UsageError(
+                "shares must name each stage's share", given=value, remedy="such as items=0.5,edges=0.5"
+            )
+        return {stage: amount(share, f"the share of {stage}") for stage, share in value.items()}
+
+    @field_validator("epsilon", mode="before")
+    @classmethod
+    def _exact(cls, value: Any) -> Decimal:
+        return Decimal(f"{amount(value):f}")  # 1e3 is echoed as 1000
+
+    @field_validator("delta", mode="before")
+    @classmethod
+    def _exact_delta(cls, value: Any) -> Decimal | None:
+        return None if value is None else probability(value).normalize()
+
+    @field_serializer("epsilon")
+    def _plain(self, value: Decimal) -> str:
+        return f"{value:f}"
+
+    @model_validator(mode="after")
+    def _gaussian_has_delta(self) -> Self:
+        if self.delta is None:  # whether a δ is of use hangs on the log
+            self.check_delta(selecting=False)
+        return self
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Refuse a δ that nothing could use, and the lack of one that is needed."""
+        check_delta(self.delta, self.noise_kind, selecting=selecting)
+
+    @property
+    def noise_kind(self) -> str | None:
+        """Which noise is asked for, or None where there is no choice."""
+        return None
+
+    def grant(self) -> Grant:
+        """Return a fresh grant of the amounts asked for."""
+        return Grant(self.epsilon, self.delta)
+
+    @property
+    def uses_value(self) -> bool:
+        """Whether the method has a use for a value column."""
+        return False
+
+    @property
+    def needs_items(self) -> bool:
+        """Whether a log needs a catalogue of items, or a selection of them."""
+        return True
+
+    def selection(self, log: EventLog) -> Selection | None:
+        """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+        from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
+
+        if log.roles.value is not None and not self.uses_value:
+            raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
+        self.check_delta(selecting=log.selects)
+        if log.selects:
+            limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
+            share = divided_shares(self.shares)[0]
+            return Selection(limit=limit, share=share, halves_delta=self.noise_kind == "gaussian")
+        if self.select_limit is not None:
+            raise UsageError(
+                "--select-limit is given, but no items are selected", remedy="leave it out, or add --select-items"
+            )
+        return None
+
+    def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
+        """Return the shares of the method's own stages."""
+        from headcount.selection import divided_shares
+
+        return divided_shares(self.shares)[1] if selecting else self.shares
+
+    @cached_property
+    def built(self) -> dict[bool, Method]:
+        """The method asked for, as it runs without a selection of items and after one; each made at most once."""
+        return {}
+
+    def build(self, *, selecting: bool = False) -> Method:
+        """Return the method asked for, as it runs after a selection of items if there is one; made once."""
+        if selecting not in self.built:
+            self.built[selecting] = self.make(selecting=selecting)
+        return self.built[selecting]
+
+    @abstractmethod
+    def make(self, *, selecting: bool) -> Method:
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+
+    def build_for(self, items: int) -> Method:  # noqa: ARG002
+        """Return the method for so many selected items."""
+        return self.build(selecting=True)
+
+    @abstractmethod
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each table."""
+
+    @abstractmethod
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many numbers each table will hold."""
+
+    def guarantee(self) -> Guarantee:
+        """Say what the release will promise; known without data."""
+        return self.build().guarantee(self.grant())
+
+
+class ChoosingRequest(Spending):
+    """A request that names one of several methods, and options that are its own."""
+
+    options: Annotated[Mapping[str, Any], OPTIONS] = Field(default_factory=dict)
+    research: Annotated[bool, Flag("Allow methods whose published claim is not established.")] = False
+
+    def chosen(self, family: Family, name: str | None, own: Mapping[str, Any], *, instead: str = "") -> Method:
+        """Make a method of a family from the options and what is given beside them, unless it is only claimed.
+
+        ``instead`` is what to use in place of one that is, if that has another name.
+        """
+        given = {parameter: value for parameter, value in own.items() if value is not None}
+        method = family.build(name or family.default, {**self.options, **given})
+        if method.standing is Standing.CLAIMED and not self.research:
+            raise UsageError(
+                f"{method.name} is kept for research: {method.reason}",
+                remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
+            )
+        return method
+
+
+def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = False) -> None:
+    """Refuse a δ that nothing could use, and the lack of one that is needed; a ranking has no ``noise`` to choose.
+
+    >>> check_delta(Decimal("1e-6"), "laplace")
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --delta needs --noise gaussian or --select-items; leave it out, or add one of them
+    """
+    if delta is None and noise == "gaussian":
+        raise UsageError("--noise gaussian needs --delta", remedy="for example --delta 1e-6")
+    if delta is None and selecting:
+        raise UsageError(
+            "--select-items needs --delta: with some small probability an item that one person alone has is "
+            "released, and delta limits it",
+            remedy="give one far below 1 in the number of people, such as --delta 1e-6",
+        )
+    if delta is not None and not selecting and noise is None:
+        raise UsageError(
+            "--delta is of no use here: a ranking is pure ε, but for --select-items", remedy="leave it out"
+        )
+    if delta is not None and not selecting and noise != "gaussian":
+        raise UsageError(
+            "--delta needs --noise gaussian or --select-items", remedy="leave it out, or add one of them"
+        )
+
+
+def request_of(kind: type[Request], /, **fields: Any) -> Request:
+    """Make a request, turning what is wrong with it into one clear sentence."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{name}: {first['msg'].lower()}", given=first.get("input")) from error
+
+
+def flags_of(kind: type[Spending]) -> dict[str, Flag]:
+    """Return the parameters of a request that its command offers, as their fields declare them.
+
+    >>> flags = flags_of(Spending)
+    >>> list(flags), flags["epsilon"].needed
+    (['epsilon', 'delta', 'select_limit'], True)
+    """
+    return {
+        name: _told(field, flag)
+        for name, field in kind.model_fields.items()
+        for flag in field.metadata
+        if isinstance(flag, Flag)
+    }
+
+
+def _told(field: FieldInfo, flag: Flag) -> Flag:
+    """Add what a field's type and default say by themselves."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    choices = next((get_args(each) for each in kinds if get_origin(each) is Literal), ())
+    given = isinstance(field.default, str | int) and field.annotation is not bool
+    return replace(
+        flag,
+        choices=choices,
+        default=str(field.default) if given else None,
+        switch=field.annotation is bool,
+        needed=flag.needed or field.is_required(),
+        read=whole_text if int in kinds else flag.read,
+    )

@@ -1,0 +1,63 @@
+"""A release of tags, as it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from headcount.errors import UsageError
+from headcount.flags import Flag
+from headcount.guarantee import Standing
+from headcount.request import ChoosingRequest, MaybeWhole, shares_flag
+from headcount.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
+
+if TYPE_CHECKING:
+    from headcount.events.log import EventLog
+    from headcount.method import Method
+
+
+class TagsRequest(ChoosingRequest):
+    """A release of tags: by which method, at which price; a δ allows for Gaussian noise.
+
+    >>> request = TagsRequest(epsilon="1", delta="1e-6")
+    >>> TagsRequest.model_validate_json(request.model_dump_json()) == request
+    True
+    """
+
+    command: ClassVar[str] = "tags"
+
+    method: Annotated[
+        str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
+    ] = None
+    shares: Annotated[Mapping[str, Decimal] | None, shares_flag("marginals=0.4,pairs=0.55,people=0.05")] = None
+    select_limit: MaybeWhole = None
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Refuse lists that are still to be selected, and a δ for a method that has no use for one."""
+        if selecting or self.select_limit is not None:
+            raise UsageError(
+                "resources and tags cannot be selected", remedy="list them with --resources and --vocabulary"
+            )
+        if self.delta is not None and self._is_claimed:
+            raise UsageError(f"{self.method} claims no δ", remedy="leave --delta out")
+
+    @property
+    def _is_claimed(self) -> bool:
+        return self.build().standing is Standing.CLAIMED
+
+    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+        return self.chosen(FAMILY, self.method, {"shares": self.shares}, instead=FAMILY.default)
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
+        """Return the columns of the tables that there always are."""
+        return {each.name: each.columns for each in ((ASSIGNMENTS,) if self._is_claimed else (TAGS, RESOURCES))}
+
+    def cells(self, log: EventLog) -> dict[str, int]:
+        """Return how many weights are measured whatever the data."""
+        from headcount.events.tagged import TagLog
+
+        if self._is_claimed:
+            return {}
+        return {TAGS.name: len(TagLog.of_log(log).vocabulary.ids), RESOURCES.name: len(log.catalogue.ids)}
