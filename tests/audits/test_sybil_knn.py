@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from headcount.arrays import Codes, Floats
 from headcount.audits import recommenders
 from headcount.audits.recommenders import Plain, Private, Published, Reader
 from headcount.audits.sybil_knn import Attack, Attempt, Finding, Scene, agreed, mount, risen
@@ -15,7 +16,7 @@ from headcount.errors import UsageError
 from headcount.neighbours.plain import Neighbourhood
 from headcount.neighbours.pncf import Settings
 from headcount.neighbours.pncf_selection import Mechanism
-from headcount.neighbours.ratings import Codes, Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.noise import SeededNoise
 from tests.neighbours import made_up
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headcount.arrays import Floats
 from headcount.neighbours.candidates import Candidates
 from headcount.neighbours.pncf_selection import (
     Mechanism,
@@ -25,7 +26,6 @@ from headcount.neighbours.pncf_selection import (
     truncation,
     uniform,
 )
-from headcount.neighbours.ratings import Floats
 from headcount.noise import SeededNoise
 
 RUNS = 40_000

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from headcount.arrays import Codes, Floats
 from headcount.neighbours import plain, pncf
 from headcount.neighbours.coded import fit_ratings
-from headcount.neighbours.ratings import Codes, Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.noise import NoiseSource
 
 Reader = Callable[[Codes, Floats, int], Codes]

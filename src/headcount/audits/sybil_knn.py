@@ -33,9 +33,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Floats
 from headcount.audits.recommenders import Reader, Recommender
 from headcount.errors import UsageError
-from headcount.neighbours.ratings import Codes, Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 
 Flags = NDArray[np.bool_]
 

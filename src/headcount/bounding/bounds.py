@@ -17,16 +17,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import (
-    EVERYONE,
-    SEAL,
-    Bounded,
-    BoundedCounts,
-    Integers,
-    Noisy,
-    Sensitivity,
-    root_above,
-)
+from headcount.arrays import Integers
+from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Noisy, Sensitivity, root_above
 from headcount.errors import UsageError
 
 Counting = Literal["records", "users"]

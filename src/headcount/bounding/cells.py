@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
+from headcount.arrays import Integers
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounding.bounds import check_limit
 from headcount.errors import UsageError
 

@@ -17,10 +17,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Scored, Sensitivity
+from headcount.arrays import Floats, Integers
+from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.errors import UsageError
 
-Floats = NDArray[np.float64]
 Numbers = TypeVar("Numbers", Floats, Integers)
 Kind = TypeVar("Kind", bound=np.generic)
 

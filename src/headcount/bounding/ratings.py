@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
+from headcount.arrays import Integers
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
 from headcount.bounding.bounds import FIXED_POINT, Norm, check_limit
 
 STAR = 1024

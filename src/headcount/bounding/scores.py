@@ -15,7 +15,8 @@ from itertools import repeat
 
 import numpy as np
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Rows, Scored, Sensitivity
+from headcount.arrays import Integers
+from headcount.bounding.bounded import SEAL, Bounded, Rows, Scored, Sensitivity
 from headcount.bounding.bounds import FIXED_POINT
 from headcount.errors import UsageError
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL, Bounded, Sensitivity
-
-Codes = NDArray[np.int32]
 
 
 class SparseCounts:

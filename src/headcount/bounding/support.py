@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headcount.bounding.bounded import SEAL, Integers
+from headcount.arrays import Integers
+from headcount.bounding.bounded import SEAL
 from headcount.bounding.bounds import check_limit
 
 

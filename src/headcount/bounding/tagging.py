@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
+from headcount.arrays import Floats, Integers
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
 from headcount.bounding.bounds import FIXED_POINT, Norm
 from headcount.events.tagging import Tagging
 
 Codes = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 
 TOGETHER = FIXED_POINT // 2
 """What a person's pairs of tags weigh beside their tagged resources: half, and noise grows by an eighth."""

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
+from headcount.arrays import Integers
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounding.bounds import FIXED_POINT, check_limit
 
 MOST_EXACT = 2**53

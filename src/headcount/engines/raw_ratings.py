@@ -6,14 +6,11 @@ A proven method never sees them: it asks an engine for sums that are bounded alr
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Floats
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.valued import ValuedLog
-
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 def ratings_of(log: EventLog) -> tuple[Codes, Codes, Floats]:

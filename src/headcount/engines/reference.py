@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.bounding import (
     Bound,
     Bounded,
@@ -38,8 +38,6 @@ from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
-
-Integers = NDArray[np.int64]
 
 
 class ReferenceEngine:
@@ -118,7 +116,7 @@ class ReferenceEngine:
         return tagging(log)[0]
 
 
-def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:
+def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, Draws]:
     """Return the user and cell of every record that counts, and every user's key."""
     encoded = EncodedLog(log)
     users, cells = _records(encoded)
@@ -183,7 +181,7 @@ def shares_of_limit(factors: Integers, bound: Bound) -> Integers:
         full |= more
 
 
-def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
+def user_keys(encoded: EncodedLog, secret: bytes) -> Draws:
     """Return every user's key, from the raw ids."""
     raw = encoded.users.raw
     if isinstance(raw, tuple):
@@ -205,9 +203,7 @@ def _records(encoded: EncodedLog) -> tuple[Integers, Integers]:
     return np.concatenate(users), np.concatenate(cells)
 
 
-def _kept(
-    users: Integers, cells: Integers, keys: draws.Draws, bound: Bound, width: int
-) -> tuple[Integers, Integers]:
+def _kept(users: Integers, cells: Integers, keys: Draws, bound: Bound, width: int) -> tuple[Integers, Integers]:
     order = np.lexsort((cells, users))
     users, cells = users[order], cells[order]
     numbers = _number_within([users, cells])

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.bounding import Support, certify_support, check_limit
 from headcount.engines import draws
 from headcount.engines.engine import Progress, silent
@@ -25,8 +26,6 @@ from headcount.engines.walking import user_keys
 from headcount.events.ids import Ids, NumberTable
 from headcount.events.itemised import ItemisedLog
 from headcount.events.log import EventLog
-
-Integers = NDArray[np.int64]
 
 
 def support(log: EventLog, limit: int, secret: bytes, progress: Progress = silent) -> Support:
@@ -57,7 +56,7 @@ class _Keys:
         self._keys = np.empty(0, dtype=np.uint64)
         self._known = 0
 
-    def up_to_date(self) -> draws.Draws:
+    def up_to_date(self) -> Draws:
         """Return the keys of all ids that have come up so far."""
         known, size = self._known, self._ids.size
         if known < size:
@@ -94,7 +93,7 @@ class _Histories:
         contexts: NDArray[np.int32] | None,
         items: NDArray[np.int32],
         times: Integers | None,
-        item_keys: draws.Draws,
+        item_keys: Draws,
     ) -> None:
         """Take rows in."""
         histories, keys = users, self._users.up_to_date()
@@ -125,7 +124,7 @@ class _Histories:
             chosen = order[first]
         kernels.count_people(chosen, self._filled, self._kept, people)
 
-    def _keys_of_pairs(self, users: draws.Draws) -> draws.Draws:
+    def _keys_of_pairs(self, users: Draws) -> Draws:
         """Return the key of each history's person, from those of all persons."""
         raw = self._pairs.raw
         if raw.size > self._keys.size:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.neighbours.candidates import Queries
-from headcount.neighbours.ratings import Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.errors import DataError
 from headcount.events.ahead import read_ahead
-from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
+from headcount.events.ids import Ids, catalogue_codes, ids_for
 from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally

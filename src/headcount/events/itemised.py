@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes
 from headcount.events.encoding import CodedBatch, EncodedLog
-from headcount.events.ids import Codes, Ids, ids_for
+from headcount.events.ids import Ids, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import Tally
 from headcount.events.texts import is_textual

@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.store import PackedSource
 from headcount.events.tagged import TagLog
-
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes
 from headcount.events.encoding import CodedBatch, EncodedLog
-from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
+from headcount.events.ids import Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
 from headcount.events.values import finite_numbers

@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from headcount.neighbours.ratings import Codes, Floats, Integers, Ratings
+from headcount.arrays import Codes, Floats, Integers
+from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.similarity import Similarity
 
 By = Literal["item", "user"]

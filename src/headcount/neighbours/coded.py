@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes, Floats
 from headcount.budget import Amount, Grant
 from headcount.events.log import read_events
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PrivateNeighbours
-from headcount.neighbours.ratings import Codes, Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.noise import NoiseSource
 
 

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.arrays import Codes, Floats
 from headcount.errors import UsageError
 from headcount.neighbours.candidates import SIDES, By, Queries, candidates, parts
-from headcount.neighbours.ratings import Codes, Floats, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.similarity import METRICS, Metric, Similarity, similarity
 
 SUPPORT = 25.0

@@ -31,6 +31,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes, Floats, Integers
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.raw_ratings import ratings_of
@@ -41,7 +42,7 @@ from headcount.method import what_counted
 from headcount.neighbours.candidates import Candidates, Queries, candidates, parts
 from headcount.neighbours.plain import Neighbourhood, best, spoken_for
 from headcount.neighbours.pncf_selection import Mechanism, perturbed, select, sensitivities
-from headcount.neighbours.ratings import Codes, Floats, Integers, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.similarity import Metric, Similarity
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law

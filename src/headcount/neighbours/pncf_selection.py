@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.neighbours.candidates import Candidates
-from headcount.neighbours.ratings import Floats, Integers
 from headcount.neighbours.similarity import GLOBAL, Metric
 from headcount.noise import NoiseSource
 

@@ -11,8 +11,8 @@ Why it is private
     factor between e^(-spread / scale) and e^(spread / scale), and spread / scale <= ε. What all candidates gain
     alike, a, cancels, and so does the best utility: counting from it changes no probability.
 
-    Gaps are cut at ``FURTHEST_BEHIND`` = F, which puts max(u_i, max_j u_j - F) in place of u_i. Both terms change by
-    something between a and a + spread, so their maximum does too, and the argument stands.
+    Gaps are cut at ``FURTHEST_BEHIND`` = F, which puts max(u_i, max_j u_j - F) in place of u_i. Both terms change
+    by something between a and a + spread, so their maximum does too, and the argument stands.
 
     The promise is about what is chosen, not about how long it takes: tries are repeated until one is accepted,
     the more often the fewer good candidates there are. The time depends on the data and must not be shown.

@@ -34,7 +34,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.linear import Floats, LinearQueries
+from headcount.arrays import Floats, Integers
+from headcount.bounding.linear import LinearQueries
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -51,7 +52,6 @@ REASON = (
     "the noise is scaled by couplings found in the data"
 )
 
-Integers = NDArray[np.int64]
 
 _ONE_BY_ONE = 64  # rounds that are looked at one by one after an update
 

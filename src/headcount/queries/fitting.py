@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers.projection import onto_total
+from headcount.arrays import Floats
 from headcount.bounding import Bounded, group_sums
-from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.events.grid import Grid
 from headcount.method import shares_of

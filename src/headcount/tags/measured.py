@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.bounding import Bounded, Noisy, Norm, pair_weights, square, tag_weights
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
@@ -19,9 +20,6 @@ from headcount.method import paid
 from headcount.noise import NoiseSource, add, add_gaussian
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.tags.fitting import Fit, denoised, standing_out, topics
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_TAGS, MOST_RESOURCES = 500, 1000
 FEWEST = 20

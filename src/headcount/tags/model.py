@@ -39,9 +39,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from headcount.bounding import (
     FIXED_POINT,
@@ -63,9 +61,6 @@ from headcount.noise import NoiseSource, add, scale_for, sigma_for
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Interval, Release
 from headcount.tags.measured import Measured, noisy
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DEFAULT_SHARES = {"marginals": "0.4", "pairs": "0.58", "people": "0.02"}
 """Chosen by measurement on one half of the users of Last.fm (HetRec 2011), at ε = 1, 4 and 8."""

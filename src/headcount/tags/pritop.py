@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.bounding import check_limit
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
@@ -47,7 +48,6 @@ from headcount.releases import Release
 from headcount.tags.published import assignments_release
 from headcount.tags.topics import ALPHA, BETA, Topics, divergences, fit_topics
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Draws = np.random.Generator
 

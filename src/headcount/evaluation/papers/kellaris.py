@@ -20,9 +20,10 @@ from decimal import Decimal
 
 import numpy as np
 
+from headcount.arrays import Integers
 from headcount.bounding import Sample
 from headcount.budget import Grant
-from headcount.counts.grouping import Groups, Integers, order_by, size_errors
+from headcount.counts.grouping import Groups, order_by, size_errors
 from headcount.counts.published import largest_user
 from headcount.evaluation import metrics
 from headcount.evaluation.datasets import Dataset

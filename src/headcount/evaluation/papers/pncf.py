@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from headcount.arrays import Floats, Integers
 from headcount.evaluation.datasets import Dataset
 from headcount.evaluation.papers.paper import Paper, Plan, Setting
 from headcount.evaluation.papers.pncf_page import GUARANTEES, KS, OURS, pictures, tables
@@ -33,7 +34,7 @@ from headcount.neighbours.coded import fit_ratings
 from headcount.neighbours.plain import Neighbourhood
 from headcount.neighbours.pncf import Settings
 from headcount.neighbours.pncf_selection import Mechanism, truncation
-from headcount.neighbours.ratings import Floats, Integers, Ratings
+from headcount.neighbours.ratings import Ratings
 from headcount.neighbours.similarity import Metric
 
 STARS = ("1", "2", "3", "4", "5")
