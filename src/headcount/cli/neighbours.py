@@ -174,7 +174,7 @@ def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print answers, with labels where there are any, and what is promised."""
     if as_json:
         if not fitted.release.is_private:
-            terminal.note("NOT PRIVATE: for research alone.")
+            terminal.note(terminal.FOR_RESEARCH)
         terminal.print_json(rows)
         return
     if not rows:
@@ -188,14 +188,14 @@ def _show(fitted: Any, rows: list[dict[str, Any]], *, as_json: bool) -> None:
     terminal.print_table(columns, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
     click.echo()
     if not fitted.release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     own = " What is predicted from somebody's ratings is for their eyes alone." if number == "rating" else ""
     terminal.say(f"{fitted.release.guarantee.short()}.{own}")
 
 
 def _show_fitted(release: Any, target: Path, *, quiet: bool) -> None:
     if not release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     items = release.tables["model/items"].num_rows
     terminal.say(f"A model of {some(items, 'item')}: {target}")
     terminal.say(release.guarantee.sentence())

@@ -107,7 +107,7 @@ def _statements(given: Any) -> Any:
 
 def _show(release: Any, target: Path, *, quiet: bool) -> None:
     if not release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     show_answers(release)
     terminal.say(f"{some(release.answers.num_rows, 'answer')}, of {release.bounded}: {target}")
     terminal.say(release.guarantee.sentence())

@@ -85,7 +85,7 @@ def _show_release(release: Any, target: Path, *, quiet: bool) -> None:
     made = " and ".join(some(table.num_rows, NOUNS[name]) for name, table in counted.items())
     beside = ", and a histogram of how active people are" if "activity" in release.tables else ""
     if not release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     nothing = not any(table.num_rows for table in counted.values())
     if "totals" in release.tables:
         show_totals(release)

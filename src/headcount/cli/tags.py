@@ -75,7 +75,7 @@ def release(**flags: Any) -> None:
         return
     made, folder = spent.release, str(spent.folder)
     if not made.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     terminal.say(f"{_what(made)}: {folder}")
     terminal.say(made.guarantee.sentence())
     if not flags["quiet"]:
@@ -132,7 +132,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     from headcount.tags.profiles import profiles as drawn
 
     if Path(out).exists() and not force:
-        raise UsageError(f"{out} exists already", remedy="choose another --out, or add --force")
+        raise UsageError.taken(out, "--out")
     loaded = load(folder)
     table = loaded.tables.get("model/assignments")
     table = drawn(loaded, seed_of(seed)) if table is None else table
@@ -160,7 +160,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
     from headcount.tags.topic_lists import topic_lists
 
     if to is not None and Path(to).exists() and not force:
-        raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
+        raise UsageError.taken(to, "--to")
     loaded, many = load(folder), options.whole_number(k, "k")
     rows = topic_lists(loaded, many)
     if to is not None:
@@ -234,4 +234,4 @@ def _own_tags(path: str | None) -> list[str]:
 
 def _note_if_not_private(loaded: Any) -> None:
     if not loaded.is_private:
-        terminal.note("NOT PRIVATE: for research alone.")
+        terminal.note(terminal.FOR_RESEARCH)

@@ -24,7 +24,7 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.projection import onto_total
+from headcount.answers.consistency import onto_total
 from headcount.arrays import Floats
 from headcount.bounding import Bounded, group_sums
 from headcount.budget import Grant
