@@ -61,6 +61,15 @@ class CallerError(HeadcountError):
 class UsageError(CallerError):
     """A parameter, flag or combination of them that is not allowed."""
 
+    @classmethod
+    def taken(cls, target: object, flag: str) -> UsageError:
+        """Build the error for a file or folder that is there and may be replaced on request alone.
+
+        >>> str(UsageError.taken("weekdays", "--out"))
+        'weekdays exists already; choose another --out, or add --force'
+        """
+        return cls(f"{target} exists already", remedy=f"choose another {flag}, or add --force")
+
 
 class NotSelectedError(UsageError):
     """The items of a log are still to be selected, so nothing can be counted per item."""

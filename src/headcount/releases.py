@@ -351,7 +351,7 @@ def refuse_existing(target: Path, *, force: bool) -> None:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not force:
-        raise UsageError(f"{target} exists already", remedy="choose another --out, or add --force")
+        raise UsageError.taken(target, "--out")
     if not (target / "release.json").is_file():
         raise UsageError(
             f"{target} exists and is not a release, so --force does not replace it",

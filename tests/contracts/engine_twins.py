@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Draws
 from headcount.bounding import (
     EVERYONE,
     Bounded,
@@ -79,7 +80,7 @@ class _Broken(InParts):
     sorted = True
 
     def kept(
-        self, users: Integers, cells: Integers, keys: draws.Draws, bound: CountBound, width: int, secret: bytes
+        self, users: Integers, cells: Integers, keys: Draws, bound: CountBound, width: int, secret: bytes
     ) -> tuple[Integers, Integers]:
         order = np.lexsort((cells, users)) if self.sorted else np.arange(users.size)
         users, cells = users[order], cells[order]
@@ -91,16 +92,16 @@ class _Broken(InParts):
         inside = reference._number_within([users]) < bound.limit
         return users[inside], cells[inside]
 
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+    def keys(self, encoded: EncodedLog, secret: bytes) -> Draws:
         return reference.user_keys(encoded, secret)
 
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+    def contexts(self, tallies: Integers, keys: Draws) -> NDArray[np.int32]:
         return draws.chosen_contexts(tallies, keys)
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.mix(draws.mix(keys))[users]
 
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.record_draws(keys[users], cells, reference._number_within([users, cells]))
 
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
@@ -150,7 +151,7 @@ class DrawsByRow(_Broken):
 
     sorted = False
 
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         rows = np.arange(users.size, dtype=np.uint64)
         return draws.mix(rows * np.uint64(draws.GOLDEN) + np.uint64(int.from_bytes(secret[:8], "little")))
 
@@ -158,7 +159,7 @@ class DrawsByRow(_Broken):
 class DrawsByCode(_Broken):
     """The user key hangs on the dense code: when a user leaves, everyone who came later gets another key."""
 
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+    def keys(self, encoded: EncodedLog, secret: bytes) -> Draws:
         codes = range(encoded.users.size)
         return np.array([draws.user_key(secret, code) for code in codes], dtype=np.uint64)
 
@@ -166,38 +167,38 @@ class DrawsByCode(_Broken):
 class DrawsSharedByAll(_Broken):
     """All users draw the same: what one keeps tells what the others keep."""
 
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+    def keys(self, encoded: EncodedLog, secret: bytes) -> Draws:
         return np.full(encoded.users.size, draws.user_key(secret, "everyone"), dtype=np.uint64)
 
 
 class DrawsWithoutSecret(_Broken):
     """The secret is not used: anybody can tell what is kept."""
 
-    def keys(self, encoded: EncodedLog, secret: bytes) -> draws.Draws:
+    def keys(self, encoded: EncodedLog, secret: bytes) -> Draws:
         return reference.user_keys(encoded, bytes(16))
 
 
 class HashOfTheRecordAlone(_Broken):
     """Equal records have equal draws: a user's frequent record and rare record are kept equally often."""
 
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.record_draws(keys[users], cells, np.zeros(users.size, dtype=np.int64))
 
 
 class TieBreakLooksAtOthers(_Broken):
     """Prefers what is popular in the log itself, among a user's records."""
 
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         popular = np.bincount(cells, minlength=int(cells.max(initial=0)) + 1)[cells].astype(np.uint64)
         own = super().draws(users, cells, keys, secret)
-        rarity: draws.Draws = np.uint64(2**16 - 1) - popular
+        rarity: Draws = np.uint64(2**16 - 1) - popular
         return (rarity << np.uint64(48)) | (own >> np.uint64(16))
 
 
 class ContextDrawsShared(_Broken):
     """Ties between contexts are broken by the very draws of the first item's records."""
 
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+    def contexts(self, tallies: Integers, keys: Draws) -> NDArray[np.int32]:
         known = tallies[:, :-1]
         columns = np.arange(known.shape[1], dtype=np.uint64)
         tickets = draws.mix(keys[:, None] + (columns + np.uint64(1)) * np.uint64(draws.GOLDEN))
@@ -210,7 +211,7 @@ class ContextDrawsShared(_Broken):
 class ContextByMajority(_Broken):
     """Everybody's one context is the most frequent one of the whole log."""
 
-    def contexts(self, tallies: Integers, keys: draws.Draws) -> NDArray[np.int32]:
+    def contexts(self, tallies: Integers, keys: Draws) -> NDArray[np.int32]:
         best = int(tallies.sum(axis=0).argmax()) if tallies.size else 0
         return np.full(len(tallies), best, dtype=np.int32)
 
@@ -218,35 +219,35 @@ class ContextByMajority(_Broken):
 class LotFromTheRecords(_Broken):
     """A user is taken by the very draw of the first item's records: who is taken tells what is kept."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.record_draws(keys[users], np.zeros_like(users), np.zeros_like(users))
 
 
 class LotFromTheContexts(_Broken):
     """A user is taken by the very draw that breaks ties between contexts."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.mix(draws.mix(keys) + np.uint64(draws.GOLDEN))[users]
 
 
 class LotForEachRecord(_Broken):
     """Takes records by lot, not users: nearly everyone is in."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.mix(draws.record_draws(keys[users], cells, np.zeros_like(users)))
 
 
 class LotSharedByAll(_Broken):
     """One lot for all users: everyone is in, or nobody."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return np.full(users.size, draws.user_key(secret, "everyone"), dtype=np.uint64)
 
 
 class LotInTurns(_Broken):
     """Takes every fourth user, from a random one on: as many as it should, and nobody is left to chance."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         places = users.astype(np.uint64) + np.uint64(draws.user_key(secret, "first") % 4)
         return places << np.uint64(62) | np.uint64(1 << 61)
 
@@ -254,7 +255,7 @@ class LotInTurns(_Broken):
 class LotWithoutSecret(_Broken):
     """Takes users by their place in the log: anybody can tell who is in."""
 
-    def lots(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def lots(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         return draws.mix((users.astype(np.uint64) + np.uint64(1)) * np.uint64(draws.GOLDEN))
 
 
@@ -289,7 +290,7 @@ class ForgetsTheFirstBatch(_Broken):
         self._sizes = [batch.num_rows for batch in batches]
         return super().count(log, bound, secret)
 
-    def draws(self, users: Integers, cells: Integers, keys: draws.Draws, secret: bytes) -> draws.Draws:
+    def draws(self, users: Integers, cells: Integers, keys: Draws, secret: bytes) -> Draws:
         numbers = reference._number_within([users, cells]) % max([1, *self._sizes])
         return draws.record_draws(keys[users], cells, numbers)
 

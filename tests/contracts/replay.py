@@ -33,6 +33,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
+from headcount.arrays import Words
 from headcount.bounding import Bounded, SupportCounts
 from headcount.budget import Grant
 from headcount.errors import HeadcountError
@@ -48,7 +49,6 @@ from headcount.noise import (
     sparse_peeling,
     threshold,
 )
-from headcount.noise.source import Words
 from headcount.releases import Release
 from tests.contracts.moves import Exact, Meeting, Move, Violation, move
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headcount.arrays import Draws
 from headcount.engines import draws
 from tests.laws import LEVEL, binomial, fits
 
@@ -43,7 +44,7 @@ def test_a_user_key_hangs_on_the_raw_id(secret: bytes, number: int, text: str) -
     assert draws.user_key(secret, text) == draws.siphash(secret, text.encode())
 
 
-def keys(count: int) -> draws.Draws:
+def keys(count: int) -> Draws:
     return np.array([draws.user_key(b"a secret of 16 b", n) for n in range(count)], dtype=np.uint64)
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
+from headcount.arrays import Draws
 from headcount.bounding import Support, SupportCounts
 from headcount.engines import draws
 from headcount.engines.engine import Engine
@@ -101,7 +102,7 @@ def test_a_choice_by_place_would_be_seen(engine: Engine, monkeypatch: pytest.Mon
     """A broken twin: keys by the place of an item in the private list, which hangs on who came first."""
     from headcount.engines import support as fast
 
-    def by_place(raw: Any, secret: bytes) -> draws.Draws:
+    def by_place(raw: Any, secret: bytes) -> Draws:
         size = raw[1].size if isinstance(raw, tuple) else raw.size
         return np.arange(1, size + 1, dtype=np.uint64) * np.uint64(draws.GOLDEN)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 LAST_EDGE = 1 << 20
 UPPER_ENDS = np.array([1 << k for k in range(21)], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Make item counts and item-by-context counts agree: weighted least squares on released numbers alone.
+"""Make released numbers agree, by least squares on them alone: with each other, or with a total.
 
 An item is measured twice, once by its own noisy count y₀ and once by the sum S of its noisy edges. The best
 linear estimate weighs the two by their precision and spreads the difference evenly over the edges, after
@@ -47,3 +47,17 @@ def reconcile(items: Counts, edges: Counts, weights: Weights) -> tuple[Counts, C
     sums = edges.sum(axis=1)
     best = weights.item * items + weights.edges * sums
     return best, edges + ((best - sums) / weights.contexts)[:, None]
+
+
+def onto_total(counts: Counts, total: float) -> Counts:
+    """Return the counts nearest to the given ones (in squares) that are not negative and sum to ``total``.
+
+    All are lowered, or raised, by the same amount, and what would fall below zero is zero.
+
+    >>> onto_total(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
+    [4.0, 0.0, 0.0]
+    """
+    falling = np.sort(counts.ravel())[::-1]
+    lowered = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
+    kept = int(np.flatnonzero(falling > lowered)[-1]) if total > 0 else falling.size - 1
+    return np.maximum(counts - lowered[kept], 0.0) if total > 0 else np.zeros_like(counts)

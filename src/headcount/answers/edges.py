@@ -12,11 +12,9 @@ Only released numbers are used.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.shrinkage import Posterior
-
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 _REACH = 2.2  # deviations: a little more than 1.96, since edges scatter more than normally
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.01, 9.0

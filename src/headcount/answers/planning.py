@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.prediction import expected_records, zipf
-
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 _POINTS = 160  # numbers of records that stand for all
 _MOST_DEALT = 1_000_000  # cells that are dealt to groups, to see how far they are off

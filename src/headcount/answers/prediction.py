@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, chances, weights
-
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 MISJUDGED = 0.006
 """The squared relative error of scaled-up counts, per unit of unevenness of heavy users (a variance of logs)."""

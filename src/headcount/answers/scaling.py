@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
+from headcount.arrays import Floats
 
-Floats = NDArray[np.float64]
 Norm = Literal["l1", "l2"]
 
 _POPULARITIES = np.concatenate([[0.0], np.geomspace(1e-10, 50, 800)])

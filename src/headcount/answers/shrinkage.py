@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.noise_law import Law
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 # all in standard deviations of the noise

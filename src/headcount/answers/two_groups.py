@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior, shrink
+from headcount.arrays import Floats
 from headcount.noise_law import Law
-
-Floats = NDArray[np.float64]
 
 _ITEMS_DIFFER = 0.15
 """How much items differ in how far scaling up misjudges them: a share of the unevenness of heavy users."""

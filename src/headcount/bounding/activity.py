@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, CountTable, check_limit
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.noise_law import Law
-
-Integers = NDArray[np.int64]
 
 EVERYONE = 1 << 64
 """An admission of so many in 2^64: all users are taken."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, check_limit
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.errors import UsageError
 from headcount.events.encoding import Reading
 from headcount.events.grid import Grid

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, Counting, Norm, check_limit
-from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Integers, Sensitivity, root_above
+from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Sensitivity, root_above
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ no answer moves further than all cells together did.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -17,10 +17,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Scored, Sensitivity
+from headcount.arrays import Floats, Integers
+from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.errors import UsageError
 
-Floats = NDArray[np.float64]
 Numbers = TypeVar("Numbers", Floats, Integers)
 Kind = TypeVar("Kind", bound=np.generic)
 
@@ -150,17 +150,15 @@ class LinearQueries:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of the values in each query's cells."""
-        from headcount.bounding.kernels import adding
-
-        return self._added_up(np.asarray(values, dtype=np.float64), adding.packed_sums)
+        return self._added_up(np.asarray(values, dtype=np.float64))
 
     def counts(self, values: Integers) -> Integers:
         """Return the sum of whole numbers in each query's cells, exactly."""
+        return self._added_up(np.asarray(values, dtype=np.int64))
+
+    def _added_up(self, values: Numbers) -> Numbers:
         from headcount.bounding.kernels import adding
 
-        return self._added_up(np.asarray(values, dtype=np.int64), adding.packed_counts)
-
-    def _added_up(self, values: Numbers, kernel: Callable[..., None]) -> Numbers:
         if values.shape != (self.cells,):
             raise ValueError(f"queries are over {self.cells} cells, not {values.shape}")
         padded = np.concatenate([values, np.zeros(-values.size % 8, dtype=values.dtype)])
@@ -168,7 +166,7 @@ class LinearQueries:
         parts = np.zeros((_THREADS, self._packed.shape[1]), dtype=values.dtype)
         with ThreadPoolExecutor(_THREADS) as pool:
             blocks = [self._packed[first:end] for first, end in pairwise(edges)]
-            list(pool.map(kernel, blocks, repeat(padded), edges[:-1], parts))
+            list(pool.map(adding.packed_sums, blocks, repeat(padded), edges[:-1], parts))
         out = np.zeros(self.size, dtype=values.dtype)
         few = [values[each].sum() for each in self._listed]
         out[self._places] = np.concatenate([parts.sum(axis=0), np.array(few, dtype=values.dtype)])

@@ -11,12 +11,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.bounding.bound import FIXED_POINT
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
-
-Floats = NDArray[np.float64]
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
 
 
 def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:

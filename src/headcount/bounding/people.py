@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.bounding.bound import Bound, CountTable
 from headcount.bounding.bounded import FURTHEST_BEHIND, SEAL, Bounded, Sensitivity
-
-Codes = NDArray[np.int32]
 
 
 class SparseCounts:

@@ -14,8 +14,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import FIXED_POINT, Bound, Norm, check_limit
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
 from headcount.events.encoding import Reading
 from headcount.events.log import EventLog
 

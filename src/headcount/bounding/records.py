@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, CountTable, check_limit, columns_of
-from headcount.bounding.bounded import Integers
 from headcount.events.log import EventLog
 
 

@@ -15,8 +15,9 @@ from itertools import repeat
 
 import numpy as np
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import FIXED_POINT
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Scored, Sensitivity
+from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.bounding.records import Rows
 from headcount.errors import UsageError
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, check_limit
-from headcount.bounding.bounded import SEAL, Integers
+from headcount.bounding.bounded import SEAL
 from headcount.events.encoding import Reading
 from headcount.events.log import EventLog
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.bounding.bound import FIXED_POINT, Bound, Norm
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity, root_above
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
 from headcount.events.encoding import Reading
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
-
-Floats = NDArray[np.float64]
 
 TOGETHER = FIXED_POINT // 2
 """What a person's pairs of tags weigh beside their tagged resources: half, and noise grows by an eighth."""

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from headcount.arrays import Integers
 from headcount.bounding.bound import FIXED_POINT, Bound, check_limit
-from headcount.bounding.bounded import SEAL, Bounded, Integers, Sensitivity
+from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.events.encoding import Reading
 from headcount.events.log import EventLog
 

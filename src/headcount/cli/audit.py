@@ -203,7 +203,7 @@ def _refuse_existing(flags: Flags) -> None:
     if path and Path(path).is_dir():
         raise UsageError(f"{path} is a folder", remedy=f"give a file, such as {Path(path) / 'audit.html'}")
     if path and Path(path).is_file() and not flags["force"]:
-        raise UsageError(f"{path} exists already", remedy="choose another --report, or add --force")
+        raise UsageError.taken(path, "--report")
 
 
 def _tell(outcome: Outcome, flags: Flags) -> None:

@@ -23,5 +23,5 @@ def command(release: str, as_json: bool) -> None:
         terminal.print_json({**loaded.to_json(), "sentences": list(loaded.sentences())})
         return
     if not loaded.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     terminal.say_numbered(loaded.sentences())

@@ -31,7 +31,7 @@ def command(release: str, to: str, shape: str, force: bool, as_json: bool, quiet
     with terminal.Bar(quiet=quiet) as bar:
         written = write_sheets(loaded, Path(to), shape, force=force, progress=bar)
     if not loaded.is_private:
-        terminal.note("NOT PRIVATE: for research alone.")
+        terminal.note(terminal.FOR_RESEARCH)
     if as_json:
         terminal.print_json({"files": [str(path) for path in written]})
     else:

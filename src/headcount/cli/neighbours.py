@@ -151,7 +151,7 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) 
     """Print answers, with labels where there are any, and what is promised."""
     if as_json:
         if not fitted.release.is_private:
-            terminal.note("NOT PRIVATE: for research alone.")
+            terminal.note(terminal.FOR_RESEARCH)
         terminal.print_json(rows)
         return
     if not rows:
@@ -165,7 +165,7 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) 
     terminal.print_table(columns, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
     click.echo()
     if not fitted.release.is_private:
-        terminal.say("NOT PRIVATE: for research alone.")
+        terminal.say(terminal.FOR_RESEARCH)
     own = " What is predicted from somebody's ratings is for their eyes alone." if number == "rating" else ""
     terminal.say(f"{fitted.release.guarantee.short()}.{own}")
 

@@ -28,7 +28,7 @@ def targets_of(flags: Flags) -> dict[str, Path]:
             raise UsageError(f"{path} is a {kind}", remedy=f"give a {wanted} for --{what}")
         taken = any(path.iterdir()) if path.is_dir() else path.exists()
         if taken and not flags["force"]:
-            raise UsageError(f"{path} exists already", remedy=f"choose another --{what}, or add --force")
+            raise UsageError.taken(path, f"--{what}")
     return targets
 
 

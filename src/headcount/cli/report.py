@@ -23,7 +23,7 @@ from headcount.errors import UsageError
 def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> None:
     """Write a RELEASE folder as one self-contained web page: ranking, contexts, guarantee in plain words."""
     if Path(to).is_file() and not force:
-        raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
+        raise UsageError.taken(to, "--to")
     with terminal.Bar(quiet=quiet) as bar:
         bar("drawing", 0, None)
         from headcount.releases import load
@@ -32,7 +32,7 @@ def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> N
         loaded = load(release)
         path = write_release_page(loaded, to)
     if not loaded.is_private:
-        terminal.note("NOT PRIVATE: for research alone.")
+        terminal.note(terminal.FOR_RESEARCH)
     if as_json:
         terminal.print_json({"report": str(path)})
     else:

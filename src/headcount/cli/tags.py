@@ -109,7 +109,7 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     from headcount.tags.profiles import profiles as drawn
 
     if Path(out).exists() and not force:
-        raise UsageError(f"{out} exists already", remedy="choose another --out, or add --force")
+        raise UsageError.taken(out, "--out")
     loaded = load(folder)
     table = loaded.tables.get(ASSIGNMENTS.name)
     table = drawn(loaded, seed_of(seed)) if table is None else table
@@ -137,7 +137,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
     from headcount.tags.topic_lists import topic_lists
 
     if to is not None and Path(to).exists() and not force:
-        raise UsageError(f"{to} exists already", remedy="choose another --to, or add --force")
+        raise UsageError.taken(to, "--to")
     loaded, many = load(folder), whole_text(k, "-k")
     rows = topic_lists(loaded, many)
     if to is not None:
@@ -183,4 +183,4 @@ def _own_tags(path: str | None) -> list[str]:
 
 def _note_if_not_private(loaded: Release) -> None:
     if not loaded.is_private:
-        terminal.note("NOT PRIVATE: for research alone.")
+        terminal.note(terminal.FOR_RESEARCH)

@@ -19,6 +19,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+FOR_RESEARCH = "NOT PRIVATE: for research alone."
+"""What is said wherever a result promises nothing."""
+
 _PATIENCE = 1.0  # seconds before a bar appears
 _SENTENCE = 100  # columns after which a sentence is hard to read
 

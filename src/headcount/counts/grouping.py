@@ -26,10 +26,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.counts import kernels
 from headcount.engines import draws
-
-Integers = NDArray[np.int64]
 
 _THREADS = 2
 _PIECES = 64  # ranges of sizes with equally many groups; a free thread takes the next one

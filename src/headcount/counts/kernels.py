@@ -16,10 +16,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.mixing import GOLDEN, mix
-
-Integers = NDArray[np.int64]
 
 
 @inlined

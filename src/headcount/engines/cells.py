@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
 from headcount.engines.passes import Passes
 from headcount.engines.walking import user_keys
 from headcount.events.ids import Ids
 from headcount.events.log import EventLog
-
-Integers = NDArray[np.int64]
 
 
 def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded:
@@ -32,7 +31,7 @@ def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded
     return certify_cells(bound, np.bincount(places, minlength=bound.grid.cells).astype(np.int64))
 
 
-def _members(users: Integers, named: Integers, groups: Ids, keys: draws.Draws, most: int) -> NDArray[np.bool_]:
+def _members(users: Integers, named: Integers, groups: Ids, keys: Draws, most: int) -> NDArray[np.bool_]:
     """Say which people are kept: those of smallest draw in each group, and all who are in none."""
     own = _group_of_each(users, named, groups, keys.size)
     kept = own < 0
@@ -71,7 +70,7 @@ def _by_name(groups: Ids) -> Integers:
     return places
 
 
-def _kept(users: Integers, places: Integers, keys: draws.Draws, most: int) -> Integers:
+def _kept(users: Integers, places: Integers, keys: Draws, most: int) -> Integers:
     """Return the cells of the records of smallest draw, ``most`` of each person."""
     order = np.lexsort((places, users))
     users, places = users[order], places[order]

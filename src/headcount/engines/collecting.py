@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.engines.engine import Progress, silent
 from headcount.events.encoding import EncodedLog
-
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)

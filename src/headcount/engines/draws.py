@@ -19,7 +19,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-Draws = NDArray[np.uint64]
+from headcount.arrays import Draws
 
 GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from headcount.arrays import Draws
 from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
 from headcount.engines.plain_reading import Name, in_cells
@@ -62,7 +63,7 @@ def _group(records: Counter[Name]) -> Name:
     return min(tied)  # all are numbers, or all are texts
 
 
-def _kept(history: Counter[int], most: int, key: draws.Draws) -> list[int]:
+def _kept(history: Counter[int], most: int, key: Draws) -> list[int]:
     """Return the cells of a person's records of smallest draw; equal records are numbered from 0."""
     drawn = [
         (int(draws.record_draws(key, np.array([cell]), np.array([number]))[0]), cell)
@@ -72,5 +73,5 @@ def _kept(history: Counter[int], most: int, key: draws.Draws) -> list[int]:
     return [cell for _, cell in sorted(drawn)[:most]]
 
 
-def _key(secret: bytes, who: Name) -> draws.Draws:
+def _key(secret: bytes, who: Name) -> Draws:
     return np.array([draws.user_key(secret, who)], dtype=np.uint64)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding import (
     FIXED_POINT,
     TOGETHER,
@@ -24,8 +24,6 @@ from headcount.bounding import (
 from headcount.engines.plain_reading import Name, assignments
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
-
-Integers = NDArray[np.int64]
 
 
 def plain_tags(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001

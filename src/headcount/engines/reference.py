@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.bounding import (
     Activity,
     Bound,
@@ -50,8 +50,6 @@ from headcount.engines.plain_tags import plain_tags
 from headcount.engines.plain_totals import plain_totals
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-
-Integers = NDArray[np.int64]
 
 
 def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -138,7 +136,7 @@ class ReferenceEngine:
         return measured
 
 
-def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, draws.Draws]:
+def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, Draws]:
     """Return the user and cell of every record that counts, and every user's key."""
     encoded = EncodedLog(log)
     users, cells = collected(encoded).repeated()
@@ -203,7 +201,7 @@ def shares_of_limit(factors: Integers, bound: CountBound) -> Integers:
         full |= more
 
 
-def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
+def user_keys(encoded: EncodedLog, secret: bytes) -> Draws:
     """Return every user's key, from the raw ids."""
     raw = encoded.users.raw
     if isinstance(raw, tuple):
@@ -216,7 +214,7 @@ def user_keys(encoded: EncodedLog, secret: bytes) -> draws.Draws:
 
 
 def _kept(
-    users: Integers, cells: Integers, keys: draws.Draws, bound: CountBound, width: int
+    users: Integers, cells: Integers, keys: Draws, bound: CountBound, width: int
 ) -> tuple[Integers, Integers]:
     order = np.lexsort((cells, users))
     users, cells = users[order], cells[order]

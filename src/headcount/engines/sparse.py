@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.bounding.people import summed
 from headcount.engines.kernels import people
 from headcount.engines.kernels.grouping import Piece
 from headcount.engines.kernels.histories import Modes
-
-Codes = NDArray[np.int32]
 
 _FIRST_SLOTS = 1 << 10
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.bounding import Support, SupportCounts, certify_support
 from headcount.engines import draws
 from headcount.engines.kernels import support as kernels
@@ -25,8 +26,6 @@ from headcount.engines.walking import user_keys
 from headcount.events.encoding import EncodedLog
 from headcount.events.ids import Ids, NumberTable
 from headcount.events.log import EventLog
-
-Integers = NDArray[np.int64]
 
 
 def support(passes: Passes, log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
@@ -52,7 +51,7 @@ class _Keys:
         self._keys = np.empty(0, dtype=np.uint64)
         self._known = 0
 
-    def up_to_date(self) -> draws.Draws:
+    def up_to_date(self) -> Draws:
         """Return the keys of all ids that have come up so far."""
         known, size = self._known, self._ids.size
         if known < size:
@@ -89,7 +88,7 @@ class _Histories:
         contexts: NDArray[np.int32] | None,
         items: NDArray[np.int32],
         times: Integers | None,
-        item_keys: draws.Draws,
+        item_keys: Draws,
     ) -> None:
         """Take rows in."""
         histories, keys = users, self._users.up_to_date()
@@ -120,7 +119,7 @@ class _Histories:
             chosen = order[first]
         kernels.count_people(chosen, self._filled, self._kept, people)
 
-    def _keys_of_pairs(self, users: draws.Draws) -> draws.Draws:
+    def _keys_of_pairs(self, users: Draws) -> Draws:
         """Return the key of each history's person, from those of all persons."""
         raw = self._pairs.raw
         if raw.size > self._keys.size:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding import (
     FIXED_POINT,
     TOGETHER,
@@ -26,7 +27,6 @@ from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
 
 Codes = NDArray[np.integer[Any]]
-Integers = NDArray[np.int64]
 
 
 def tagged(passes: Passes, log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001

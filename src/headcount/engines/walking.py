@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.engines import draws
+from headcount.arrays import Draws
 from headcount.engines.engine import Progress
 from headcount.engines.holding import HeldLog
 from headcount.engines.kernels.grouping import Packed, Piece
@@ -95,7 +95,7 @@ class PackedWalk:
             progress("choosing records", int(starts[together[-1][1]]), int(starts[-1]))
 
 
-def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> draws.Draws:
+def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> Draws:
     """Return every user's key, from the raw ids."""
     k0, k1 = np.frombuffer(secret, dtype="<u8").astype(np.uint64)
     if isinstance(raw, tuple):

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.errors import UsageError
 from headcount.events.column_types import check_id_type, check_value_type
 from headcount.events.grid import Grid, NumberBins, ValueBins
-from headcount.events.ids import Codes, Ids, catalogue_codes, ids_for
+from headcount.events.ids import Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 from headcount.events.texts import is_textual

@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headcount.arrays import Codes
 from headcount.errors import DataError, UsageError
 from headcount.events.casts import InexactError, cast_exactly
 from headcount.events.formats import is_text, plain_type, value_type
-from headcount.events.ids import Codes, catalogue_codes
+from headcount.events.ids import catalogue_codes
 from headcount.events.times import LABELS, Part, TimeFormat
 
 SEPARATOR = "|"

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.errors import DataError
 from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.coders import Coder, GivenItems, GridCells, GroupCodes, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
-from headcount.events.ids import Codes, Ids, ids_for
+from headcount.events.ids import Ids, ids_for
 from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.errors import DataError
 from headcount.events.kernels import interning
 from headcount.events.texts import bytes_of, is_textual
-
-Codes = NDArray[np.int32]
 
 _WIDEST_RANGE = 1 << 26
 

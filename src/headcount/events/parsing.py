@@ -13,15 +13,11 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from headcount.arrays import Flags, Floats, Integers
 from headcount.events.kernels import parsing as kernels
 from headcount.events.texts import by_text, bytes_of
 from headcount.events.zones import EPOCH, MICROSECOND
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _POWERS: Floats = np.array([float(f"1e{power}") for power in range(23)])
 FIRST = (datetime(1, 1, 1) - EPOCH) // MICROSECOND  # noqa: DTZ001

@@ -6,12 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Flags, Integers
 from headcount.events.checked import Activity, Example, Repeats
-from headcount.events.ids import Codes, TextTable
+from headcount.events.ids import TextTable
 from headcount.events.unread import shortened
-
-Flags = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 _FEW = 3
 _MOST_TEXTS = 1 << 20

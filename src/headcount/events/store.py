@@ -302,7 +302,7 @@ def refuse_existing_store(target: Path, *, force: bool) -> None:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not force:
-        raise UsageError(f"{target} exists already", remedy="choose another --to, or add --force")
+        raise UsageError.taken(target, "--to")
     if not is_store(target):
         raise UsageError(
             f"{target} exists and is not a store, so --force does not replace it", remedy="choose another --to"

@@ -12,16 +12,16 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from headcount.answers.words import some
+from headcount.arrays import Codes, Flags, Integers
 from headcount.errors import UnknownNameError
 from headcount.events import unread
 from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.checked import Checked, Fate, Problem, percent
 from headcount.events.contexts import SEPARATOR, Context
-from headcount.events.ids import Codes, catalogue_codes, ids_for
+from headcount.events.ids import catalogue_codes, ids_for
 from headcount.events.log import EventLog
 from headcount.events.sightings import Counted, Frequent
 from headcount.events.store import PackedSource
@@ -29,8 +29,6 @@ from headcount.events.tagged import TagLog
 from headcount.events.texts import is_textual, plain, sound_batch
 from headcount.events.values import finite_numbers, repetitions
 
-Flags = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 Progress = Callable[[str, int, int | None], None]
 
 _OUTSIDE = "an item outside the catalogue"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int32]
+from headcount.arrays import Codes
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Integers
 from headcount.errors import DataError, UsageError
 from headcount.events.formats import plain_type, value_type
-from headcount.events.ids import Codes
 from headcount.events.kernels import parsing
 from headcount.events.parsing import FIRST, LAST, Moments, iso_times, numbers, times_by, whole_numbers
 from headcount.events.texts import is_textual
 from headcount.events.zones import EPOCH, MICROSECOND, zone_named
 
 Part = Literal["weekday", "hour", "month"]
-Integers = NDArray[np.int64]
 
 LABELS: dict[str, tuple[str, ...]] = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),

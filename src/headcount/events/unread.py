@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from headcount.arrays import Flags
 from headcount.events.checked import Example, Fate, Problem, Role
 from headcount.events.conditions import Condition, TimeWindow
 from headcount.events.contexts import Context
 from headcount.events.formats import as_bytes, is_text
 from headcount.events.log import Roles
-
-Flags = NDArray[np.bool_]
 
 _FEW = 3
 _LONGEST = 40

@@ -13,11 +13,9 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.errors import UsageError
-
-Integers = NDArray[np.int64]
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  (on the wall's clock)
 MICROSECOND = timedelta(microseconds=1)

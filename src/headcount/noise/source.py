@@ -6,9 +6,8 @@ import os
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint32]
+from headcount.arrays import Words
 
 
 class NoiseSource(Protocol):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.arrays import Floats
 from headcount.bounding import Bounded, LinearQueries, distances, exact_answers, group_sums, quantile
-from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law

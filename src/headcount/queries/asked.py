@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.answers.words import some
+from headcount.arrays import Floats
 from headcount.bounding import Bounded, Cells, LinearQueries, Sensitivity
-from headcount.bounding.linear import Floats
 from headcount.budget import Priced
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError

@@ -25,9 +25,9 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.answers.projection import onto_total
+from headcount.answers.consistency import onto_total
+from headcount.arrays import Floats
 from headcount.bounding import Bounded, Sensitivity, group_sums
-from headcount.bounding.linear import Floats
 from headcount.budget import Grant
 from headcount.events.grid import Grid
 from headcount.noise import NoiseSource, add, can_draw

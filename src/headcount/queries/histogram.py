@@ -34,8 +34,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.answers.consistency import onto_total
 from headcount.answers.intervals import Term, half_width
-from headcount.answers.projection import onto_total
 from headcount.budget import Amount, Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine

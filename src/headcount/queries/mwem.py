@@ -38,8 +38,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.bounding import Bounded, Sensitivity, distance_scores, distances, exact_answers, part
-from headcount.bounding.linear import Floats
 from headcount.budget import Amount, Grant, Price
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine

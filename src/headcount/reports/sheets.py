@@ -68,7 +68,7 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
         raise UsageError(f"{above} is a file", remedy="give a folder to --to")
     for name in names:
         if (folder / name).exists() and not force:
-            raise UsageError(f"{folder / name} exists already", remedy="choose another --to, or add --force")
+            raise UsageError.taken(folder / name, "--to")
     if names != ["release.xlsx"]:
         return
     for name, table in release.tables.items():

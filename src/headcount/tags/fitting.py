@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 _ABOVE_NOISE = 1.02  # a direction counts if it is so much longer than the longest that noise alone makes
 _ROUNDS = 300  # of looking for topics: far beyond where the word lists settle

@@ -11,15 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.bounding import Noisy, Norm, TagBound, TagPairs, TagWeights, square
 from headcount.budget import Grant
 from headcount.events.tagged import TagLog
 from headcount.method import paid
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.tags.fitting import Fit, denoised, standing_out, topics
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_TAGS, MOST_RESOURCES = 500, 1000
 FEWEST = 20

@@ -39,9 +39,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from headcount.bounding import (
     FIXED_POINT,
@@ -65,9 +63,6 @@ from headcount.noise import NoiseSource, add, norm_of
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
 from headcount.tags.measured import Measured
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PUBLIC_LISTS = "the lists of resources and tags are public, fixed without looking at the log"
 

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.errors import UsageError
 from headcount.releases import Release
 from headcount.tags.fitting import topics
-
-Floats = NDArray[np.float64]
 
 USUAL = 20
 """Pairs of a person where the release does not say how many: a public guess."""

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.errors import UnknownNameError, UsageError
 from headcount.releases import Release
-
-Floats = NDArray[np.float64]
 
 OF_OTHERS = 0.2
 """What the tags of others weigh beside a person's own."""

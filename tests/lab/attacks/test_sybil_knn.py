@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from headcount.arrays import Codes, Floats
 from headcount.errors import UsageError
 from headcount.lab.attacks import recommenders
 from headcount.lab.attacks.recommenders import Plain, Private, Published, Reader
@@ -15,7 +16,7 @@ from headcount.lab.attacks.sybil_knn import Attack, Attempt, Finding, Scene, agr
 from headcount.lab.published.pncf import Settings
 from headcount.lab.published.pncf_selection import Mechanism
 from headcount.lab.recommending.plain import Neighbourhood
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.noise import SeededNoise
 from tests.lab.recommending import made_up
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headcount.arrays import Floats
 from headcount.lab.published.pncf_selection import (
     Mechanism,
     gumbel,
@@ -25,7 +26,6 @@ from headcount.lab.published.pncf_selection import (
     uniform,
 )
 from headcount.lab.recommending.candidates import Candidates
-from headcount.lab.recommending.ratings import Floats
 from headcount.noise import SeededNoise
 
 RUNS = 40_000

@@ -7,18 +7,22 @@ one look-up a block. So thousands of queries cost about what hundreds would, one
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Bytes, Integers
 from headcount.compiling import compiled
 
 
 @compiled
-def packed_sums(
-    bits: NDArray[np.uint8], values: NDArray[np.float64], first: int, out: NDArray[np.float64]
-) -> None:
-    """Add to ``out`` the sums of every query over the cells from block ``first`` on; ``values`` are padded."""
-    table = np.zeros(256)
+def packed_sums(bits: Bytes, values: NDArray[Any], first: int, out: NDArray[Any]) -> None:
+    """Add to ``out`` the sums of every query over the cells from block ``first`` on; ``values`` are padded.
+
+    Whole numbers are added up exactly.
+    """
+    table = np.zeros(256, dtype=values.dtype)
     for block in range(bits.shape[0]):
         for choice in range(1, 256):  # what it holds beyond its lowest cell, and that cell
             lowest = 0
@@ -30,21 +34,7 @@ def packed_sums(
 
 
 @compiled
-def packed_counts(bits: NDArray[np.uint8], values: NDArray[np.int64], first: int, out: NDArray[np.int64]) -> None:
-    """Add up whole numbers, as :func:`packed_sums` does, exactly."""
-    table = np.zeros(256, dtype=np.int64)
-    for block in range(bits.shape[0]):
-        for choice in range(1, 256):
-            lowest = 0
-            while not (choice >> lowest) & 1:
-                lowest += 1
-            table[choice] = table[choice & (choice - 1)] + values[8 * (first + block) + lowest]
-        for query in range(bits.shape[1]):
-            out[query] += table[bits[block, query]]
-
-
-@compiled
-def ones(bits: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
+def ones(bits: Bytes, out: Integers) -> None:
     """Count the cells of every query."""
     for block in range(bits.shape[0]):
         for query in range(bits.shape[1]):

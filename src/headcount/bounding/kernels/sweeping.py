@@ -8,10 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled, uint64
-
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 
 @compiled

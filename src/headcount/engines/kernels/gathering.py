@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled
-from headcount.engines.kernels.grouping import Codes, Draws, Histories, Integers, Piece, next_histories
+from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
     Scratch,

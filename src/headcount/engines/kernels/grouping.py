@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled
 
-Codes = NDArray[np.int32]
-Integers = NDArray[np.int64]
-Draws = NDArray[np.uint64]
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Codes, Draws, Histories, Integers
+from headcount.engines.kernels.grouping import Histories
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Codes, Draws, Held, Histories, Integers, Piece, next_histories
+from headcount.engines.kernels.grouping import Held, Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
     Scratch,

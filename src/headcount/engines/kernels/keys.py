@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-
-Integers = NDArray[np.int64]
-Draws = NDArray[np.uint64]
 
 
 @inlined

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Bytes, Codes, Integers
 from headcount.compiling import Word, compiled
-
-Codes = NDArray[np.int32]
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 _MOST_TIMES = (1 << 31) - 1  # that one entry can stand for
 _FEW = 48  # below this a plain insertion is quicker

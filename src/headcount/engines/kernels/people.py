@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headcount.arrays import Codes
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Codes, Histories, Piece, next_histories
+from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import Modes, Scratch, each_once, keep_one_context, new_scratch, with_room
 from headcount.engines.kernels.mixing import GOLDEN
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Integers
 from headcount.compiling import compiled, inlined
-
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 _LESS = 1 - 2.0**-31  # more than rounding could add
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Draws
 from headcount.compiling import Word, compiled
 from headcount.engines.kernels.mixing import GOLDEN, mix
-
-Codes = NDArray[np.int32]
-Draws = NDArray[np.uint64]
 
 
 @compiled

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled, inlined
-from headcount.engines.kernels.grouping import Codes, Histories, Integers, Piece, next_histories
+from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
     Scratch,

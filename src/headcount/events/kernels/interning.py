@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Bytes, Codes, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
 
-Bytes = NDArray[np.uint8]
-Codes = NDArray[np.int32]
-Integers = NDArray[np.int64]
 Numbers = NDArray[Any]  # whole numbers of any width
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Bytes
 from headcount.compiling import Word, compiled
 from headcount.events.kernels.parsing import is_digit
 from headcount.events.kernels.splitting import is_mark
-
-Bytes = NDArray[np.uint8]
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON, _COMMA = 10, 34, 92, 58, 44
 _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93

@@ -8,11 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Bytes, Flags, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-
-Bytes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 NOT, READ, INSTANT, ASK = 0, 1, 2, 3
 """No such thing; read (a number, or a time on the wall's clock); a moment; written as Python alone can read it."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Bytes
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.events.kernels.interning import word_at
-
-Bytes = NDArray[np.uint8]
 
 ROOM = 8
 """How many bytes more than it needs a column has: texts are written eight bytes at a time."""

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from headcount.arrays import Codes, Floats
 from headcount.lab.published import pncf
 from headcount.lab.recommending import plain
 from headcount.lab.recommending.coded import fit_ratings
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.noise import NoiseSource
 
 Reader = Callable[[Codes, Floats, int], Codes]

@@ -31,13 +31,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Flags, Floats
 from headcount.errors import UsageError
 from headcount.lab.attacks.recommenders import Reader, Recommender
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
-
-Flags = NDArray[np.bool_]
+from headcount.lab.recommending.ratings import Ratings
 
 LEVEL = 0.95
 WATCHED = 100

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
+
 Mask = NDArray[np.bool_]
 
 _CAREFUL = 2.0  # standard deviations by which estimates are on the safe side

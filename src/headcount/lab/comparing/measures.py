@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from headcount.arrays import Floats
 from headcount.lab.comparing import metrics
-from headcount.lab.comparing.metrics import Floats
 from headcount.lab.comparing.trials import Measure, Row, Truth
 from headcount.releases import Release
 

@@ -32,9 +32,8 @@ Where the papers leave a choice
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount.arrays import Floats
 
 SMALL = 0.01
 """What counts of zero or less are replaced by before KL is computed."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.lab.recommending.candidates import Queries
-from headcount.lab.recommending.ratings import Floats, Ratings
+from headcount.lab.recommending.ratings import Ratings
 
 
 @dataclass(frozen=True)

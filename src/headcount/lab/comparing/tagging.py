@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.bounding import Bound, Measured_co, TagBound, certify_tags
 from headcount.engines.tag_sums import sums_of
 from headcount.events.log import EventLog
@@ -22,7 +23,6 @@ from headcount.releases import Release
 from headcount.tags.recommending import OF_OTHERS, ReleasedModel
 
 Integers = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 
 LONGEST = 10
 """Lists of up to so many tags are measured."""

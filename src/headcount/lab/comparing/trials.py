@@ -20,8 +20,8 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.bounding import Activity, Sample
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
@@ -32,8 +32,6 @@ from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.method import extent
 from headcount.noise import SeededNoise
 from headcount.releases import Release
-
-Floats = NDArray[np.float64]
 
 EVERYTHING = 2**31 - 1  # records of each person that the truth counts
 _FIRST_RUN = ("headcount.lab.papers", "headcount.lab.papers")

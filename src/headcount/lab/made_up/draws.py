@@ -20,10 +20,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.errors import UsageError
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _LONGEST = 1 << 24  # length of the longest item on a line
 

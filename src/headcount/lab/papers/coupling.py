@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.lab.published.cim import Records
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _BLOCK = 512
 

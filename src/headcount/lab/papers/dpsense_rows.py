@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.lab.papers.dpsense_page import HALF, NAMES, shown
 from headcount.lab.papers.results import LOG, Results, Row
 from headcount.lab.papers.rules import Points
-
-Floats = NDArray[np.float64]
 
 FIXED = "dpsense (fixed θ)"
 LOW, HIGH = 0.405465, 1.098612

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from headcount.arrays import Floats
 from headcount.bounding import BoundedCounts, Pick, Sample
 from headcount.budget import Grant
 from headcount.counts.hand_picked import popularity
@@ -190,7 +191,7 @@ def compared(truth: Truth, release: Release) -> Iterator[Row]:
         yield from recommended(truth.log, exact, released)
 
 
-def recommended(log: EventLog, exact: metrics.Floats, released: metrics.Floats) -> Iterator[Row]:
+def recommended(log: EventLog, exact: Floats, released: Floats) -> Iterator[Row]:
     """Measure table 5: which films men under 25 get, and how many of them are right."""
     if log.context is None or YOUNG_MEN not in log.context.labels:
         return
@@ -201,7 +202,7 @@ def recommended(log: EventLog, exact: metrics.Floats, released: metrics.Floats) 
         yield Row(metric="place in the top 10", table="edges", k=place, key=title, value=count)
 
 
-def _top(log: EventLog, counts: metrics.Floats) -> list[tuple[str, float]]:
+def _top(log: EventLog, counts: Floats) -> list[tuple[str, float]]:
     order = np.argsort(-counts, kind="stable")[:10]
     return [(log.catalogue.labels[each] or str(log.catalogue.ids[each]), float(counts[each])) for each in order]
 
@@ -275,7 +276,7 @@ def _is_weekly(log: EventLog) -> bool:
     return log.context is not None and log.context.labels == LABELS["weekday"]
 
 
-def _week(edges: metrics.Floats) -> list[float]:
+def _week(edges: Floats) -> list[float]:
     """Return the share of each day, Monday first; records without a time are left out."""
     days = edges[:, :-1].sum(axis=0)
     return [float(each) for each in days / days.sum()]

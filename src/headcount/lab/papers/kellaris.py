@@ -20,9 +20,10 @@ from decimal import Decimal
 
 import numpy as np
 
+from headcount.arrays import Floats, Integers
 from headcount.bounding import Sample
 from headcount.budget import Grant
-from headcount.counts.grouping import Groups, Integers, order_by, size_errors
+from headcount.counts.grouping import Groups, order_by, size_errors
 from headcount.events.log import EventLog
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
@@ -152,7 +153,7 @@ def sizes_up_to(d: int, many: int) -> list[int]:
     return [int(each) for each in np.unique(np.rint(np.geomspace(1, d, many)))]
 
 
-def expected_error(counts: metrics.Floats, order: Integers, size: int, scale: float) -> float:
+def expected_error(counts: Floats, order: Integers, size: int, scale: float) -> float:
     """Return Σ |c - t| for groups of a size along an order, expected over Laplace noise on the groups' sums.
 
     A group's average that is off by a, with noise of scale b, is off by |a| + b · exp(-|a|/b) on average.

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from headcount.arrays import Floats, Integers
 from headcount.engines.collecting import collected
 from headcount.events.contexts import Context
 from headcount.events.encoding import EncodedLog
@@ -34,7 +35,7 @@ from headcount.lab.published.pncf_selection import Mechanism, truncation
 from headcount.lab.recommending.candidates import By, Candidates, candidates
 from headcount.lab.recommending.coded import fit_ratings
 from headcount.lab.recommending.plain import Neighbourhood
-from headcount.lab.recommending.ratings import Floats, Integers, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import Metric
 
 STARS = ("1", "2", "3", "4", "5")

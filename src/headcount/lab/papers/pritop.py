@@ -58,8 +58,6 @@ OURS = ("1", "4", "8")
 _HERE = "headcount.lab.papers.pritop"
 _SHIFT = 32  # bits for the tag in the number of a pair
 
-Integers = NDArray[np.int64]
-
 
 def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run; what one run measures at several ε is told apart afterwards."""

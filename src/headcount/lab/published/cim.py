@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding.linear import Floats, LinearQueries
+from headcount.arrays import Floats, Integers
+from headcount.bounding.linear import LinearQueries
 from headcount.budget import Grant, Priced
 from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
@@ -51,7 +52,6 @@ REASON = (
     "the noise is scaled by couplings found in the data"
 )
 
-Integers = NDArray[np.int64]
 
 _ONE_BY_ONE = 64  # rounds that are looked at one by one after an update
 

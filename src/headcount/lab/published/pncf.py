@@ -29,6 +29,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes, Floats, Integers
 from headcount.budget import Grant, Price, Priced
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
@@ -37,7 +38,7 @@ from headcount.guarantee import Guarantee, Standing
 from headcount.lab.published.pncf_selection import Mechanism, perturbed, select, sensitivities
 from headcount.lab.recommending.candidates import Candidates, Queries, candidates, parts
 from headcount.lab.recommending.plain import Neighbourhood, best, spoken_for
-from headcount.lab.recommending.ratings import Codes, Floats, Integers, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.raw_ratings import ratings_of
 from headcount.lab.recommending.similarity import Metric, Similarity
 from headcount.method import Bounds, Staged, what_counted

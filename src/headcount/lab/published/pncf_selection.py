@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats, Integers
 from headcount.lab.recommending.candidates import Candidates
-from headcount.lab.recommending.ratings import Floats, Integers
 from headcount.lab.recommending.similarity import GLOBAL, Metric
 from headcount.noise import NoiseSource
 

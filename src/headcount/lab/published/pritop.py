@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.bounding import check_limit
 from headcount.budget import Grant, Priced
 from headcount.engines.engine import Engine
@@ -46,7 +47,6 @@ from headcount.method import Bounds, Staged
 from headcount.noise import NoiseSource
 from headcount.releases import Release
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Draws = np.random.Generator
 

@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from headcount.lab.recommending.ratings import Codes, Floats, Integers, Ratings
+from headcount.arrays import Codes, Floats, Integers
+from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import Similarity
 
 By = Literal["item", "user"]

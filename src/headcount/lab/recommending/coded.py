@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Codes, Floats
 from headcount.budget import Amount, Grant
 from headcount.events.log import read_events
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.noise import NoiseSource

@@ -11,13 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Floats, Integers
 from headcount.compiling import Word, compiled, inlined
-
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 _NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.arrays import Codes, Floats
 from headcount.errors import UsageError
 from headcount.lab.recommending.candidates import SIDES, By, Queries, candidates, parts
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
+from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import METRICS, Metric, Similarity, similarity
 
 SUPPORT = 25.0

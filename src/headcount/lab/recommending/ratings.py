@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
+from headcount.arrays import Codes, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,13 @@ A proven method never sees them: it asks an engine for sums that are bounded alr
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Codes, Floats
 from headcount.bounding import Raters
 from headcount.engines.collecting import collected
 from headcount.errors import UsageError
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 def ratings_of(log: EventLog) -> tuple[Codes, Codes, Floats]:

@@ -20,7 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from headcount.lab.recommending.ratings import Codes, Floats, Ratings
+from headcount.arrays import Codes, Floats
+from headcount.lab.recommending.ratings import Ratings
 
 Metric = Literal["pcc", "cos"]
 METRICS: tuple[Metric, ...] = ("pcc", "cos")

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.events.tagging import Tagging
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 
 DAMPING = 0.7

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Codes
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
-Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Floats
 from headcount.events.tagging import Tagging
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 ALPHA, BETA = 0.1, 0.01

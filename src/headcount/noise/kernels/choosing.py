@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Words
 from headcount.compiling import Word, compiled, inlined
 from headcount.noise.kernels.trials import below, happens
-
-Words = NDArray[np.uint32]
 
 
 @inlined

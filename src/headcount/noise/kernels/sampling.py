@@ -24,10 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Words
 from headcount.compiling import Word, compiled
 from headcount.noise.kernels.trials import below, happens
-
-Words = NDArray[np.uint32]
 
 MOST_SCALES = 1 << 14
 """How many scales away a proposal counts as at most: beyond, more trials must succeed than there can be words."""

@@ -11,11 +11,9 @@ Reference
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount.arrays import Words
 from headcount.compiling import Word, inlined, uint32, uint64
-
-Words = NDArray[np.uint32]
 
 
 @inlined
