@@ -9,6 +9,7 @@ below 1e-6 a comparison. The same test rejects a third of the noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from unittest import mock
 
@@ -18,11 +19,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headcount.bounding import Sample, certify
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
+from headcount.counts.simple_random import SimpleRandom
+from headcount.events.log import EventLog
 from headcount.noise import SeededNoise, add, gaussian
+from headcount.stages import share_out
 
 RUNS = 400_000
 RISK = 1e-9
+LIMIT = 3
 
 
 def released(count: int, limit: int, epsilon: str, delta: str, seed: int) -> NDArray[np.int64]:
@@ -59,3 +64,28 @@ def test_the_promise_holds_and_a_third_of_the_noise_breaks_it(epsilon: str, delt
 
     with mock.patch.object(gaussian, "sigma_for", third), mock.patch.object(gaussian, "confirm"):
         assert both(3)
+
+
+def items_and_edges(count: int, grants: Mapping[str, Grant], seed: int) -> NDArray[np.int64]:
+    """Add up the noisy items and edges of a person's records in one cell: what tells the most of that person."""
+    exact, noise = np.full(RUNS, count, dtype=np.int64), SeededNoise(seed)
+    bounded = certify(Sample(LIMIT), "records", exact, exact[:, None])
+    return (
+        add(bounded.items, grants["items"], noise).values + add(bounded.edges, grants["edges"], noise).values[:, 0]
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.001"), ("0.5", "0.01")])
+def test_items_and_edges_keep_the_promise_together_and_all_of_rho_for_each_breaks_it(
+    epsilon: str, delta: str
+) -> None:
+    log, price = EventLog.of([], items=["tea"], contexts=["a"]), Price.of(epsilon, delta)
+    stages = SimpleRandom(limit=LIMIT, noise="gaussian").stages(log, price)
+
+    def breaks(granted: Callable[[], Mapping[str, Grant]], seed: int) -> bool:
+        here, there = (items_and_edges(count, granted(), seed + count) for count in (LIMIT, 0))
+        promise = float(epsilon), float(delta)
+        return violates(here, there, *promise) or violates(-there, -here, *promise)
+
+    assert not breaks(lambda: share_out(stages, Grant(price)), 1)
+    assert breaks(lambda: {"items": Grant(price), "edges": Grant(price)}, 3)
