@@ -12,6 +12,7 @@ from headcount.engines.kernels.grouping import Held, Histories, Piece, next_hist
 from headcount.engines.kernels.histories import (
     Modes,
     Scratch,
+    add_rows,
     find,
     keep_one_context,
     mask_for,
@@ -195,8 +196,7 @@ def _keep_users(
             continue
         total = records_in(weights, begin, end)
         if total <= keeping.limit and not modes.distinct:
-            for at in range(begin, end):
-                edges[cells[at]] += weights[at] if weights.size > 0 else 1
+            add_rows(edges, cells, weights, begin, end, np.int64(1))
             continue
         size, run = sample(histories, begin, end, total, keys[user], keeping, modes, met, scratch, run)
         for at in range(size):

@@ -13,6 +13,7 @@ from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
     Scratch,
+    add_rows,
     each_once,
     keep_one_context,
     new_scratch,
@@ -128,9 +129,7 @@ def _weigh_users(
             if factors.size > 0 and total > limit:
                 _lean(table, cells[begin:end], end - begin, weights[begin:end], weighing, width)
                 continue
-            weight = _weight(total, limit, unit, squares)
-            for at in range(begin, end):
-                table[cells[at]] += weight * weights[at] if weights.size > 0 else weight
+            add_rows(table, cells, weights, begin, end, _weight(total, limit, unit, squares))
             continue
         for each in (np.int64(1), np.int64(width)):
             if measured > 0 and measured != each:
