@@ -27,7 +27,6 @@ from headcount.events.log import EventLog
 from headcount.events.people import read_people
 from headcount.lab.comparing.trials import Bench, Row, Trial
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.cim_page import pictures
 from headcount.lab.papers.coupling import by_pearson, declared
 from headcount.lab.papers.paper import Paper, Plan, Setting
 from headcount.lab.published.cim import CoupledIteration, laplace, round_epsilon
@@ -189,5 +188,4 @@ CIM = Paper(
     quick_runs=2,
     settings=settings,
     measures={},
-    pictures=pictures,
 )

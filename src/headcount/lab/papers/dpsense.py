@@ -25,7 +25,6 @@ from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
 from headcount.lab.comparing.trials import Bench, Row, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.dpsense_page import pictures
 from headcount.lab.papers.dpsense_rows import FIXED, derived
 from headcount.lab.papers.kellaris import zero_or_one
 from headcount.lab.papers.paper import Paper, Plan, Setting
@@ -199,7 +198,6 @@ DPSENSE = Paper(
     quick_runs=5,
     settings=settings,
     measures={"compared": compared},
-    pictures=pictures,
     log_of=zero_or_one,
     elsewhere={("errors", name, "items"): "choice" for name in _CHOSEN},
     derived=derived,

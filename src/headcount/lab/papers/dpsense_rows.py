@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.lab.papers.dpsense_page import HALF, NAMES, shown
 from headcount.lab.papers.results import LOG, Results, Row
 from headcount.lab.papers.rules import Points
 
@@ -16,6 +15,7 @@ Floats = NDArray[np.float64]
 
 FIXED = "dpsense (fixed θ)"
 LOW, HIGH = 0.405465, 1.098612
+SHOWN = {LOW: "ln 1.5", HIGH: "ln 3"}
 TENTH = 0.1
 
 
@@ -80,16 +80,16 @@ class Figure:
         """Return the curves of figure 1, as the paper draws them: both ε in one chart."""
         for epsilon in (LOW, HIGH):
             curves = {
-                "MAE": self.errors[epsilon],
-                "quality": self.quality[epsilon],
-                "mean": (self.errors[epsilon] + self.quality[epsilon]) / 2,
-                "mean kept": (self.kept[epsilon] + self.quality[epsilon]) / 2,
+                "MAE": ("MAE and quality", self.errors[epsilon]),
+                "quality": ("MAE and quality", self.quality[epsilon]),
+                "mean": ("mean of both", (self.errors[epsilon] + self.quality[epsilon]) / 2),
+                "negatives kept": ("mean of both", (self.kept[epsilon] + self.quality[epsilon]) / 2),
             }
-            for what, numbers in curves.items():
-                metric = NAMES["errors"] if what in ("MAE", "quality") else NAMES["means"]
-                yield from self._by_theta("figure 1", shown(what, epsilon), metric, numbers, epsilon)
+            for what, (metric, numbers) in curves.items():
+                name = f"{what}, ε = {SHOWN[epsilon]}"
+                yield from self._by_theta("figure 1", name, metric, numbers, epsilon)
         level = np.full((1, len(self.thetas)), self.half)
-        yield from self._by_theta("figure 1", HALF, NAMES["means"], level, None)
+        yield from self._by_theta("figure 1", "half the average count", "mean of both", level, None)
 
     def symmetry(self) -> Iterator[Row]:
         """Return how far quality and MAE are from mirroring each other, and how ε changes that."""

@@ -25,7 +25,7 @@ from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
 from headcount.lab.comparing.trials import Bench, Row, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.fan_jin_page import lists, pictures
+from headcount.lab.papers.fan_jin_page import lists
 from headcount.lab.papers.paper import Paper, Plan, Setting
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.counts import records_per_user
@@ -300,7 +300,6 @@ FAN_JIN = Paper(
     quick_runs=5,
     settings=settings,
     measures={"compared": compared},
-    pictures=pictures,
     elsewhere={
         ("comparison", "found of the true top 10", "edges"): "men under 25",
         ("comparison", "place in the top 10", "edges"): "men under 25",

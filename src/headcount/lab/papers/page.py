@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from headcount.lab.papers.paper import Picture, Reproduction
+from headcount.lab.papers.paper import Reproduction
+from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.results import Estimate
 from headcount.lab.papers.verdicts import WORDS, Verdict
 from headcount.reports.comparison import SUBTITLE
@@ -42,8 +43,8 @@ def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path
 
 def figures(done: Reproduction) -> dict[str, list[Figure]]:
     """Draw the charts of each section."""
-    pictures = done.paper.pictures(done.datasets)
-    return {name: [_drawn(done, each) for each in some] for name, some in pictures.items()}
+    sections = done.paper.claims.section
+    return {each.name: [_drawn(done, what) for what in each.drawn(done.datasets)] for each in sections}
 
 
 def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any]:

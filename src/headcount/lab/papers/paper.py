@@ -2,10 +2,10 @@
 
 To add a paper
     1. Write down what it claims: ``papers/NAME.toml`` (see :mod:`headcount.lab.papers.claims`), and commit
-       that before anything is run.
+       that before anything is run. The charts of each section stand in the same file.
     2. Write ``papers/NAME.py`` with a :class:`Paper`: which settings are run (:attr:`Paper.settings`), what is
-       measured of each release (:attr:`Paper.measures`), what follows from the measured rows
-       (:attr:`Paper.derived`), and the charts of each section (:attr:`Paper.pictures`).
+       measured of each release (:attr:`Paper.measures`), and what follows from the measured rows
+       (:attr:`Paper.derived`).
     3. Add it to ``PAPERS`` in :mod:`headcount.lab.papers.registry`.
 
 The rest is the same for all: data by name, the grid, verdicts by the rules, the page.
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -77,32 +77,6 @@ class Setting:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A chart of the page: which rows of the tidy table it shows, and how.
-
-    ``dots`` shows means and intervals by data set and method; ``curves`` those of one data set along x or ε.
-    """
-
-    name: str
-    title: str
-    kind: Literal["dots", "curves"]
-    experiment: str
-    metric: str
-    table: Literal["items", "edges"]
-    value: str
-    datasets: tuple[str, ...] = ()
-    x: tuple[float, ...] = ()
-    axis: str = ""
-    along: Literal["x", "epsilon"] = "x"
-    ticks: tuple[str, ...] = ()
-    log_x: bool = False
-    log_value: bool = False
-    share: bool = False
-    epsilon: float | None = None
-    note: str = ""
-
-
 @dataclass(frozen=True)
 class Plan:
     """How much is run: ``quick`` lowers runs and grid points, and nothing else."""
@@ -124,8 +98,6 @@ class Paper:
     quick_runs: int
     settings: Callable[[Plan, Mapping[str, Dataset]], Iterable[Setting]]
     measures: Mapping[str, Measure]
-    pictures: Callable[[Mapping[str, Dataset]], Mapping[str, Sequence[Picture]]]
-    """The charts of each section of the page, by the section's name."""
     log_of: Callable[[Dataset], EventLog] = lambda data: data.log
     """The log as the paper counts it: ``replace(data.log, counting="users", context=None)`` for 0/1 matrices."""
     elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from headcount.lab.comparing.splits import Split, one_of_each
 from headcount.lab.comparing.trials import Bench, Row, Trial, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.paper import Paper, Plan, Setting
-from headcount.lab.papers.pncf_page import GUARANTEES, KS, OURS, pictures, tables
+from headcount.lab.papers.pncf_page import GUARANTEES, KS, OURS, tables
 from headcount.lab.papers.pncf_rows import BUDGETED, CONFIGURATIONS, derived
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.pncf import Settings
@@ -235,7 +235,6 @@ PNCF = Paper(
     quick_runs=3,
     settings=settings,
     measures={},
-    pictures=pictures,
     log_of=with_ratings,
     derived=derived,
     tables=tables,
