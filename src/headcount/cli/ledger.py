@@ -257,7 +257,7 @@ def _deltas(account: Any) -> tuple[str | None, str]:
 
 
 def _requests(account: Any) -> tuple[int, int, int]:
-    return account.published, account.open, account.refunded
+    return account.issued, account.open, account.refunded
 
 
 def _about(entry: Any) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from headcount.errors import UsageError
+from headcount.lab.audits.adjacent import PAIRED, RELATED, Pair
 from headcount.lab.audits.cases import CASES
-from headcount.lab.audits.neighbours import PAIRED, RELATED, Pair
 from headcount.lab.audits.seeing import MISSING
 from headcount.lab.audits.targets import BESIDE, FAMILY_TARGETS, NAMES, has_edges, pairs_for, runs_for, target
 from headcount.noise import SeededNoise

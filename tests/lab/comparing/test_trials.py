@@ -18,7 +18,7 @@ from headcount.lab.comparing.measures import USUAL, each_table, top_errors
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import (
     Bench,
-    Row,
+    Number,
     Trial,
     Truth,
     found,
@@ -158,17 +158,17 @@ def test_a_method_that_refuses_says_why(log: EventLog) -> None:
     assert "not known" in row["refused"]
 
 
-def top_three(truth: Truth, release: Release) -> Iterator[Row]:
+def top_three(truth: Truth, release: Release) -> Iterator[Number]:
     for row in release.top(3):
-        yield Row(table="items", k=row["rank"], key=row["item"], value=row["count"])
+        yield Number(table="items", k=row["rank"], key=row["item"], value=row["count"])
 
 
 def chosen_theta(truth: Truth, release: Release) -> float:
     return float(release.chosen["items"]["theta"])
 
 
-def users_of(on: Bench, trial: Trial) -> Iterator[Row]:
-    yield Row(metric="users", value=on.truth.users * dict(trial.parameters)["times"])
+def users_of(on: Bench, trial: Trial) -> Iterator[Number]:
+    yield Number(metric="users", value=on.truth.users * dict(trial.parameters)["times"])
 
 
 def test_measures_are_numbers_or_rows(log: EventLog) -> None:

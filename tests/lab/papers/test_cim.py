@@ -14,7 +14,7 @@ from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import load
 from headcount.lab.papers import cim
 from headcount.lab.papers.coupling import by_attribute, by_pearson, by_time, declared
-from headcount.lab.papers.paper import Plan
+from headcount.lab.papers.paper import Effort
 from headcount.lab.papers.registry import PAPERS
 
 DATA = Path(os.environ.get("HEADCOUNT_DATA", "none"))
@@ -78,7 +78,7 @@ def test_each_round_has_its_part_of_epsilon() -> None:
 
 def test_quick_runs_have_fewer_points_of_the_same_experiments() -> None:
     names = dict.fromkeys(("Adult", "NLTCS", "NetTrace"))
-    quick, full = (list(cim.settings(Plan(each, 2), names)) for each in (True, False))  # type: ignore[arg-type]
+    quick, full = (list(cim.settings(Effort(each, 2), names)) for each in (True, False))  # type: ignore[arg-type]
     assert {each.experiment for each in quick} == {each.experiment for each in full}
     assert len(quick) < len(full)
     assert len({(each.dataset, each.label) for each in full}) == len(full)

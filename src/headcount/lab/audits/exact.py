@@ -27,7 +27,7 @@ import numpy as np
 from headcount.bounding import CountBound, Sensitivity
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
-from headcount.lab.audits.neighbours import History, Pair
+from headcount.lab.audits.adjacent import History, Pair
 from headcount.lab.audits.observing import log_of
 from headcount.noise_law import DiscreteLaplace
 from headcount.registry import build
@@ -61,7 +61,7 @@ def histories(items: int, most: int) -> list[History]:
     return [each for size in sizes for each in itertools.combinations_with_replacement(range(items), size)]
 
 
-def neighbours(people: int, items: int, most: int) -> Iterator[Pair]:
+def adjacent_pairs(people: int, items: int, most: int) -> Iterator[Pair]:
     """Return every pair of a small world: all crowds, and all people who may join them."""
     everything = histories(items, most)[1:]
     for size in range(people + 1):

@@ -18,8 +18,8 @@ from headcount.counts.totals import Totals
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
+from headcount.lab.audits.adjacent import Pair, crafted, raters
 from headcount.lab.audits.cases import case_of
-from headcount.lab.audits.neighbours import Pair, crafted, raters
 from headcount.lab.audits.observing import SELECT_LIMIT, Target
 from headcount.lab.audits.querying import QueryTarget
 from headcount.method import Method

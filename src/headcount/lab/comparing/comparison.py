@@ -18,7 +18,7 @@ from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
-from headcount.lab.comparing.grid import DEFAULT_SEED, Grid, run_grid
+from headcount.lab.comparing.grid import DEFAULT_SEED, TrialGrid, run_grid
 from headcount.lab.comparing.measures import USUAL
 from headcount.lab.comparing.metrics import sanity_bound
 from headcount.lab.comparing.trials import Trial, Truth
@@ -97,7 +97,7 @@ def compare(
     """Run a comparison, and return its tidy table and what a report says of the log."""
     refuse(log)
     trials = comparison.trials(name)
-    grid = Grid(logs={name: log}, trials=trials, measures=USUAL, seed=comparison.seed)
+    grid = TrialGrid(logs={name: log}, trials=trials, measures=USUAL, seed=comparison.seed)
     table = run_grid(grid, parts, processes=processes, progress=progress)
     truth = Truth.of(log, LocalEngine(progress=progress))
     facts = Facts(

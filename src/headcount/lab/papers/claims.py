@@ -52,7 +52,7 @@ class PaperData(_Frozen):
     lacks: list[Literal["items", "edges"]] = []
 
 
-class Case(_Frozen):
+class ClaimCase(_Frozen):
     """One data set and one table of counts that a claim is about."""
 
     dataset: str
@@ -73,7 +73,7 @@ class Claim(_Frozen):
     figure: str
     place: str
     says: str
-    cases: list[Case]
+    cases: list[ClaimCase]
     judge: Rule
     shape_alone: bool = False
     exact_data: bool = False

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.lab.published.cim import Records
+from headcount.lab.published.cim import CoupledRecords
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -79,7 +79,7 @@ def by_time(times: Floats, interval: float) -> Integers:
 
 def declared(
     places: Integers, cells: int, largest: int, draw: np.random.Generator, delta0: float = 0.6
-) -> Records:
+) -> CoupledRecords:
     """Couple a quarter of all records at random, in groups of 2 to ``largest``, by degrees between δ₀ and 1.
 
     This is what the thesis says of the couplings it found.
@@ -91,5 +91,5 @@ def declared(
     groups[coupled] = numbers
     degrees = np.ones(places.size)
     degrees[coupled] = draw.uniform(delta0, 1, coupled.size)
-    made = Records.coupled(places, groups, cells)
-    return Records(made.places, made.groups, cells, degrees)
+    made = CoupledRecords.coupled(places, groups, cells)
+    return CoupledRecords(made.places, made.groups, cells, degrees)

@@ -22,7 +22,7 @@ TENTH = 0.1
 def derived(found: Results) -> Iterator[Row]:
     """Return what follows for each data set."""
     for name in dict.fromkeys(found.table["dataset"].to_pylist()):
-        figure = Figure.of(found, name)
+        figure = FigureOne.of(found, name)
         yield from figure.drawn()
         yield from figure.symmetry()
         yield from figure.choices()
@@ -31,7 +31,7 @@ def derived(found: Results) -> Iterator[Row]:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureOne:
     """Figure 1 of one data set: by ε, numbers of each run and θ."""
 
     dataset: str
@@ -47,7 +47,7 @@ class Figure:
     """The average row count."""
 
     @classmethod
-    def of(cls, found: Results, name: str) -> Figure:
+    def of(cls, found: Results, name: str) -> FigureOne:
         """Look everything up."""
 
         def by_epsilon(metric: str) -> dict[float, Floats]:
@@ -124,7 +124,7 @@ class Figure:
             yield from _rows(experiment, self.dataset, method, metric, runs, epsilon, theta)
 
 
-def _chosen(found: Results, name: str, figure: Figure) -> Iterator[Row]:
+def _chosen(found: Results, name: str, figure: FigureOne) -> Iterator[Row]:
     """Return what DPSense's own choice of θ costs, and the factors of DPSense-S."""
     points = _points(found, name, "errors", "MAE", "dpsense")
     for (epsilon, _), mae in points.items():

@@ -54,7 +54,7 @@ def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any
     return {
         "title": claims.paper.title,
         "lede": f"{claims.paper.reference} {done.paper.about} {_run(done)}",
-        "quick": done.plan.quick,
+        "quick": done.effort.quick,
         "seed": done.seed,
         "counts": [{"verdict": word, "number": counted[word]} for word in WORDS],
         "total": len(done.verdicts),
@@ -78,12 +78,12 @@ def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any
 
 
 def _run(done: Reproduction) -> str:
-    return f"Run again here {done.plan.runs} times per setting{' (quick)' if done.plan.quick else ''}."
+    return f"Run again here {done.effort.runs} times per setting{' (quick)' if done.effort.quick else ''}."
 
 
 def _setup(done: Reproduction) -> list[str]:
-    said = [f"Each setting was run {done.plan.runs} times, with seed {done.seed}."]
-    if done.plan.quick:
+    said = [f"Each setting was run {done.effort.runs} times, with seed {done.seed}."]
+    if done.effort.quick:
         said.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
     return said
 
