@@ -13,7 +13,8 @@ from scipy import stats
 from headcount.bounding import Sample, Scale, Sensitivity
 from headcount.engines.local import LocalEngine
 from headcount.lab.audits.adjacent import Pair, crafted
-from headcount.lab.audits.exact import (
+from headcount.noise_law import DiscreteLaplace
+from tests.lab.audits.exact import (
     Moved,
     adjacent_pairs,
     counts_law,
@@ -22,7 +23,6 @@ from headcount.lab.audits.exact import (
     histories,
     worst_ratio,
 )
-from headcount.noise_law import DiscreteLaplace
 
 SECRETS = [bytes([number]) * 16 for number in range(2)]
 

@@ -20,7 +20,7 @@ from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import fan_jin
 from headcount.lab.papers.fan_jin import FAN_JIN, YOUNG_MEN
-from headcount.lab.papers.fan_jin_page import lists
+from headcount.lab.papers.fan_jin_lists import lists
 from headcount.lab.papers.paper import Effort, Setting, gather, reproduce, tidy
 from headcount.lab.papers.results import MissingResultError, Row, table_of
 from headcount.noise_law import DiscreteLaplace

@@ -16,8 +16,8 @@ from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import pncf
 from headcount.lab.papers.paper import Effort, gather
 from headcount.lab.papers.pncf import PNCF, measured, neighbourhood, ratings_in, settings, with_ratings
-from headcount.lab.papers.pncf_page import KS, tables
 from headcount.lab.papers.pncf_rows import MOST, derived, paired
+from headcount.lab.papers.pncf_tables import KS, tables
 from headcount.lab.papers.results import Results, Row, table_of
 from headcount.lab.published.pncf_selection import Mechanism
 from headcount.lab.recommending import plain

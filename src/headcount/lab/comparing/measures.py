@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from headcount.lab.comparing import metrics
@@ -41,21 +41,6 @@ def precision(truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,)) ->
         if "edges" in release.tables:
             exact, released = counts_of(release, "edges", truth)
             yield Number(table="edges", k=k, value=metrics.context_precision(exact[:, :-1], released[:, :-1], k))
-
-
-def top_errors(
-    truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,), bound: float | None = None
-) -> Iterable[Number]:
-    """Measure MAE and MRE of the k cells with the largest true counts."""
-    within = metrics.sanity_bound(truth.users) if bound is None else bound
-    for table in ("items", "edges"):
-        if table in release.tables:
-            exact, released = (each.ravel() for each in counts_of(release, table, truth))
-            for k in tops:
-                error = metrics.top_absolute_error(exact, released, k)
-                yield Number(metric="top-k MAE", table=table, k=k, value=error)
-                error = metrics.top_relative_error(exact, released, k, within)
-                yield Number(metric="top-k MRE", table=table, k=k, value=error)
 
 
 USUAL: dict[str, Measure] = {

@@ -51,6 +51,12 @@ class Number:
     value: float
 
 
+def numbers_of(found: Mapping[str, float]) -> Iterator[Number]:
+    """Return numbers by metric, all about items."""
+    for metric, value in found.items():
+        yield Number(metric=metric, table="items", value=float(value))
+
+
 @dataclass(frozen=True)
 class Truth:
     """The exact counts of a log: per item, and per item and context with the unknown context last."""

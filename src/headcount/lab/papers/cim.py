@@ -187,5 +187,4 @@ CIM = Paper(
     runs=5,
     quick_runs=2,
     settings=settings,
-    measures={},
 )

@@ -23,10 +23,10 @@ from headcount.budget import Grant
 from headcount.counts.dpsense import SHARES
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Number, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.dpsense_rows import FIXED, derived
-from headcount.lab.papers.kellaris import zero_or_one
+from headcount.lab.papers.kellaris import sizes_up_to, zero_or_one
 from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.papers.results import LOG
 from headcount.noise import NoiseSource, add, choose
@@ -104,21 +104,20 @@ def thetas(average: float, columns: int, many: int) -> list[int]:
     >>> thetas(8.0, 500, 5)
     [1, 3, 9, 27, 80]
     """
-    last = min(columns, max(2, round(FARTHEST * average)))
-    return [int(each) for each in np.unique(np.rint(np.geomspace(1, last, many)))]
+    return sizes_up_to(min(columns, max(2, round(FARTHEST * average))), many)
 
 
 def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001 - what all functions of trials take
     """Say what the log is like, as table 2 and figure 1 do."""
     truth = bench.truth
-    sizes = {
-        "rows": truth.users,
-        "columns": truth.items.size,
-        "average column count": truth.items.mean(),
-        "average row count": truth.items.sum() / truth.users,
-    }
-    for metric, value in sizes.items():
-        yield Number(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "rows": truth.users,
+            "columns": truth.items.size,
+            "average column count": truth.items.mean(),
+            "average row count": truth.items.sum() / truth.users,
+        }
+    )
 
 
 def fixed(bench: Bench, trial: Trial) -> Iterator[Number]:

@@ -23,9 +23,9 @@ from headcount.events.log import EventLog
 from headcount.events.times import LABELS
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Number, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.fan_jin_page import lists
+from headcount.lab.papers.fan_jin_lists import lists
 from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.counts import records_per_user
@@ -211,16 +211,16 @@ def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001
     log, truth = bench.log, bench.truth
     active = records_per_user(log)
     active = active[active > 0]
-    sizes = {
-        "users": active.size,
-        "items": np.count_nonzero(truth.items),
-        "records": truth.records,
-        "most records of a user": active.max(),
-        "fewest records of a user": active.min(),
-        "records of a user on average": active.mean(),
-    }
-    for metric, value in sizes.items():
-        yield Number(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "users": active.size,
+            "items": int(np.count_nonzero(truth.items)),
+            "records": truth.records,
+            "most records of a user": active.max(),
+            "fewest records of a user": active.min(),
+            "records of a user on average": active.mean(),
+        }
+    )
     if _is_weekly(log):
         for day, share in enumerate(_week(truth.edges), 1):
             yield Number(metric="share of records", table="edges", k=day, value=share)

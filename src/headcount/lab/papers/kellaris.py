@@ -14,7 +14,7 @@ Departures
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -26,12 +26,11 @@ from headcount.counts.grouping import Groups, Integers, order_by, size_errors
 from headcount.events.log import EventLog
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Number, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.claims import ALL
 from headcount.lab.papers.paper import Effort, Paper, Setting
-from headcount.lab.papers.results import LOG, Estimate, Results, Row
-from headcount.lab.papers.rules import Points
+from headcount.lab.papers.results import LOG, Estimate, Results, Row, rows_of
 from headcount.lab.published.counts import largest_user
 from headcount.noise import add, scale_for
 from headcount.releases import Release
@@ -42,12 +41,13 @@ SAMPLINGS = ("column", "row", "none")
 SIZES, QUICK_SIZES = 100, 30  # group sizes of figure 8
 OURS_RUNS = 20  # our own methods are shown, and no claim is about them
 
+GS = "gs-published"
 METHODS = {
     "LPA": "lpa-published",
     "FPA": "fpa-published",
     "GS-R": "gs-r-published",
     "GS-S": "gs-s-published",
-    "GS": "gs-published",
+    "GS": GS,
 }
 OURS = ("adaptive", "dpsense")
 RIVALS = ("lpa-published", "fpa-published")
@@ -66,7 +66,7 @@ def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Settin
         yield Setting(
             experiment="group size",
             dataset=name,
-            method="gs-published",
+            method=GS,
             epsilon=float(TUNED_AT),
             spend=TUNED_AT,
             parameters={"sizes": QUICK_SIZES if effort.quick else SIZES},
@@ -116,9 +116,9 @@ def facts(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Say what the log is like, as table 2 does."""
     truth = bench.truth
     most = largest_user(bench.log, "items", bench.noise(trial), bench.engine)
-    sizes = {"rows": truth.users, "columns": truth.items.size, "Δ₁": most, "average count": truth.items.mean()}
-    for metric, value in sizes.items():
-        yield Number(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {"rows": truth.users, "columns": truth.items.size, "Δ₁": most, "average count": truth.items.mean()}
+    )
 
 
 def tuned(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -169,15 +169,15 @@ def derived(found: Results) -> Iterator[Row]:
     for row in found.table.to_pylist():
         if row["experiment"] == "group size" and row["metric"] in CURVES:
             yield Row(**row | {"experiment": "figure 8", "metric": "L1", "method": CURVES[row["metric"]]})
-    names = list(dict.fromkeys(found.table["dataset"].to_pylist()))
+    names = found.datasets
     largest: dict[str, Estimate] = {}
     for name in names:
         for rival in RIVALS:
             gains = _gains(found, name, rival)
             for epsilon, gain in gains.items():
-                yield from _rows("gains", name, f"gain over {rival} by epsilon", gain.runs, epsilon)
+                yield from rows_of("gains", name, GS, f"gain over {rival} by epsilon", gain.runs, epsilon=epsilon)
             best = max(gains.values(), key=lambda each: each.mean)
-            yield from _rows("gains", name, f"largest gain over {rival}", best.runs)
+            yield from rows_of("gains", name, GS, f"largest gain over {rival}", best.runs)
             if rival == RIVALS[0]:
                 largest[name] = best
     yield from _between(found, names, largest)
@@ -185,7 +185,7 @@ def derived(found: Results) -> Iterator[Row]:
 
 def _gains(found: Results, name: str, rival: str) -> dict[float, Estimate]:
     """Return by ε how many times smaller the MAE of GS is than another one, run by run."""
-    theirs, ours = (_points(found, name, "comparison", "MAE", method) for method in (rival, "gs-published"))
+    theirs, ours = (found.points("comparison", name, "MAE", method) for method in (rival, GS))
     return {
         epsilon: Estimate.of(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
         for epsilon, x in ours
@@ -199,27 +199,17 @@ def _between(found: Results, names: Sequence[str], largest: Mapping[str, Estimat
         return
     sizes = []
     for name in names:
-        [best] = _points(found, name, "group size", "best group size", "gs-published").values()
+        [best] = found.points("group size", name, "best group size", GS).values()
         sizes.append(best.runs)
     ratios = np.max(sizes, axis=0) / np.min(sizes, axis=0)
-    yield from _rows("group size", ALL, "largest best group size over smallest", ratios, float(TUNED_AT))
+    metric = "largest best group size over smallest"
+    yield from rows_of("group size", ALL, GS, metric, ratios, epsilon=float(TUNED_AT))
     others = [each for name, each in largest.items() if name != CHECKIN]
     if CHECKIN in largest:
         following = max(others, key=lambda each: each.mean)
         ratios = np.divide(largest[CHECKIN].runs, following.runs)
-        yield from _rows("gains", ALL, f"gain over {RIVALS[0]} on {CHECKIN} over the next largest", ratios)
-
-
-def _points(found: Results, dataset: str, experiment: str, metric: str, method: str) -> Points:
-    return found.points(experiment=experiment, dataset=dataset, table="items", metric=metric, method=method)
-
-
-def _rows(
-    experiment: str, dataset: str, metric: str, values: Iterable[float], epsilon: float | None = None
-) -> Iterator[Row]:
-    """Return the values of all runs of GS as rows."""
-    for run, value in enumerate(values):
-        yield Row(experiment, dataset, "gs-published", "items", epsilon, None, metric, None, run, float(value))
+        metric = f"gain over {RIVALS[0]} on {CHECKIN} over the next largest"
+        yield from rows_of("gains", ALL, GS, metric, ratios)
 
 
 def zero_or_one(data: Dataset) -> EventLog:

@@ -97,7 +97,7 @@ class Paper:
     runs: int
     quick_runs: int
     settings: Callable[[Effort, Mapping[str, Dataset]], Iterable[Setting]]
-    measures: Mapping[str, Measure]
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     log_of: Callable[[Dataset], EventLog] = lambda data: data.log
     """The log as the paper counts it: ``replace(data.log, counting="users", context=None)`` for 0/1 matrices."""
     elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)

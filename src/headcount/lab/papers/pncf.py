@@ -23,11 +23,11 @@ from headcount.events.contexts import Context
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.lab.comparing.splits import Split, one_of_each
-from headcount.lab.comparing.trials import Bench, Number, Trial, run_name, seed_of
+from headcount.lab.comparing.trials import Bench, Number, Trial, numbers_of, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.paper import Effort, Paper, Setting
-from headcount.lab.papers.pncf_page import GUARANTEES, KS, OURS, tables
 from headcount.lab.papers.pncf_rows import BUDGETED, CONFIGURATIONS, derived
+from headcount.lab.papers.pncf_tables import GUARANTEES, KS, OURS, tables
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.pncf import Settings
 from headcount.lab.published.pncf_selection import Mechanism, truncation
@@ -135,14 +135,14 @@ def neighbourhood(configuration: str, k: int, *, signed: bool = False) -> Neighb
 def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001 - what all functions of trials take
     """Say how many ratings there are, of how many users, about how many items."""
     ratings = ratings_in(bench.log)
-    sizes = {
-        "ratings": ratings.values.size,
-        "users": ratings.n_users,
-        "items": np.unique(ratings.items).size,
-        "mean rating": ratings.mean,
-    }
-    for metric, value in sizes.items():
-        yield Number(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "ratings": ratings.values.size,
+            "users": ratings.n_users,
+            "items": np.unique(ratings.items).size,
+            "mean rating": ratings.mean,
+        }
+    )
 
 
 def measured(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -234,7 +234,6 @@ PNCF = Paper(
     runs=20,
     quick_runs=3,
     settings=settings,
-    measures={},
     log_of=with_ratings,
     derived=derived,
     tables=tables,

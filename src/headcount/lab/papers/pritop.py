@@ -232,7 +232,6 @@ PRITOP = Paper(
     runs=5,
     quick_runs=2,
     settings=settings,
-    measures={},
     log_of=pairs_as_items,
     derived=derived,
 )

@@ -17,10 +17,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
-from headcount.lab.papers.results import Estimate, Results, number
+from headcount.lab.papers.results import Estimate, Key, Points, Results, number
 
-Key = tuple[float | None, float | None]
-Points = dict[Key, Estimate]
 Holds = bool | None
 """True: it holds; False: it fails; None: the runs do not decide."""
 
