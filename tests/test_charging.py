@@ -55,7 +55,7 @@ def test_published_when_first_saved(ledger: hc.Ledger, tmp_path: Path) -> None:
     assert ledger.show("town").open == 1
     release.save(tmp_path / "a")
     release.save(tmp_path / "b")
-    assert (ledger.show("town").open, ledger.show("town").published) == (0, 1)
+    assert (ledger.show("town").open, ledger.show("town").issued) == (0, 1)
     assert [each.folder for each in ledger.history() if each.kind == "publish"] == [str(tmp_path / "a")]
     free = hc.release(log(), epsilon="1.0", method="sra", limit=1, **account)  # type: ignore[arg-type]
     assert free == hc.load(tmp_path / "a")
@@ -172,7 +172,7 @@ def test_a_ledger_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for number, each in enumerate((first, second)):
         each.save(tmp_path / str(number))
     with hc.Ledger(url) as ledger:
-        assert (ledger.show("town").published, ledger.show("town").left) == (2, Decimal(1))
+        assert (ledger.show("town").issued, ledger.show("town").left) == (2, Decimal(1))
     with pytest.raises(UsageError, match="a ledger needs --dataset"):
         hc.release(log(), epsilon="1")
 

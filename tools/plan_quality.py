@@ -17,7 +17,7 @@ from typing import Literal
 import pyarrow.parquet as pq
 
 import headcount as hc
-from headcount.answers.planning import Shape, activity_of
+from headcount.answers.planning import TableShape, activity_of
 from headcount.lab.comparing.comparison import Comparison, compare
 from headcount.lab.comparing.planning import Figures, predictions
 from headcount.reports.tidy import means
@@ -54,7 +54,7 @@ def ratios(log: Published, epsilon: str, runs: int) -> dict[tuple[str, int | Non
     comparison = Comparison(methods=METHODS, epsilons=(epsilon,), limits=LIMITS, runs=runs)
     with tempfile.TemporaryDirectory() as folder:
         table, _ = compare(events, comparison, Path(folder) / "parts")
-    shape = Shape(activity_of(log.users, log.median, log.most), log.items, log.count == "users")
+    shape = TableShape(activity_of(log.users, log.median, log.most), log.items, log.count == "users")
     expected = {
         (each.method, each.limit if each.method in ("sra", "hpa", "gs-r") else None): each
         for each in predictions(Figures(shapes={"items": shape}), epsilon, LIMITS)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from headcount.errors import DataError, HeadcountError, UsageError
 from headcount.events.log import EventLog
 from headcount.events.readers import check_reachable
-from headcount.ledger import Account, Charge, Ledger, Published, Reservation
+from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name, user_name
 from headcount.prepared import Prepared
@@ -56,13 +56,13 @@ def withheld(act: Callable[[], Outcome]) -> Outcome:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a ledger says of a request before it is run: what is left, or that it is published already."""
+    """What a ledger says of a request before it is run: what is left, or that it was issued already."""
 
     account: Account
     analyst: str
     version: str | None
     charge: Charge
-    published: str | None = None
+    issued: str | None = None
 
     @property
     def left(self) -> Decimal:
@@ -88,7 +88,7 @@ class Outlook:
             "left": plain(self.left),
             "epsilon": whole["epsilon"],
             "per_analyst": whole["per_analyst"],
-            "published": self.published,
+            "published": self.issued,
         }
 
 
@@ -153,7 +153,7 @@ class Charging:
         charge = cost(ready)
         found = None
         if not self.again:
-            found = self.ledger.published(self.dataset, self.version, *ready.identity())
+            found = self.ledger.issued(self.dataset, self.version, *ready.identity())
         if found is not None:
             _earlier(found, charge)
             account = self.ledger.show(self.dataset)
@@ -162,13 +162,13 @@ class Charging:
         return Outlook(account, self.analyst, self.version, charge)
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
-        """Charge the request, or return what was published for it before, which costs nothing."""
+        """Charge the request, or return what was issued for it before, which costs nothing."""
         asked, catalogue = ready.identity()
         charge = cost(ready)
         made = self.ledger.reserve(
             self.dataset, self.version, self.analyst, asked, catalogue, charge, again=self.again
         )
-        return _earlier(made, charge) if isinstance(made, Published) else made
+        return _earlier(made, charge) if isinstance(made, Issued) else made
 
 
 def begin_reading(reservation: Reservation, log: EventLog) -> None:
@@ -182,16 +182,16 @@ def begin_reading(reservation: Reservation, log: EventLog) -> None:
 
 
 def charged(release: Release, reservation: Reservation, charging: Charging) -> Release:
-    """Return a release that says what it was charged as, and that is published where it is saved first."""
+    """Return a release that says what it was charged as, and that is issued where it is saved first."""
 
-    def publish(folder: Path, digest: str) -> None:
+    def issue(folder: Path, digest: str) -> None:
         if reservation.state == "reading":
             try:
-                reservation.publish(folder, digest)
+                reservation.issue(folder, digest)
             finally:
                 charging.let_go()
 
-    return dataclasses.replace(release, ledger=reservation.to_json(), on_save=publish)
+    return dataclasses.replace(release, ledger=reservation.to_json(), on_save=issue)
 
 
 def cost(ready: Prepared) -> Charge:
@@ -216,11 +216,11 @@ def cost(ready: Prepared) -> Charge:
     return dataclasses.replace(whole, epsilon=min(whole.epsilon, known.epsilon))
 
 
-def _earlier(published: Published, charge: Charge) -> Release:
-    release = load_earlier(published.folder, published.digest)
+def _earlier(issued: Issued, charge: Charge) -> Release:
+    release = load_earlier(issued.folder, issued.digest)
     if release is None:
         raise UsageError(
-            f"this very request was published in {published.folder}, which is gone or has changed since; asking "
+            f"this very request was published in {issued.folder}, which is gone or has changed since; asking "
             f"again would be charged as new, {charge.amounts}",
             remedy="restore that folder, or add --again",
         )

@@ -20,6 +20,7 @@ command line and a program can each show it in their own way.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -119,3 +120,12 @@ class SurroundingsError(HeadcountError):
     """The disk, a file system or a service failed."""
 
     exit_code = 3
+
+    @classmethod
+    def writing(cls, place: object, error: OSError, instead: str) -> SurroundingsError:
+        """Say what happened on the way to a place that is as it was before; ``instead`` is what to choose anew."""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
+        return cls(
+            f"{place}: {problem}", remedy=f"nothing was left behind; free space or choose another {instead}"
+        )

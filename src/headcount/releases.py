@@ -6,7 +6,6 @@ place, so an interrupted run leaves nothing that looks like a release.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -205,11 +204,7 @@ class Release:
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-            problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
-            raise SurroundingsError(
-                f"{target}: {problem}", remedy="nothing was left behind; free space or choose another --out"
-            ) from error
+            raise SurroundingsError.writing(target, error, "--out") from error
         if self.on_save is not None:
             try:
                 self.on_save(target.resolve(), digest)

@@ -385,7 +385,7 @@ def test_a_ledger_that_fails_after_writing(
     def gone(*_: Any, **__: Any) -> None:
         raise SurroundingsError("the database is gone")
 
-    monkeypatch.setattr(Ledger, "keep_published", gone)
+    monkeypatch.setattr(Ledger, "keep_issued", gone)
     done = run(*RELEASE, *CHARGED, "--out", "a")
     assert done.code == 3
     assert "a is written and charged, but the ledger could not note it" in done.complaint

@@ -21,7 +21,7 @@ from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import CallerError, DataError, UsageError
 from headcount.events.catalogue import Catalogue
-from headcount.events.conditions import Comparison
+from headcount.events.conditions import Compared
 from headcount.events.contexts import Context, weekday
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog, Roles, read_events
@@ -190,7 +190,7 @@ def test_a_folder_with_a_file_of_that_name_is_no_store(tmp_path: Path) -> None:
 
 def test_a_log_that_words_cannot_describe_is_not_packed(tmp_path: Path) -> None:
     table = pa.table({"user": ["ann"], "item": ["tea"], "a=b": ["c"]})
-    odd = (Comparison("a=b", "=", "c"),)
+    odd = (Compared("a=b", "=", "c"),)
     log = EventLog(
         source=TableSource(table), roles=Roles("user", "item"), catalogue=Catalogue.of(["tea"]), conditions=odd
     )

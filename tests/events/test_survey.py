@@ -16,7 +16,7 @@ from headcount.engines.packing import pack
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
-from headcount.events.sightings import Pairs
+from headcount.events.sightings import SeenPairs
 from headcount.events.survey import survey
 from headcount.events.tagged import read_tags
 
@@ -168,7 +168,7 @@ def test_repeats_and_heaviest_people() -> None:
 
 
 def test_many_pairs_are_seen_in_a_part_of_the_people() -> None:
-    pairs, rng = Pairs(most=1_000), np.random.default_rng(1)
+    pairs, rng = SeenPairs(most=1_000), np.random.default_rng(1)
     records = np.zeros(2_000, dtype=np.int64)
     all_keys = []
     for _ in range(20):

@@ -31,7 +31,7 @@ def ask(ledger: Ledger, number: int, requests: int, notes: Path) -> None:
         assert isinstance(made, Reservation)
         if each % 3 == 0:
             made.data_read()
-            made.publish(f"out/{name}", name)
+            made.issue(f"out/{name}", name)
         told.append({"name": name, "granted": True, "entry": made.entry, "head": made.head})
     notes.write_text(json.dumps(told))
 

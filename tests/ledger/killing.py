@@ -43,7 +43,7 @@ def spend(ledger: Ledger, folder: Path, start: int) -> None:
         made.data_read()
         note("read", made)
         (folder / f"release-{made.entry}").write_text(made.head)
-        made.publish(str(folder / f"release-{made.entry}"), made.head)
+        made.issue(str(folder / f"release-{made.entry}"), made.head)
         note("published", made)
 
 

@@ -74,5 +74,5 @@ def spend(ledger: Ledger, charge: Charge | str, *, folder: str = "out/", **asked
     """Reserve, read and publish."""
     made = reserve(ledger, charge, **asked)  # type: ignore[arg-type]
     made.data_read()
-    made.publish(folder, "digest-1")
+    made.issue(folder, "digest-1")
     return made

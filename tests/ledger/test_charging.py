@@ -25,6 +25,6 @@ def test_reserve_read_publish_reuse_and_refuse(place: Place, tmp_path: Path) -> 
     with pytest.raises(RefusedError, match="town has spent"):
         hc.rank(log, k=1, epsilon="0.1", ledger=ledger, dataset="town", analyst="ann")
     account = ledger.show("town")
-    assert (account.left, account.published, account.open) == (Decimal(0), 1, 1)
+    assert (account.left, account.issued, account.open) == (Decimal(0), 1, 1)
     assert made.ledger is not None
     assert ledger.verify([(made.ledger["entry"], made.ledger["head"])]).ok

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.ledger import Account, Charge, Ledger, Published, Reservation
+from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.zcdp import rho_for
 from tests.ledger.places import KINDS, NewPlace, Place, cost, reserve, spend
 
@@ -32,7 +32,7 @@ def test_spending_is_counted_for_the_dataset_and_the_analyst(ledger: Ledger) -> 
         "ann": Decimal("1.5"),
         "bob": Decimal("1.75"),
     }
-    assert (account.open, account.published, account.refunded) == (0, 2, 0)
+    assert (account.open, account.issued, account.refunded) == (0, 2, 0)
     assert ledger.verify().ok
 
 
@@ -62,10 +62,10 @@ def test_the_same_request_is_free_once_published(ledger: Ledger) -> None:
     while_open = ledger.reserve("visits", "w1", "ann", '{"k": 10, "a": 1}', "c1", charge)
     assert isinstance(while_open, Reservation)  # not published yet: charged
     first.data_read()
-    published = first.publish("here/", "digest")
+    published = first.issue("here/", "digest")
     again = ledger.reserve("visits", "w1", "bob", '{"a":1,"k":10}', "c1", charge)
-    assert again == published == Published(4, "here/", "digest")
-    assert ledger.published("visits", "w1", '{"a":1,"k":10}', "c1") == published
+    assert again == published == Issued(4, "here/", "digest")
+    assert ledger.issued("visits", "w1", '{"a":1,"k":10}', "c1") == published
     for version, request, catalogue in (("w2", '{"a":1,"k":10}', "c1"), ("w1", '{"k":11}', "c1")):
         assert isinstance(ledger.reserve("visits", version, "ann", request, catalogue, cost("0.1")), Reservation)
     assert isinstance(ledger.reserve("visits", "w1", "ann", '{"a":1,"k":10}', "c2", cost("0.1")), Reservation)
@@ -77,10 +77,10 @@ def test_again_is_charged_and_the_latest_release_is_named(ledger: Ledger) -> Non
     asked = {"request": '{"k":1}', "analyst": "ann"}
     spend(ledger, "0.5", folder="first/", **asked)
     second = reserve(ledger, "0.5", again=True, **asked)
-    assert ledger.published("visits", "w1", '{"k":1}', "catalogue-1") == Published(3, "first/", "digest-1")
+    assert ledger.issued("visits", "w1", '{"k":1}', "catalogue-1") == Issued(3, "first/", "digest-1")
     second.data_read()
-    second.publish("second/", "digest-2")
-    assert ledger.published("visits", "w1", '{"k":1}', "catalogue-1") == Published(5, "second/", "digest-2")
+    second.issue("second/", "digest-2")
+    assert ledger.issued("visits", "w1", '{"k":1}', "catalogue-1") == Issued(5, "second/", "digest-2")
     assert ledger.show("visits").epsilon == 1
 
 
@@ -115,12 +115,12 @@ def test_after_data_was_read_nothing_is_refunded(ledger: Ledger) -> None:
 def test_a_reservation_ends_once(ledger: Ledger) -> None:
     reservation = reserve(ledger, "1")
     with pytest.raises(UsageError, match="data_read"):
-        reservation.publish("out/", "d")
+        reservation.issue("out/", "d")
     reservation.data_read()
-    first = reservation.publish("out/", "d")
-    assert reservation.publish("out/", "d") == first  # a second try of the same
+    first = reservation.issue("out/", "d")
+    assert reservation.issue("out/", "d") == first  # a second try of the same
     with pytest.raises(UsageError, match="already"):
-        reservation.publish("elsewhere/", "d")
+        reservation.issue("elsewhere/", "d")
     with pytest.raises(UsageError):
         reservation.refund("late")
     with pytest.raises(UsageError):
@@ -132,7 +132,7 @@ def test_a_reservation_ends_once(ledger: Ledger) -> None:
     with pytest.raises(UsageError):
         refunded.data_read()
     account = ledger.show("visits")
-    assert (account.epsilon, account.published, account.refunded) == (Decimal(1), 1, 1)
+    assert (account.epsilon, account.issued, account.refunded) == (Decimal(1), 1, 1)
 
 
 def test_two_objects_cannot_end_the_same_reservation(ledger: Ledger) -> None:
@@ -141,7 +141,7 @@ def test_two_objects_cannot_end_the_same_reservation(ledger: Ledger) -> None:
     one.refund("gone")
     other.state = "reading"
     with pytest.raises(UsageError, match="already"):
-        other.publish("out/", "d")
+        other.issue("out/", "d")
     other.state = "reserved"
     with pytest.raises(UsageError, match="already"):
         other.refund("gone")
@@ -217,8 +217,8 @@ def test_odd_texts_survive(ledger: Ledger) -> None:
     made = ledger.reserve("visits", "straße 'x'", "o'neill", odd, "c", cost("1"))
     assert isinstance(made, Reservation)
     made.data_read()
-    made.publish("out/ü 'x'", "d")
-    assert ledger.published("visits", "straße 'x'", odd, "c") == Published(3, "out/ü 'x'", "d")
+    made.issue("out/ü 'x'", "d")
+    assert ledger.issued("visits", "straße 'x'", odd, "c") == Issued(3, "out/ü 'x'", "d")
     assert ledger.verify().ok
 
 
@@ -303,7 +303,7 @@ def test_a_journal_moves_to_another_store(ledger: Ledger, place: Place, new_plac
     assert moved.show("visits") == ledger.show("visits")
     assert moved.history() == ledger.history()
     assert moved.verify().sentences() == ("6 entries, no problem found.",)
-    assert isinstance(moved.published("visits", "w1", '{"k":10}', "catalogue-1"), Published)
+    assert isinstance(moved.issued("visits", "w1", '{"k":10}', "catalogue-1"), Issued)
     again = place.folder / "again.jsonl"
     moved.export(again)
     assert again.read_bytes() == lines.read_bytes()

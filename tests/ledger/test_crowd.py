@@ -41,7 +41,7 @@ def _run(place: Place, tmp_path: Path, *, processes: int, requests: int, budget:
     assert set(Counter(reserved.values()).values()) == {1}
     published = {entry.digest for entry in entries if entry.kind == "publish"}
     assert published == {name for name in reserved.values() if int(name.partition("-")[2]) % 3 == 0}
-    assert (account.published, account.open) == (len(published), len(granted) - len(published))
+    assert (account.issued, account.open) == (len(published), len(granted) - len(published))
     found = ledger.verify(witnesses=[(each["entry"], each["head"]) for each in granted.values()])
     assert found.sentences() == (f"{len(entries)} entries, no problem found.",)
 

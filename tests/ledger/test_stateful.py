@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from headcount.errors import RefusedError, UsageError
-from headcount.ledger import Charge, Published, Reservation
+from headcount.ledger import Charge, Issued, Reservation
 from tests.ledger.places import Place
 
 EPSILONS = st.sampled_from(["0.1", "0.25", "0.7", "1", "1.3"]).map(Decimal)
@@ -73,7 +73,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert known is None
             assert not self.model.affords(analyst, epsilon)
             return None
-        if isinstance(made, Published):
+        if isinstance(made, Issued):
             assert made.folder == known
             return None
         assert known is None
@@ -106,7 +106,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(made=consumes(reading))
     def publish(self, made: Reservation | None) -> None:
         if made is not None:
-            made.publish(f"out/{made.entry}", "digest")
+            made.issue(f"out/{made.entry}", "digest")
             self.model.published[vars(made)["asked"]] = f"out/{made.entry}"
             self.entries += 1
 

@@ -17,7 +17,7 @@ from tests.reports.test_release_page import DAYS, EVIL, Reader
 Make = Callable[..., Release]
 
 
-def drawn(histogram: activity.Histogram) -> list[dict[str, Any]]:
+def drawn(histogram: activity.ActivityHistogram) -> list[dict[str, Any]]:
     (rows,) = histogram.figure.spec["datasets"].values() if "datasets" in histogram.figure.spec else [None]
     return list(rows or histogram.figure.spec["data"]["values"])
 

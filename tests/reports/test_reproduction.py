@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from headcount.lab.papers.fan_jin import FAN_JIN, TOPS
 from headcount.lab.papers.page import chart_rows, content, write_page
 from headcount.lab.papers.paper import Reproduction, reproduce
+from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.registry import PAPERS
 from headcount.reports.dots import dots
 from tests.lab.papers import papers
@@ -37,6 +38,11 @@ def written(done: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="module")
 def said(done: Reproduction) -> dict[str, Any]:
     return content(done, {})
+
+
+def pictures(done: Reproduction, name: str) -> list[Picture]:
+    [section] = [each for each in FAN_JIN.claims.section if each.name == name]
+    return section.drawn(done.datasets)
 
 
 def test_every_claim_stands_there_once_with_its_verdict(said: dict[str, Any]) -> None:
@@ -70,7 +76,7 @@ def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, said: dict[st
 
 
 def test_charts_are_made_from_the_tidy_table_alone(done: Reproduction) -> None:
-    [picture] = [each for each in FAN_JIN.pictures(done.datasets)["mse"] if each.table == "edges"]
+    [picture] = [each for each in pictures(done, "mse") if each.table == "edges"]
     rows = chart_rows(done, picture)
     assert {row["group"] for row in rows} == {"Foursquare", "MovieLens"}
     assert len(rows) == 2 * 7
@@ -79,7 +85,7 @@ def test_charts_are_made_from_the_tidy_table_alone(done: Reproduction) -> None:
 
 
 def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
-    picture = FAN_JIN.pictures(done.datasets)["top-k"][1]
+    picture = pictures(done, "top-k")[1]
     assert picture.datasets == ("Gowalla",)
     rows = chart_rows(done, picture)
     assert {row["runs"] for row in rows} == {2}
@@ -95,13 +101,13 @@ def test_a_chart_of_one_data_set_shows_no_other(done: Reproduction) -> None:
 
 
 def test_a_chart_may_go_along_epsilon(done: Reproduction) -> None:
-    [picture] = [each for each in FAN_JIN.pictures(done.datasets)["limits"] if each.name == "limits-epsilon-0"]
-    rows = chart_rows(done, replace(picture, epsilon=None, x=(10.0,), along="epsilon"))
+    [picture] = [each for each in pictures(done, "limits") if each.name == "limits-epsilon-0"]
+    rows = chart_rows(done, picture.model_copy(update={"epsilon": None, "x": (10.0,), "along": "epsilon"}))
     assert [(row["x"], row["runs"]) for row in rows] == [(0.2, 2), (1.0, 2), (5.0, 2)]
 
 
 def test_a_log_has_no_bars(done: Reproduction) -> None:
-    [picture] = FAN_JIN.pictures(done.datasets)["week"]
+    [picture] = pictures(done, "week")
     log = [row for row in chart_rows(done, picture) if row["method"] == "log"]
     assert len(log) == 7
     assert {row["low"] for row in log} == {None}

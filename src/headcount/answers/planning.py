@@ -33,7 +33,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableShape:
     """What is known or modelled of a table: people, cells, and whether a person counts once a cell."""
 
     activity: EstimatedActivity
@@ -84,13 +84,15 @@ def draws_for(different: Floats, cells: int) -> Floats:
     return np.asarray(np.expm1(high))
 
 
-def cut(shape: Shape, limit: int, deviation: float, *, sampled: bool = True, gaussian: bool = False) -> Prediction:
+def cut(
+    shape: TableShape, limit: int, deviation: float, *, sampled: bool = True, gaussian: bool = False
+) -> Prediction:
     """Predict counts of at most ``limit`` records of each user, with noise of that standard deviation.
 
     ``sampled``: records are drawn at random, which adds chance; else all count in part. Noise is Laplace's unless
     it is ``gaussian``.
 
-    >>> shape = Shape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 500)
+    >>> shape = TableShape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 500)
     >>> [round(cut(shape, limit, 2.0 * limit).mae, 1) for limit in (1, 10, 50)]
     [10.0, 18.7, 70.7]
     """
@@ -101,13 +103,13 @@ def cut(shape: Shape, limit: int, deviation: float, *, sampled: bool = True, gau
     return _together(copies, lost, deviation**2 + chance, gaussian=gaussian)
 
 
-def picked(shape: Shape, limit: int, deviation: float, *, gaussian: bool = False) -> Prediction:
+def picked(shape: TableShape, limit: int, deviation: float, *, gaussian: bool = False) -> Prediction:
     """Predict counts of each user's ``limit`` records about the most popular items, whose order is taken as known.
 
     A record is kept where fewer than ``limit`` of its user's are about better items; how many are follows a normal
     law.
 
-    >>> shape = Shape(EstimatedActivity(np.array([50.0]), np.array([100.0])), 500)
+    >>> shape = TableShape(EstimatedActivity(np.array([50.0]), np.array([100.0])), 500)
     >>> picked(shape, 5, 1.0).mse > picked(shape, 25, 1.0).mse
     True
     """
@@ -122,10 +124,10 @@ def picked(shape: Shape, limit: int, deviation: float, *, gaussian: bool = False
     return _together(copies, lost, np.full(lost.size, deviation**2), gaussian=gaussian)
 
 
-def grouped(shape: Shape, limit: int, deviation: float) -> Prediction:
+def grouped(shape: TableShape, limit: int, deviation: float) -> Prediction:
     """Predict averages of random groups of ``limit`` cells, the noise being that of a group's sum.
 
-    >>> shape = Shape(EstimatedActivity(np.array([1.0]), np.array([100.0])), 1)
+    >>> shape = TableShape(EstimatedActivity(np.array([1.0]), np.array([100.0])), 1)
     >>> grouped(shape, 1, 3.0).mse
     9.0
     """
@@ -147,10 +149,10 @@ def grouped(shape: Shape, limit: int, deviation: float) -> Prediction:
     return Prediction(error, float((off + scale * np.exp(-off / scale)).mean()))
 
 
-def weighed_limit(shape: Shape, epsilon: float) -> int:
+def weighed_limit(shape: TableShape, epsilon: float) -> int:
     """Return the θ that DPSense would choose for counts that get ε: what it keeps, less the noise it calls for.
 
-    >>> weighed_limit(Shape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
+    >>> weighed_limit(TableShape(EstimatedActivity(np.array([1.0, 50.0]), np.array([900.0, 100.0])), 20), 1.0)
     20
     """
     thetas = np.unique(np.round(np.geomspace(1, shape.cells, 400)).astype(np.int64))

@@ -53,7 +53,7 @@ class Posterior:
     high: Floats
 
 
-class _Part(NamedTuple):
+class _NoisyPart(NamedTuple):
     """One noisy part: values in deviations, the cells they fall into, the grid, and how likely each cell is."""
 
     values: Floats
@@ -91,7 +91,7 @@ def _scaled(posterior: Posterior, by: float) -> Posterior:
     return Posterior(posterior.mean * by, posterior.low * by, posterior.high * by)
 
 
-def _part(values: Floats, law: Law, deviation: float) -> _Part:
+def _part(values: Floats, law: Law, deviation: float) -> _NoisyPart:
     codes = _codes(values)
     first = int(codes.min(initial=0))
     present = np.flatnonzero(np.bincount(codes - first))
@@ -100,7 +100,7 @@ def _part(values: Floats, law: Law, deviation: float) -> _Part:
     grid = _grid(float(values.max(initial=1.0)))
     logarithms = law.log_ratio((_middles(present + first)[:, None] - grid[None, :]) * deviation)
     likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return _Part(values, places[codes - first], grid, likelihood)
+    return _NoisyPart(values, places[codes - first], grid, likelihood)
 
 
 def _codes(values: Floats) -> Places:
@@ -145,7 +145,7 @@ def _prior(likelihood: Floats, tally: Floats) -> Floats:
     return prior
 
 
-def _posterior(own: _Part, other: _Part, prior: Floats, within: float, level: float) -> Posterior:
+def _posterior(own: _NoisyPart, other: _NoisyPart, prior: Floats, within: float, level: float) -> Posterior:
     """Return what to make of one part, in deviations, given both.
 
     ``within`` is how far noise alone reaches: a low end above the noisy value less that would trust the prior more

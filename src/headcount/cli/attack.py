@@ -151,7 +151,7 @@ def _log(flags: Flags) -> Any:
 
 def _recommender(flags: Flags, log: Any, seed: int) -> Any:
     from headcount.budget import amount, probability
-    from headcount.lab.attacks.recommenders import Plain, Private, Published
+    from headcount.lab.attacks.recommenders import AsPublished, Plain, Private
     from headcount.lab.published.pncf import Settings
     from headcount.lab.published.pncf_selection import Mechanism
     from headcount.lab.recommending.plain import Neighbourhood
@@ -166,7 +166,7 @@ def _recommender(flags: Flags, log: Any, seed: int) -> Any:
     if flags["method"] != "pncf-published":
         return Plain(near)
     settings = Settings(neighbourhood=near, mechanism=Mechanism(epsilon=float(epsilon)))
-    return Published(settings, SeededNoise(seed))
+    return AsPublished(settings, SeededNoise(seed))
 
 
 def _settings(flags: Flags, attack: Any) -> dict[str, Any]:

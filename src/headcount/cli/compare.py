@@ -34,14 +34,7 @@ NOT_PRIVATE = (
 @click.option("--epsilon", default="0.1,0.5,1,2", show_default=True, metavar="E,E", help="Privacy budgets to try.")
 @click.option("--limits", default="1,3,10,30,100", show_default=True, metavar="L,L", help="Limits to try.")
 @click.option("--runs", default="20", show_default=True, metavar="N", help="How often each setting is run.")
-@click.option("--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]")
-@click.option("--report", metavar="FILE.html", help="Page to write: plots, a ranking, and a summary in words.")
-@click.option("--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table.")
-@click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG.")
-@click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
-@options.json_option
-@options.quiet_option
+@outputs.study_options(report="Page to write: plots, a ranking, and a summary in words.")
 def command(**flags: Any) -> None:
     """Run every method on EVENTS and measure its counts against the truth. THIS IS NOT PRIVATE.
 

@@ -260,7 +260,7 @@ def _deltas(account: Account) -> tuple[str | None, str]:
 
 
 def _requests(account: Account) -> tuple[int, int, int]:
-    return account.published, account.open, account.refunded
+    return account.issued, account.open, account.refunded
 
 
 def _about(entry: Any) -> str:

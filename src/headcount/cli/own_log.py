@@ -15,7 +15,7 @@ from headcount.answers.words import some
 from headcount.errors import DataError
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
-from headcount.lab.audits.neighbours import Pair, drawn
+from headcount.lab.audits.adjacent import Pair, drawn
 
 MOST_RECORDS = 2_000_000
 _WORK = 100_000_000  # records that all runs of one log may have, about

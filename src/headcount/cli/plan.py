@@ -107,7 +107,7 @@ def _error(each: Any) -> float:
 
 
 def _figures(flags: Flags) -> Any:
-    from headcount.answers.planning import Shape, activity_of
+    from headcount.answers.planning import TableShape, activity_of
     from headcount.lab.comparing.planning import Figures, released_figures
 
     given = {name: flags[name] for name in ("users", "items", "contexts", "median", "most")}
@@ -131,9 +131,9 @@ def _figures(flags: Flags) -> Any:
         raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
     distinct = flags["count"] == "users"
     activity = activity_of(users, median, min(most, items * width) if distinct else most)
-    shapes = {"items": Shape(activity, items, distinct)}
+    shapes = {"items": TableShape(activity, items, distinct)}
     if width > 1:
-        shapes["edges"] = Shape(activity, items * width, distinct)
+        shapes["edges"] = TableShape(activity, items * width, distinct)
     return Figures(shapes=shapes, width=width)
 
 

@@ -84,8 +84,8 @@ def _say_price(plan: Plan) -> None:
 
     found = plan.ledger
     price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}"
-    if found.published is not None:
-        price = f"nothing: published already in {terminal.printable(found.published)}"
+    if found.issued is not None:
+        price = f"nothing: published already in {terminal.printable(found.issued)}"
     terminal.say(price, bullet="Price    ", indent="         ")
     own = "" if found.account.budget.per_analyst is None else f" for {found.analyst}"
     terminal.say(f"ε = {plain(found.left)}{own}, before this", bullet="Left     ", indent="         ")

@@ -25,14 +25,7 @@ NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For re
 @click.option("--data", metavar="DIR", help="Folder with the data sets.  [default: HEADCOUNT_DATA]")
 @click.option("--quick", is_flag=True, help="Fewer runs and grid points; what they cannot decide is undecided.")
 @click.option("--runs", metavar="N", help="How often each setting is run.  [default: as in the paper]")
-@click.option("--seed", metavar="N", help="Seed of samples and noise, recorded in the report.  [default: 2015]")
-@click.option("--report", metavar="FILE.html", help="Page to write: figure by figure, with a verdict per claim.")
-@click.option("--table", metavar="FILE.parquet", help="File to write all measured numbers to, as a tidy table.")
-@click.option("--plots", metavar="DIR", help="Folder to write every plot to, as SVG and PNG.")
-@click.option("--processes", metavar="N", help="Worker processes.  [default: one for each processor]")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
-@options.json_option
-@options.quiet_option
+@outputs.study_options(report="Page to write: figure by figure, with a verdict per claim.")
 def command(paper: str, **flags: Any) -> None:
     """Run the experiments of PAPER again, and judge every claim. THIS IS NOT PRIVATE.
 

@@ -73,7 +73,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Activity:
+class ActivitySummary:
     """How many records people have: ``most`` says how many those of the most active 1, 3 and 10 add up to."""
 
     people: int
@@ -128,7 +128,7 @@ class Checked:
     records: int
     problems: tuple[Problem, ...]
     hints: tuple[str, ...]
-    activity: Activity | None
+    activity: ActivitySummary | None
     repeats: Repeats | None
     contexts_without_records: tuple[str, ...] = ()
     values_cut: tuple[int, int] | None = None

@@ -56,7 +56,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Compared:
     """``COL OP VALUE``: the value is cast to the column's type.
 
     Text is compared as text, except with ``<``, ``<=``, ``>`` and ``>=`` and a VALUE that is a number without
@@ -160,7 +160,7 @@ class TimeWindow:
         return f"{since}{self.column}{until}"
 
 
-def read_condition(text: str) -> Comparison:
+def read_condition(text: str) -> Compared:
     """Read ``COL OP VALUE``."""
     match = _PATTERN.match(text)
     if match is None:
@@ -169,7 +169,7 @@ def read_condition(text: str) -> Comparison:
             given=text,
             remedy="such as 'rating >= 4'",
         )
-    return Comparison(match["column"], match["operator"], match["value"])
+    return Compared(match["column"], match["operator"], match["value"])
 
 
 def _is_number(text: str) -> bool:

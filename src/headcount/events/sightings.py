@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Flags, Integers
-from headcount.events.checked import Activity, Example, Repeats
+from headcount.events.checked import ActivitySummary, Example, Repeats
 from headcount.events.ids import TextTable
 from headcount.events.unread import shortened
 
@@ -49,13 +49,13 @@ class Frequent:
         )
 
 
-class Pairs:
+class SeenPairs:
     """Distinct pairs of person and item, by their codes, in bounded memory.
 
     Where there are too many, those of half of the people are kept, then of a quarter, and so on; who is kept does
     not hang on what they did.
 
-    >>> pairs = Pairs()
+    >>> pairs = SeenPairs()
     >>> pairs.add(np.array([0, 0, 1]), np.array([7, 7, 7]))
     >>> pairs.distinct, pairs.share_of_people
     (2, 1.0)
@@ -108,7 +108,7 @@ class Counted:
         self.records = 0
         self.of_people: Integers = np.zeros(0, dtype=np.int64)
         self.of_contexts: Integers = np.zeros(contexts, dtype=np.int64)
-        self._pairs = Pairs() if of_items else None
+        self._pairs = SeenPairs() if of_items else None
 
     def add(self, users: Codes, items: Codes, contexts: Codes | None, records: Integers) -> None:
         """Count rows that stand for so many records each."""
@@ -121,14 +121,14 @@ class Counted:
             self._pairs.add(users, items)
 
     @property
-    def activity(self) -> Activity | None:
+    def activity(self) -> ActivitySummary | None:
         """How many records people have."""
         each = np.sort(self.of_people[self.of_people > 0])
         if not each.size:
             return None
         half, nine, nearly = (int(each[-(-each.size * part // 100) - 1]) for part in (50, 90, 99))
         most = tuple((top, int(each[-top:].sum())) for top in (1, 3, 10) if top <= each.size)
-        return Activity(each.size, self.records, half, nine, nearly, most)
+        return ActivitySummary(each.size, self.records, half, nine, nearly, most)
 
     @property
     def repeats(self) -> Repeats | None:

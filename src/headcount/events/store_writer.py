@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import errno
 import json
 import shutil
 import tempfile
@@ -142,11 +141,7 @@ class StoreWriter:
         try:
             yield
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-            problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
-            raise SurroundingsError(
-                f"{self._target}: {problem}", remedy="nothing was left behind; free space or choose another --to"
-            ) from error
+            raise SurroundingsError.writing(self._target, error, "--to") from error
 
 
 class _GrowingArray:

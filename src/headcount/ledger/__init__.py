@@ -1,9 +1,9 @@
 """The ledger: what was spent on each dataset, by whom and for what; nothing is released that was not charged."""
 
 from headcount.ledger.accounting import Budget, Charge
-from headcount.ledger.accounts import Account, Published
+from headcount.ledger.accounts import Account, Issued
 from headcount.ledger.ledger import Ledger
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.verifying import Verification
 
-__all__ = ["Account", "Budget", "Charge", "Ledger", "Published", "Reservation", "Verification"]
+__all__ = ["Account", "Budget", "Charge", "Issued", "Ledger", "Reservation", "Verification"]

@@ -1,4 +1,4 @@
-"""What a ledger tells: the account of a dataset or an analyst, and what is published already."""
+"""What a ledger tells: the account of a dataset or an analyst, and what was issued already."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headcount.ledger.accounting import Budget, Spent, less, plain
 
 
 @dataclass(frozen=True)
-class Published:
-    """A release that was published for the same request: asking again costs nothing."""
+class Issued:
+    """A release that was issued for the same request: asking again costs nothing."""
 
     entry: int
     folder: str
@@ -27,7 +27,7 @@ class Account:
     budget: Budget
     spent: Spent
     open: int
-    published: int
+    issued: int
     refunded: int
     analysts: tuple[Account, ...] = ()
 
@@ -62,7 +62,7 @@ class Account:
             "filter": self.budget.filter,
             "added_up": {unit: plain(self.spent.loss)},
             "delta": {"budget": plain(self.most_delta), "spent": plain(self.spent.delta)},
-            "requests": {"open": self.open, "published": self.published, "refunded": self.refunded},
+            "requests": {"open": self.open, "published": self.issued, "refunded": self.refunded},
         }
         if self.analyst is None:
             data["per_analyst"] = None if self.budget.per_analyst is None else plain(self.budget.per_analyst)

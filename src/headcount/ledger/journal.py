@@ -35,8 +35,6 @@ from typing import Any
 
 from headcount.errors import DataError, UsageError
 
-KINDS = ("create", "reserve", "publish", "refund")
-
 
 def canonical(data: Any) -> str:
     r"""Write JSON in one way only: keys in order, no blanks, ASCII.

@@ -23,7 +23,7 @@ from headcount.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import queries
 from headcount.ledger.accounting import Budget, Charge, Spent
-from headcount.ledger.accounts import Account, Published
+from headcount.ledger.accounts import Account, Issued
 from headcount.ledger.anchor import Anchor, Mark
 from headcount.ledger.journal import (
     Chain,
@@ -66,10 +66,10 @@ class Ledger:
     >>> asked = {"dataset": "visits", "version": "2026-w46", "request": '{"k": 10}', "catalogue": "c1"}
     >>> reservation = ledger.reserve(**asked, analyst="ann", charge=Charge(Decimal("0.8")))
     >>> reservation.data_read()  # from here on events may be read, and nothing is refunded
-    >>> reservation.publish("friday/", digest="d1")
-    Published(entry=3, folder='friday/', digest='d1')
+    >>> reservation.issue("friday/", digest="d1")
+    Issued(entry=3, folder='friday/', digest='d1')
     >>> ledger.reserve(**asked, analyst="bob", charge=Charge(Decimal("0.8")))
-    Published(entry=3, folder='friday/', digest='d1')
+    Issued(entry=3, folder='friday/', digest='d1')
     >>> ledger.reserve(**asked, analyst="ann", charge=Charge(Decimal("0.8")), again=True)
     Traceback (most recent call last):
     headcount.errors.RefusedError: ann on visits has spent ε = 0.8 of 1, and this request costs ε = 0.8; ask for \
@@ -143,7 +143,7 @@ less, or use what is published already
         charge: Charge,
         *,
         again: bool = False,
-    ) -> Reservation | Published:
+    ) -> Reservation | Issued:
         """Charge a request in one transaction, or refuse it; what was published already is returned at no cost.
 
         ``request`` is JSON text and is made canonical. ``analyst`` is the user's name if None. ``again`` asks for
@@ -154,9 +154,9 @@ less, or use what is published already
         with self._writing() as (run, head):
             budget = self._budget(run, dataset)
             if not again:
-                found = queries.published(run, identity_of(dataset, version, request, catalogue))
+                found = queries.issued(run, identity_of(dataset, version, request, catalogue))
                 if found is not None:
-                    return Published(*found)
+                    return Issued(*found)
             balances = queries.balances(run, dataset, ("", analyst))
             whole, own = balances[""], balances.setdefault(analyst, Balance())
             budget.check(whole.spent, own.spent, charge, dataset=dataset, analyst=analyst)
@@ -178,13 +178,13 @@ less, or use what is published already
             queries.save_balances(run, dataset, balances)
         return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge)
 
-    def published(self, dataset: str, version: str | None, request: str, catalogue: str) -> Published | None:
+    def issued(self, dataset: str, version: str | None, request: str, catalogue: str) -> Issued | None:
         """Return what was published for this very request, if anything; charges nothing."""
         request = check_asked(dataset, version, "-", request, catalogue)
         self._open()
         with self.store.reading() as run:
-            found = queries.published(run, identity_of(dataset, version, request, catalogue))
-        return None if found is None else Published(*found)
+            found = queries.issued(run, identity_of(dataset, version, request, catalogue))
+        return None if found is None else Issued(*found)
 
     def check(self, dataset: str, analyst: str | None, charge: Charge) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
@@ -198,7 +198,7 @@ less, or use what is published already
         """See that a reservation is in the anchor, on the disk; called by the reservation."""
         self._anchor(Mark(reservation.entry, reservation.head))
 
-    def keep_published(self, reservation: Reservation, folder: str, digest: str) -> Published:
+    def keep_issued(self, reservation: Reservation, folder: str, digest: str) -> Issued:
         """Note what was published; called by the reservation."""
         with self._writing() as (run, head):
             reserved = queries.entry(run, reservation.entry)
@@ -208,7 +208,7 @@ less, or use what is published already
                     folder,
                     digest,
                 ):  # a second try: the first answer was lost
-                    return Published(outcome.entry, folder, digest)
+                    return Issued(outcome.entry, folder, digest)
                 raise UsageError(f"reservation {reservation.entry} has been published or refunded already")
             about = {"reservation": reserved.number, "folder": folder, "digest": digest}
             mark = self._append(run, head, kind="publish", **_whose(reserved), **about)
@@ -216,10 +216,10 @@ less, or use what is published already
             balances = queries.balances(run, reserved.dataset, ("", reserved.analyst or ""))
             for balance in balances.values():
                 balance.open -= 1
-                balance.published += 1
+                balance.issued += 1
             queries.save_balances(run, reserved.dataset, balances)
         self._anchor(mark)
-        return Published(mark.count, folder, digest)
+        return Issued(mark.count, folder, digest)
 
     def keep_refunded(self, reservation: Reservation, reason: str) -> None:
         """Give the cost back; called by the reservation."""
@@ -254,9 +254,7 @@ less, or use what is published already
             budget = self._budget(run, dataset)
             balances = queries.balances(run, dataset)
         accounts = {
-            analyst: Account(
-                dataset, analyst or None, budget, each.spent, each.open, each.published, each.refunded
-            )
+            analyst: Account(dataset, analyst or None, budget, each.spent, each.open, each.issued, each.refunded)
             for analyst, each in sorted(balances.items())
         }
         whole = accounts.pop("")

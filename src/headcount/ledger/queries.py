@@ -17,8 +17,8 @@ from headcount.ledger.verifying import Balance, Replay, Stored
 Ended = tuple[int, str | None, str | None, str | None]
 
 
-class Outcome(NamedTuple):
-    """How a reservation ended: by which entry, and what was published."""
+class Ending(NamedTuple):
+    """How a reservation ended: by which entry, and what was issued."""
 
     entry: int
     identity: str | None
@@ -119,12 +119,12 @@ def save_balances(run: Transaction, dataset: str, changed: Mapping[str, Balance]
     )
 
 
-def outcome(run: Transaction, reservation: int) -> Outcome | None:
+def outcome(run: Transaction, reservation: int) -> Ending | None:
     """Return how a reservation ended, if it did."""
     row = run.one(
         "SELECT entry, identity, folder, digest FROM outcomes WHERE reservation = :number", number=reservation
     )
-    return None if row is None else Outcome(*row)
+    return None if row is None else Ending(*row)
 
 
 def add_outcome(run: Transaction, reservation: int, ended: Ended) -> None:
@@ -139,11 +139,11 @@ _ADD_OUTCOME = (
 
 
 def _outcome_row(reservation: int, ended: Ended) -> dict[str, object]:
-    return {"reservation": reservation, **Outcome(*ended)._asdict()}
+    return {"reservation": reservation, **Ending(*ended)._asdict()}
 
 
-def published(run: Transaction, identity: str) -> tuple[int, str, str] | None:
-    """Return entry, folder and digest of what was last published for a request."""
+def issued(run: Transaction, identity: str) -> tuple[int, str, str] | None:
+    """Return entry, folder and digest of what was last issued for a request."""
     row = run.one(
         "SELECT entry, folder, digest FROM outcomes WHERE identity = :identity ORDER BY entry DESC LIMIT 1",
         identity=identity,

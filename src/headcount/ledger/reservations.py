@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from headcount.errors import UsageError
 from headcount.ledger.accounting import Charge
-from headcount.ledger.accounts import Published
+from headcount.ledger.accounts import Issued
 
 
 class Keeper(Protocol):
@@ -17,8 +17,8 @@ class Keeper(Protocol):
     def keep_anchored(self, reservation: Reservation) -> None:
         """See that the reservation is on the disk, outside of the database, too."""
 
-    def keep_published(self, reservation: Reservation, folder: str, digest: str) -> Published:
-        """Note what was published."""
+    def keep_issued(self, reservation: Reservation, folder: str, digest: str) -> Issued:
+        """Note what was issued."""
 
     def keep_refunded(self, reservation: Reservation, reason: str) -> None:
         """Give the cost back."""
@@ -26,7 +26,7 @@ class Keeper(Protocol):
 
 @dataclass
 class Reservation:
-    """A cost that is charged; call :meth:`data_read` before the first event is read, then publish.
+    """A cost that is charged; call :meth:`data_read` before the first event is read, then issue.
 
     ``entry`` and ``head`` are the number and MAC of the journal entry, for ``release.json``.
     """
@@ -51,16 +51,16 @@ class Reservation:
         self.state = "reading"  # first: should anchoring fail, what is charged stays charged
         self.ledger.keep_anchored(self)
 
-    def publish(self, folder: str | os.PathLike[str], digest: str) -> Published:
+    def issue(self, folder: str | os.PathLike[str], digest: str) -> Issued:
         """Note where the finished release is, and its digest."""
         if self.state not in ("reading", "published"):
             raise UsageError(
                 f"reservation {self.entry} is {self.state}, so nothing can be published for it",
                 remedy="call data_read() before the data is read",
             )
-        published = self.ledger.keep_published(self, str(folder), digest)
+        issued = self.ledger.keep_issued(self, str(folder), digest)
         self.state = "published"
-        return published
+        return issued
 
     def refund(self, reason: str) -> None:
         """Give the cost back, because nothing was read; never possible after :meth:`data_read`."""

@@ -52,12 +52,12 @@ class Balance:
 
     spent: Spent = field(default_factory=Spent)
     open: int = 0
-    published: int = 0
+    issued: int = 0
     refunded: int = 0
 
     def row(self) -> tuple[str, str, int, int, int]:
         """Return it as it is stored."""
-        return plain(self.spent.loss), plain(self.spent.delta), self.open, self.published, self.refunded
+        return plain(self.spent.loss), plain(self.spent.delta), self.open, self.issued, self.refunded
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Replay:
         self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
         for balance in self._both(reserved):
             balance.open -= 1
-            balance.published += 1
+            balance.issued += 1
 
     def _refund(self, entry: Entry) -> None:
         reserved = self._settled(entry)

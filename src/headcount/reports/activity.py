@@ -22,7 +22,7 @@ MOST_BINS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram:
+class ActivityHistogram:
     """The people by how many ``unit`` they have, as a page shows it."""
 
     figure: Figure
@@ -30,7 +30,7 @@ class Histogram:
     rows: Sequence[dict[str, Any]]
 
 
-def histograms(release: Release) -> list[Histogram]:
+def histograms(release: Release) -> list[ActivityHistogram]:
     """Return a histogram of each thing of which people have many or few."""
     table = release.tables.get("activity")
     if table is None or not table.num_rows:
@@ -80,7 +80,7 @@ def shown(table: pa.Table) -> int:
     return min(int(out[-1]) + 2, table.num_rows) if out.size else int(table.num_rows)
 
 
-def _histogram(name: str, table: pa.Table, of_what: str) -> Histogram:
+def _histogram(name: str, table: pa.Table, of_what: str) -> ActivityHistogram:
     drawn = table.slice(0, shown(table))
     chart = plots.histogram(drawn, title=f"People by number of {of_what}", counted="People", unit=of_what)
     left = table.num_rows - drawn.num_rows
@@ -88,4 +88,4 @@ def _histogram(name: str, table: pa.Table, of_what: str) -> Histogram:
     if left:
         which = "1 bin is" if left == 1 else f"{some(left, 'bin')} are"
         note += f" The last {which} not drawn, since nothing stands out there; the table has every bin."
-    return Histogram(figure=Figure.of(name, chart, note), unit=of_what, rows=table.to_pylist())
+    return ActivityHistogram(figure=Figure.of(name, chart, note), unit=of_what, rows=table.to_pylist())

@@ -213,34 +213,32 @@ def _leading(shown: Mapping[str, Mapping[str, Mean]], metric: str) -> set[str]:
 
 
 def _over_epsilon(found: Sequence[Mean], table: str, metric: str) -> Figure:
-    rows = [_row(each, "epsilon") for each in sorted(best_limits(found), key=lambda each: each.epsilon)]
-    name, axis = _TITLES.get(metric, (metric, metric))
-    chart = curves(
-        rows,
-        title=f"{name} of {_NOUNS[table]}, by ε",
-        x="epsilon",
-        x_title="ε",
-        y_title=axis,
-        logarithmic_y=metric not in HIGHER_IS_BETTER,
-    )
-    note = f"{_better(metric)} Each method at the limit that is best for it at that ε, in hindsight. {_BARS}"
-    return Figure.of(f"{table}-{metric.lower()}-by-epsilon", chart, note)
+    shown = sorted(best_limits(found), key=lambda each: each.epsilon)
+    note = "Each method at the limit that is best for it at that ε, in hindsight."
+    return _drawn(shown, table, metric, along="epsilon", title="by ε", axis="ε", note=note)
 
 
 def _over_limits(found: Sequence[Mean], table: str, metric: str) -> Figure:
     epsilon = middle({each.epsilon for each in found})
-    mine = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
-    name, axis = _TITLES.get(metric, (metric, metric))
+    shown = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
+    title, axis = f"by limit, at ε = {epsilon:g}", "limit: the most that one person may add"
+    note = "Level lines belong to methods that take no limit."
+    return _drawn(shown, table, metric, along="limit", title=title, axis=axis, note=note)
+
+
+def _drawn(
+    shown: Sequence[Mean], table: str, metric: str, *, along: str, title: str, axis: str, note: str
+) -> Figure:
+    name, value = _TITLES.get(metric, (metric, metric))
     chart = curves(
-        [_row(each, "limit") for each in mine],
-        title=f"{name} of {_NOUNS[table]}, by limit, at ε = {epsilon:g}",
-        x="limit",
-        x_title="limit: the most that one person may add",
-        y_title=axis,
+        [_row(each, along) for each in shown],
+        title=f"{name} of {_NOUNS[table]}, {title}",
+        x=along,
+        x_title=axis,
+        y_title=value,
         logarithmic_y=metric not in HIGHER_IS_BETTER,
     )
-    note = f"{_better(metric)} Level lines belong to methods that take no limit. {_BARS}"
-    return Figure.of(f"{table}-{metric.lower()}-by-limit", chart, note)
+    return Figure.of(f"{table}-{metric.lower()}-by-{along}", chart, f"{_better(metric)} {note} {_BARS}")
 
 
 _BARS = (

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from headcount.reports.palette import PUBLISHED, encodings, in_order
-from headcount.reports.plots import LIGHT
+from headcount.reports.plots import layered
 
 HEIGHT = 300
 
@@ -28,7 +28,6 @@ def curves(
     y_title: str,
     logarithmic_x: bool = True,
     logarithmic_y: bool = True,
-    subtitle: str = "",
     share: bool = False,
     ticks: Sequence[str] = (),
     whole: bool = False,
@@ -69,18 +68,7 @@ def curves(
     points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
     bars = base.mark_rule(strokeWidth=1.3, clip=True).encode(y=alt.Y("low:Q"), y2="high:Q")
     said = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
-    chart = alt.LayerChart(
-        layer=[bars.transform_filter("isValid(datum.low)"), lines, points],
-        title=alt.TitleParams(title, subtitle=subtitle) if subtitle else title,
-        description=said,
-        data=alt.InlineData(values=values),
-        width="container",
-        height=HEIGHT,
-        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    )
-    themed: alt.LayerChart = chart.configure(**LIGHT)
-    return themed
+    return layered([bars.transform_filter("isValid(datum.low)"), lines, points], HEIGHT, title, said, values)
 
 
 def _labels(ticks: Sequence[str]) -> dict[str, Any]:

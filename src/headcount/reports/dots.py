@@ -9,7 +9,7 @@ import altair as alt
 
 from headcount.reports.curves import AXIS_LABEL, axis_marks, rounded, scale_around
 from headcount.reports.palette import encodings, in_order
-from headcount.reports.plots import LIGHT
+from headcount.reports.plots import layered
 
 _ROW = 17  # pixels for each method of a group
 
@@ -58,15 +58,6 @@ def dots(
     bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("low:Q"), x2="high:Q")
     points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
     methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
-    chart = alt.LayerChart(
-        layer=[bars.transform_filter("isValid(datum.low)"), points],
-        title=title,
-        description=f"Marks of {value} for {methods} in {', '.join(groups)}.",
-        data=alt.InlineData(values=values),
-        width="container",
-        height=_ROW * len(names) * len(groups) + 10 * len(groups),
-        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    )
-    themed: alt.LayerChart = chart.configure(**LIGHT)
-    return themed
+    said = f"Marks of {value} for {methods} in {', '.join(groups)}."
+    height = _ROW * len(names) * len(groups) + 10 * len(groups)
+    return layered([bars.transform_filter("isValid(datum.low)"), points], height, title, said, values)

@@ -8,7 +8,6 @@ run and nothing be fetched.
 from __future__ import annotations
 
 import base64
-import errno
 import functools
 import hashlib
 import math
@@ -108,11 +107,7 @@ def write(content: str | bytes, path: str | os.PathLike[str]) -> Path:
         finally:
             aside.unlink(missing_ok=True)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
-        raise SurroundingsError(
-            f"{target}: {problem}", remedy="nothing was left behind; free space or choose another file"
-        ) from error
+        raise SurroundingsError.writing(target, error, "file") from error
     return target
 
 

@@ -346,12 +346,18 @@ def _around_zero(low: float, high: float, reach: float) -> list[int]:
     return [*(-n for n in _decades(-low, reach)), 0, *_decades(high, reach)]
 
 
-def layered(layers: list[alt.Chart], height: int, title: str, said: str) -> alt.LayerChart:
-    """Put layers together as one chart, as wide as its place, with title, words and the light theme."""
+def layered(
+    layers: list[alt.Chart], height: int, title: str, said: str, rows: list[dict[str, Any]] | None = None
+) -> alt.LayerChart:
+    """Put layers together as one chart, as wide as its place, with title, words and the light theme.
+
+    ``rows`` are what layers without data of their own show.
+    """
     chart = alt.LayerChart(
         layer=layers,
         title=title,
         description=said,
+        data=alt.Undefined if rows is None else _inline(rows),
         width="container",
         height=height,
         padding={"left": 0, "top": 4, "right": 20, "bottom": 4},

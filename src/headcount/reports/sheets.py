@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 import tempfile
@@ -53,11 +52,7 @@ def write_sheets(
             if made and not any(folder.iterdir()):
                 folder.rmdir()
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-        problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
-        raise SurroundingsError(
-            f"{folder}: {problem}", remedy="nothing was left behind; free space or choose another --to"
-        ) from error
+        raise SurroundingsError.writing(folder, error, "--to") from error
     return [folder / name for name in names]
 
 

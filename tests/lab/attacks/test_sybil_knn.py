@@ -11,8 +11,8 @@ import pytest
 from headcount.arrays import Codes, Floats
 from headcount.errors import UsageError
 from headcount.lab.attacks import recommenders
-from headcount.lab.attacks.recommenders import Plain, Private, Published, Reader
-from headcount.lab.attacks.sybil_knn import Attack, Attempt, Finding, Scene, agreed, mount, risen
+from headcount.lab.attacks.recommenders import AsPublished, Plain, Private, Reader
+from headcount.lab.attacks.sybil_knn import Attack, AttackResult, Scene, Victim, agreed, mount, risen
 from headcount.lab.published.pncf import Settings
 from headcount.lab.published.pncf_selection import Mechanism
 from headcount.lab.recommending.plain import Neighbourhood
@@ -84,10 +84,10 @@ def test_counts_without_noise_leak_to_those_who_look_twice(ratings: Ratings) -> 
 
 def test_the_published_method_is_read_by_every_fake_anew(ratings: Ratings) -> None:
     settings = Settings(neighbourhood=Neighbourhood(by="user", k=5), mechanism=Mechanism(epsilon=1e6))
-    found = mount(ratings, Published(settings, SeededNoise(1)), SMALL)
+    found = mount(ratings, AsPublished(settings, SeededNoise(1)), SMALL)
     assert found.times("uniform") > 5  # so large an ε hides nothing
     hidden = Settings(neighbourhood=Neighbourhood(by="user", k=5), mechanism=Mechanism(epsilon=1e-3))
-    assert mount(ratings, Published(hidden, SeededNoise(1)), SMALL).times("uniform") < 2
+    assert mount(ratings, AsPublished(hidden, SeededNoise(1)), SMALL).times("uniform") < 2
 
 
 def test_the_proven_method_is_fitted_once_with_the_fakes_in_it(
@@ -134,19 +134,19 @@ def test_baselines_by_hand() -> None:
             return lambda items, values, count: np.array([1, 3], dtype=np.int32)[:count]
 
     attack = Attack(victims=1, known=1, fakes=1, guesses=2, seed=1)
-    found = mount(ratings, Fixed(), attack).attempts[0]
+    found = mount(ratings, Fixed(), attack).victims[0]
     known = next(item for item in range(3) if found == _expected(item))
     assert known in (0, 1, 2)
 
 
-def _expected(known: int) -> Attempt:
+def _expected(known: int) -> Victim:
     others = {0: 1, 1: 1, 2: 0, 3: 1}  # how often others rated each item
     hidden = {0, 1, 2} - {known}
     guesses = [item for item in (1, 3) if item != known]
     popular = sum(others[item] for item in hidden) / sum(others[item] for item in range(4) if item != known)
     hits = len(hidden & set(guesses))
     many = len(guesses)
-    return Attempt(hits, many, 2, many * 2 / 3, many * popular, float(hits))
+    return Victim(hits, many, 2, many * 2 / 3, many * popular, float(hits))
 
 
 def test_lists_are_summed_up_by_votes_and_ranks() -> None:
@@ -158,15 +158,15 @@ def test_lists_are_summed_up_by_votes_and_ranks() -> None:
 
 
 def test_numbers_and_intervals() -> None:
-    attempts = tuple(Attempt(hits, 10, 20, 1.0, 2.0, float(base)) for hits, base in ((8, 4), (6, 3), (10, 5)))
-    found = Finding(attempts, 1)
+    victims = tuple(Victim(hits, 10, 20, 1.0, 2.0, float(base)) for hits, base in ((8, 4), (6, 3), (10, 5)))
+    found = AttackResult(victims, 1)
     assert [found.times(each) for each in ("uniform", "popular", "absent")] == [8.0, 4.0, 2.0]
     assert found.interval("absent") == (2.0, 2.0)
     low, high = found.interval("uniform")
     assert 6.0 <= low < 8.0 < high <= 10.0
-    none = Finding((Attempt(3, 10, 20, 1.0, 2.0, 0.0),), 1)
+    none = AttackResult((Victim(3, 10, 20, 1.0, 2.0, 0.0),), 1)
     assert none.to_json()["baselines"]["absent"] == {"recovered": 0.0, "times": None, "interval": [None, None]}
-    assert Finding((Attempt(0, 10, 20, 1.0, 2.0, 0.0),), 1).times("absent") == 1.0
+    assert AttackResult((Victim(0, 10, 20, 1.0, 2.0, 0.0),), 1).times("absent") == 1.0
 
 
 @pytest.mark.parametrize(

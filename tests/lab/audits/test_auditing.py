@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from headcount.errors import UsageError
+from headcount.lab.audits.adjacent import Pair, crafted, drawn
 from headcount.lab.audits.auditing import CONFIDENCE, Finding, audit
 from headcount.lab.audits.cases import CASES
-from headcount.lab.audits.events import Event, Observations, Score, chosen_events
-from headcount.lab.audits.neighbours import Pair, crafted, drawn
 from headcount.lab.audits.observing import log_of
+from headcount.lab.audits.outcomes import Observations, OutcomeSet, Score, chosen_outcomes
 from headcount.lab.audits.seeing import seen
 from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
 from headcount.noise import NoiseSource, SeededNoise
@@ -165,14 +165,14 @@ def test_pairs_from_a_log() -> None:
 
 
 def test_events_say_what_they_are() -> None:
-    event = Event(("a", "b", "c", "d"), Score("count 0 of items", (1.0,)), 2.0, above=False)
-    assert event.in_words() == "count 0 of items is at most 2 and published is a or b or c, or 1 others"
+    outcome = OutcomeSet(("a", "b", "c", "d"), Score("count 0 of items", (1.0,)), 2.0, above=False)
+    assert outcome.in_words() == "count 0 of items is at most 2 and published is a or b or c, or 1 others"
 
 
 def test_kinds_that_only_one_log_has_are_chosen() -> None:
     here = Observations(np.array(["a"] * 50 + ["b"] * 50), np.zeros((100, 1)), ("n",))
     there = Observations(np.array(["a"] * 100), np.zeros((100, 1)), ("n",))
-    assert chosen_events(here, there, 1)[0].kinds == ("b",)
+    assert chosen_outcomes(here, there, 1)[0].kinds == ("b",)
 
 
 def test_names() -> None:

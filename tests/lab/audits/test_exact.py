@@ -12,17 +12,17 @@ from scipy import stats
 
 from headcount.bounding import Sample, Scale, Sensitivity
 from headcount.engines.local import LocalEngine
-from headcount.lab.audits.exact import (
+from headcount.lab.audits.adjacent import Pair, crafted
+from headcount.noise_law import DiscreteLaplace
+from tests.lab.audits.exact import (
     Moved,
+    adjacent_pairs,
     counts_law,
     exact_loss,
     exact_sensitivity,
     histories,
-    neighbours,
     worst_ratio,
 )
-from headcount.lab.audits.neighbours import Pair, crafted
-from headcount.noise_law import DiscreteLaplace
 
 SECRETS = [bytes([number]) * 16 for number in range(2)]
 
@@ -30,12 +30,12 @@ SECRETS = [bytes([number]) * 16 for number in range(2)]
 def test_a_small_world_is_whole() -> None:
     assert len(histories(3, 2)) == 1 + 3 + 6
     people = len(histories(2, 2)) - 1
-    assert len(list(neighbours(1, 2, 2))) == people + people * people
+    assert len(list(adjacent_pairs(1, 2, 2))) == people + people * people
 
 
 @pytest.mark.parametrize("bound", [Sample(1), Sample(2), Scale(2)])
 def test_nobody_moves_more_than_declared(bound: Sample | Scale) -> None:
-    found = exact_sensitivity(LocalEngine(threads=1), bound, neighbours(1, 2, 3), SECRETS)
+    found = exact_sensitivity(LocalEngine(threads=1), bound, adjacent_pairs(1, 2, 3), SECRETS)
     assert not found.violation
     assert found.sensitivity.l1 == found.declared.l1  # the bound is tight: somebody does move that much
 
@@ -52,7 +52,7 @@ def test_more_than_declared_in_any_norm_is_a_violation(more: Sensitivity) -> Non
 def test_the_exact_loss_is_what_is_promised(name: str, epsilon: str) -> None:
     losses = [exact_loss(name, 2, Decimal(epsilon), pair) for pair in crafted(2) if pair.items <= 3]
     assert max(losses) == pytest.approx(float(epsilon), rel=1e-9)
-    worlds = [exact_loss(name, 1, Decimal(epsilon), pair) for pair in neighbours(1, 2, 2)]
+    worlds = [exact_loss(name, 1, Decimal(epsilon), pair) for pair in adjacent_pairs(1, 2, 2)]
     assert max(worlds) == pytest.approx(float(epsilon), rel=1e-9)
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from headcount.bounding import Sample
 from headcount.engines.reference import ReferenceEngine
+from headcount.lab.audits.adjacent import crafted
 from headcount.lab.audits.auditing import Finding, audit
-from headcount.lab.audits.exact import exact_sensitivity, neighbours
-from headcount.lab.audits.neighbours import crafted
 from headcount.lab.audits.observing import Target
 from tests.lab.audits.broken import ByPosition, make
+from tests.lab.audits.exact import adjacent_pairs, exact_sensitivity
 
 PAIRS = {pair.name: pair for pair in crafted(2)}
 SECRETS = [bytes([number]) * 16 for number in range(3)]
@@ -52,7 +52,7 @@ def test_a_budget_spent_twice_is_found() -> None:
 def test_floats_give_themselves_away_by_their_lowest_bits() -> None:
     found = attack("float-noise", "at the limit", runs=20_000)
     assert found.best.evidence is not None
-    assert "lowest bit" in found.best.evidence.event
+    assert "lowest bit" in found.best.evidence.outcome
 
 
 @pytest.mark.parametrize("contexts", [False, True])
@@ -63,7 +63,7 @@ def test_what_they_were_made_of_is_not_accused(contexts: bool) -> None:
 
 def test_choices_that_hang_on_others_move_too_much() -> None:
     """Their law is right, so no number of runs would show it; under one secret it shows."""
-    world = list(neighbours(2, 2, 3))
+    world = list(adjacent_pairs(2, 2, 3))
     found = exact_sensitivity(ByPosition(), Sample(1), world, SECRETS)
     assert found.violation
     assert found.pair is not None

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from headcount.errors import UsageError
+from headcount.lab.audits.adjacent import COLUMNS_CELLS, refuting
 from headcount.lab.audits.auditing import audit
-from headcount.lab.audits.neighbours import COLUMNS_CELLS, refuting
 from headcount.lab.audits.querying import ROUNDS, QueryTarget
 from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
 from headcount.noise import SeededNoise

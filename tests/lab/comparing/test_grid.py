@@ -21,9 +21,9 @@ from headcount.engines.engine import Progress
 from headcount.errors import DataError, SurroundingsError
 from headcount.events.log import EventLog
 from headcount.lab.comparing import grid as grids
-from headcount.lab.comparing.grid import SCHEMA, Grid, run_grid, save
+from headcount.lab.comparing.grid import SCHEMA, TrialGrid, run_grid, save
 from headcount.lab.comparing.measures import USUAL
-from headcount.lab.comparing.trials import Bench, Row, Trial
+from headcount.lab.comparing.trials import Bench, Number, Trial
 
 RUNS = 6
 
@@ -43,14 +43,14 @@ def without_time(table: pa.Table) -> pa.Table:
 
 
 @pytest.fixture
-def grid(log: EventLog) -> Grid:
-    return Grid(logs={"log": log}, trials=trials(), measures=USUAL)
+def grid(log: EventLog) -> TrialGrid:
+    return TrialGrid(logs={"log": log}, trials=trials(), measures=USUAL)
 
 
 @pytest.fixture(scope="session")
 def expected(log: EventLog, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
     """What an undisturbed grid in one process gives."""
-    whole = Grid(logs={"log": log}, trials=trials(), measures=USUAL)
+    whole = TrialGrid(logs={"log": log}, trials=trials(), measures=USUAL)
     return without_time(run_grid(whole, tmp_path_factory.mktemp("grid") / "parts", processes=1))
 
 
@@ -62,7 +62,7 @@ def test_the_table_is_tidy_and_in_the_order_of_the_trials(expected: pa.Table) ->
     assert expected.num_rows == 10 * len(asked)  # five metrics of two tables
 
 
-def test_the_number_of_processes_changes_nothing(grid: Grid, expected: pa.Table, tmp_path: Path) -> None:
+def test_the_number_of_processes_changes_nothing(grid: TrialGrid, expected: pa.Table, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     seen: list[tuple[str, int, int | None]] = []
     table = run_grid(grid, parts, processes=2, progress=lambda *told: seen.append(told))
@@ -71,8 +71,8 @@ def test_the_number_of_processes_changes_nothing(grid: Grid, expected: pa.Table,
     assert seen[-1] == ("running trials", len(grid.trials), len(grid.trials))
 
 
-def test_another_seed_gives_other_numbers(grid: Grid, expected: pa.Table, tmp_path: Path) -> None:
-    other = Grid(logs=grid.logs, trials=grid.trials, measures=grid.measures, seed=1)
+def test_another_seed_gives_other_numbers(grid: TrialGrid, expected: pa.Table, tmp_path: Path) -> None:
+    other = TrialGrid(logs=grid.logs, trials=grid.trials, measures=grid.measures, seed=1)
     table = run_grid(other, tmp_path / "parts", processes=1)
     same = pc.equal(table["value"], expected["value"])
     assert pc.sum(pc.cast(same, pa.int64())).as_py() < 0.2 * table.num_rows  # precisions may agree
@@ -113,7 +113,7 @@ def watched(patch: pytest.MonkeyPatch) -> list[grids.Unit]:
 
 
 def test_what_is_done_is_not_done_again(
-    grid: Grid, expected: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    grid: TrialGrid, expected: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = tmp_path / "parts"
     with pytest.raises(_StopError):
@@ -126,15 +126,15 @@ def test_what_is_done_is_not_done_again(
 
 
 def test_parts_of_another_grid_are_not_taken(
-    grid: Grid, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    grid: TrialGrid, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fewer = EventLog.of(
         [("u1", "item 1", "Monday")], items=list(log.catalogue.ids), contexts=["Monday", "Tuesday"]
     )
     others = [
-        Grid(logs={"log": fewer}, trials=grid.trials, measures=USUAL),
-        Grid(logs=grid.logs, trials=grid.trials, measures={"MSE": USUAL["MSE"]}),
-        Grid(logs=grid.logs, trials=grid.trials, measures=USUAL, seed=9),
+        TrialGrid(logs={"log": fewer}, trials=grid.trials, measures=USUAL),
+        TrialGrid(logs=grid.logs, trials=grid.trials, measures={"MSE": USUAL["MSE"]}),
+        TrialGrid(logs=grid.logs, trials=grid.trials, measures=USUAL, seed=9),
     ]
     for place, other in enumerate(others):
         parts = tmp_path / str(place)
@@ -147,7 +147,7 @@ def test_parts_of_another_grid_are_not_taken(
         assert not parts.exists(), "what belongs to the grid before is cleared away"
 
 
-def test_a_damaged_part_is_run_again(grid: Grid, expected: pa.Table, tmp_path: Path) -> None:
+def test_a_damaged_part_is_run_again(grid: TrialGrid, expected: pa.Table, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     with pytest.raises(_StopError):
         run_grid(grid, parts, processes=1, progress=stop_after(3))
@@ -155,30 +155,30 @@ def test_a_damaged_part_is_run_again(grid: Grid, expected: pa.Table, tmp_path: P
     assert without_time(run_grid(grid, parts, processes=1)).equals(expected)
 
 
-def test_files_of_others_in_the_folder_are_left_alone(grid: Grid, tmp_path: Path) -> None:
+def test_files_of_others_in_the_folder_are_left_alone(grid: TrialGrid, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "notes.txt").write_text("mine")
-    run_grid(Grid(logs=grid.logs, trials=trials(runs=1), measures=USUAL), parts, processes=1)
+    run_grid(TrialGrid(logs=grid.logs, trials=trials(runs=1), measures=USUAL), parts, processes=1)
     assert [each.name for each in parts.iterdir()] == ["notes.txt"]
 
 
-def damaged(bench: Bench, trial: Trial) -> Iterator[Row]:
+def damaged(bench: Bench, trial: Trial) -> Iterator[Number]:
     raise DataError("the store changed")
 
 
-def fails(bench: Bench, trial: Trial) -> Iterator[Row]:
+def fails(bench: Bench, trial: Trial) -> Iterator[Number]:
     raise ZeroDivisionError("a bug in a measure")
 
 
 def test_a_bug_is_not_taken_for_a_refusal(log: EventLog, tmp_path: Path) -> None:
     broken = [Trial.of("log", "x", epsilon="1", function=f"{__name__}:fails", run=run) for run in range(2)]
     with pytest.raises(ZeroDivisionError, match="a bug"):
-        run_grid(Grid(logs={"log": log}, trials=broken), tmp_path / "parts", processes=1)
+        run_grid(TrialGrid(logs={"log": log}, trials=broken), tmp_path / "parts", processes=1)
     assert not (tmp_path / "parts").exists()
     cut = [Trial.of("log", "x", epsilon="1", function=f"{__name__}:damaged")]
     with pytest.raises(DataError, match="changed"):
-        run_grid(Grid(logs={"log": log}, trials=cut), tmp_path / "parts", processes=1)
+        run_grid(TrialGrid(logs={"log": log}, trials=cut), tmp_path / "parts", processes=1)
 
 
 def test_a_killed_worker_is_no_bug_of_ours(log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,12 +186,12 @@ def test_a_killed_worker_is_no_bug_of_ours(log: EventLog, tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     dying = [Trial.of("log", "x", epsilon="1", function="out_of_memory:dies", run=run) for run in range(2)]
     with pytest.raises(SurroundingsError, match="use fewer processes"):
-        run_grid(Grid(logs={"log": log}, trials=dying), tmp_path / "parts", processes=2)
+        run_grid(TrialGrid(logs={"log": log}, trials=dying), tmp_path / "parts", processes=2)
 
 
 def test_logs_must_be_given(log: EventLog) -> None:
     with pytest.raises(ValueError, match="films"):
-        Grid(logs={"log": log}, trials=trials("films"))
+        TrialGrid(logs={"log": log}, trials=trials("films"))
 
 
 def test_a_saved_table_says_what_it_is(expected: pa.Table, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_saved_table_says_what_it_is(expected: pa.Table, tmp_path: Path) -> No
 GRID = """
 import sys
 from pathlib import Path
-from headcount.lab.comparing.grid import Grid, run_grid
+from headcount.lab.comparing.grid import TrialGrid, run_grid
 from headcount.lab.comparing.trials import Trial
 from headcount.lab.comparing.measures import USUAL
 from headcount.events.log import EventLog
@@ -213,7 +213,7 @@ def table(folder, processes):
                       items=[f"i{n}" for n in range(40)])
     trials = [Trial.of("log", "dpsense-s", epsilon="1", run=run) for run in range(24) for _ in range(12)]
     done = lambda stage, done, total: print(stage, done, flush=True)
-    grid = Grid(logs={"log": log}, trials=trials, measures=USUAL)
+    grid = TrialGrid(logs={"log": log}, trials=trials, measures=USUAL)
     return run_grid(grid, folder, processes=processes, progress=done)
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 import headcount as hc
 from headcount.answers.activity import EstimatedActivity
-from headcount.answers.planning import Shape, activity_of, cut, draws_for, grouped, picked, weighed_limit
+from headcount.answers.planning import TableShape, activity_of, cut, draws_for, grouped, picked, weighed_limit
 from headcount.answers.prediction import zipf
 from headcount.budget import Grant
 from headcount.events.log import EventLog
@@ -20,7 +20,7 @@ from headcount.lab.comparing.comparison import Comparison, compare
 from headcount.lab.comparing.planning import Figures, predictions, sensible_limits
 from headcount.reports.tidy import means
 
-EVERYONE_ALIKE = Shape(EstimatedActivity(np.array([4.0]), np.array([500.0])), 100)
+EVERYONE_ALIKE = TableShape(EstimatedActivity(np.array([4.0]), np.array([500.0])), 100)
 
 
 def test_where_nothing_is_cut_the_error_is_the_noise_alone() -> None:
@@ -47,7 +47,7 @@ def test_random_groups_of_one_cell_are_the_counts_themselves() -> None:
 
 
 def test_smoothing_is_predicted_as_it_happens() -> None:
-    shape = Shape(EstimatedActivity(np.array([8.0]), np.array([500.0])), 60)
+    shape = TableShape(EstimatedActivity(np.array([8.0]), np.array([500.0])), 60)
     copies, expected = shape.expected()
     counts = np.repeat(expected @ shape.activity.users, copies.astype(int))
     generator, found = np.random.default_rng(2), []
@@ -77,7 +77,7 @@ def test_draws_give_so_many_different_items() -> None:
 
 
 def test_dpsense_weighs_what_is_kept_against_the_noise() -> None:
-    shape = Shape(EstimatedActivity(np.array([1.0, 30.0]), np.array([100.0, 50.0])), 40)
+    shape = TableShape(EstimatedActivity(np.array([1.0, 30.0]), np.array([100.0, 50.0])), 40)
     quality = [100 + 50 * min(theta, 30) - 40 * theta / 1.0 for theta in range(1, 41)]
     assert weighed_limit(shape, 1.0) == 1 + int(np.argmax(quality))
     assert weighed_limit(shape, 0.5) == 1
@@ -85,7 +85,7 @@ def test_dpsense_weighs_what_is_kept_against_the_noise() -> None:
 
 def test_noise_is_asked_of_the_methods_themselves() -> None:
     activity = EstimatedActivity(np.array([1.0]), np.array([100.0]))
-    figures = Figures(shapes={"items": Shape(activity, 20)})
+    figures = Figures(shapes={"items": TableShape(activity, 20)})
     log = EventLog.of([], items=["x"])
     for row in predictions(figures, "0.5", (2,)):
         if row.method in ("lpa", "sra", "hpa"):
@@ -95,7 +95,7 @@ def test_noise_is_asked_of_the_methods_themselves() -> None:
 
 def test_reconciled_tables_have_less_noise() -> None:
     activity = EstimatedActivity(np.array([1.0]), np.array([100.0]))
-    figures = Figures(shapes={"items": Shape(activity, 20), "edges": Shape(activity, 60)}, width=3)
+    figures = Figures(shapes={"items": TableShape(activity, 20), "edges": TableShape(activity, 60)}, width=3)
     log = EventLog.of([], items=["x"], contexts=["a", "b"])
     laws = build("sra", {"limit": 1}).laws(log, Grant("1"))
     rows = {row.table: row for row in predictions(figures, "1", (1,)) if row.method == "sra"}
@@ -132,7 +132,7 @@ def test_predictions_are_near_what_is_measured(tmp_path: Path, count: str) -> No
     methods = ("adaptive", "sra", "hpa", "gs-r", "dpsense")
     comparison = Comparison(methods=methods, epsilons=("1",), limits=(3, 30), runs=3)
     measured, _ = compare(log, comparison, tmp_path / "parts", processes=1)
-    shape = Shape(activity, items, count == "users")
+    shape = TableShape(activity, items, count == "users")
     expected = {
         (row.method, row.limit if row.method in ("sra", "hpa", "gs-r") else None): row
         for row in predictions(Figures(shapes={"items": shape}), "1", (3, 30))

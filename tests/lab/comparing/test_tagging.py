@@ -25,7 +25,7 @@ from headcount.lab.comparing.tagging import (
 from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import pritop
-from headcount.lab.papers.paper import Plan
+from headcount.lab.papers.paper import Effort
 from headcount.lab.papers.pritop import PRITOP
 from headcount.lab.papers.results import Results, Row, table_of
 from headcount.noise import SeededNoise
@@ -131,5 +131,5 @@ def test_every_rule_has_what_it_looks_for() -> None:
     measured = {"semantic loss", "semantic loss of suppression", "lists", "budget", "ratios", "t-test"}
     looked = {claim.judge.experiment for claim in PRITOP.claims.claim if hasattr(claim.judge, "experiment")}
     assert looked <= measured
-    settings = list(PRITOP.settings(Plan(quick=True, runs=2), {"Last.fm": None}))  # type: ignore[dict-item]
+    settings = list(PRITOP.settings(Effort(quick=True, runs=2), {"Last.fm": None}))  # type: ignore[dict-item]
     assert len(settings) == 4

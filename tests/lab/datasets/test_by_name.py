@@ -16,7 +16,7 @@ from headcount.errors import AbsentError, DataError, UnknownNameError
 from headcount.events.encoding import EncodedLog
 from headcount.lab.datasets import by_name as datasets
 from headcount.lab.datasets import downloads, stand_ins
-from headcount.lab.datasets.by_name import AGES, ENTRIES, Sizes, check_published, form_of, load
+from headcount.lab.datasets.by_name import AGES, ENTRIES, Sizes, check_sizes, form_of, load
 from tests.lab.papers import papers
 
 HOME = os.environ.get("HEADCOUNT_DATA")
@@ -25,7 +25,7 @@ HOME = os.environ.get("HEADCOUNT_DATA")
 @pytest.fixture
 def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let downloads be smaller than published."""
-    monkeypatch.setattr(datasets, "check_published", lambda *_: None)
+    monkeypatch.setattr(datasets, "check_sizes", lambda *_: None)
     monkeypatch.setattr(datasets, "check_checksum", lambda *_: None)
 
 
@@ -183,7 +183,7 @@ def test_downloads_must_be_as_large_as_published(tmp_path: Path) -> None:
     (tmp_path / "kosarak.dat").write_text("1 2\n3\n")
     with pytest.raises(DataError, match="kosarak has 2 users where its publisher gives 990,002"):
         load("kosarak", tmp_path)
-    check_published("gowalla", Sizes(6_442_890, 5, 7), Sizes(6_442_890, 0, 0))
+    check_sizes("gowalla", Sizes(6_442_890, 5, 7), Sizes(6_442_890, 0, 0))
 
 
 def test_an_archive_must_be_the_publishers_to_the_byte(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.lab.made_up.draws import activity, distinct_items, generator
-from headcount.lab.made_up.logs import CheckIns, checkins, netflix_shaped, ratings, tiny_checkins
+from headcount.lab.made_up.logs import CheckIns, checkins, netflix_shaped, ratings
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -152,11 +152,6 @@ class TestCheckIns:
         assert len(names(files)) == venues
 
 
-class TestTiny:
-    def test_no_user_dwarfs_the_rest(self) -> None:
-        assert tallies(tiny_checkins()["user"])[-1] < 60
-
-
 class TestRatings:
     def test_looks_like_movielens(self, rated: Any) -> None:
         counts = tallies(rated["user"])
@@ -241,10 +236,6 @@ class TestNetflixShaped:
         assert len(log["user"].unique()) == users
 
 
-def _tiny(seed: int, folder: Path) -> Any:
-    return tiny_checkins(seed)
-
-
 def _visits(seed: int, folder: Path) -> Any:
     return pq.read_table(checkins(folder, users=100, venues=60, events=3_000, seed=seed).visits)
 
@@ -261,7 +252,6 @@ def _netflix(seed: int, folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (_tiny, "25cf96bd174332bd"),
         (_visits, "1ce10f02f857ac32"),
         (_ratings, "9323df1e35f1ca95"),
         (_netflix, "d6f483bc3a08b92a"),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from headcount.errors import DataError
-from headcount.lab.datasets.by_name import ENTRIES
+from headcount.events.log import EventLog
+from headcount.lab.datasets.by_name import ENTRIES, Dataset, Kind, Sizes
 from headcount.lab.papers.claims import Claims, parse_claims, read_claims
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.results import Results, Row, table_of
@@ -49,6 +50,24 @@ name = "only"
 title = "Figure 1"
 reports = "Something."
 figures = ["figure 1"]
+
+[[section.picture]]
+kind = "curves"
+experiment = "trial"
+value = "error"
+each = [
+    { name = "mse-{dataset}", title = "MSE, {dataset}", metric = "MSE" },
+    { name = "mae-{dataset}", title = "MAE, {dataset}", metric = "MAE", datasets = ["Films"] },
+]
+
+[[section.picture]]
+name = "both"
+title = "All data"
+kind = "dots"
+experiment = "trial"
+metric = "MSE"
+table = "edges"
+value = "errors"
 
 [[claim]]
 id = "first"
@@ -106,12 +125,6 @@ def test_thresholds_that_are_ours_are_said_to_be(name: str) -> None:
             assert re.search(r"\d|half|judged", claim.says), claim.id
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_pictures_stand_in_sections_that_are_there(name: str) -> None:
-    sections = {each.name for each in read_claims(name).section}
-    assert set(PAPERS[name].pictures({})) <= sections
-
-
 def test_the_paper_names_the_file() -> None:
     files = {each.name for each in resources.files("headcount.lab.papers").iterdir()}
     assert {f"{name.replace('-', '_')}.toml" for name in (*FILES, *PAPERS)} <= files
@@ -136,11 +149,41 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('figures = ["figure 1"]', 'figures = ["figure 2"]'), "stands in 0 sections"),
         (lambda text: text + text[text.index("[[claim]]") :], "two claims 'first'"),
         (lambda text: re.sub(r"cases = .*", "cases = []", text), "names no cases"),
+        (changed('value = "error"', ""), r"tiny\.toml: section\.0\.picture\.0\.0\.value: Field required"),
+        (changed('kind = "dots"', 'kind = "bars"'), r"tiny\.toml: section\.0\.picture\.1\.0\.kind"),
+        (changed('datasets = ["Films"]', 'dataset = "Films"'), r"picture\.0\.1\.dataset: Extra inputs"),
+        (
+            changed('datasets = ["Films"]', 'datasets = ["Moons"]'),
+            "is of 'Moons', which is no data set",
+        ),
+        (
+            changed('title = "All data"', 'title = "All {data}"'),
+            "only {dataset} can stand in braces",
+        ),
+        (changed('"mse-{dataset}"', '"mse"'), "has two pictures 'mse'"),
+        (changed('name = "both"', 'name = "mae-films"'), "has two pictures 'mae-films'"),
     ],
 )
 def test_bad_files_are_refused(change: Callable[[str], str], complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         parse_claims(change(TINY), "tiny.toml")
+
+
+def test_pictures_are_drawn_for_the_data_there_are() -> None:
+    [section] = parse_claims(TINY, "tiny.toml").section
+    log = EventLog.of([("ann", "tea")], items=["tea"])
+    weekly = EventLog.of([("ann", "tea", "Monday")], items=["tea"], contexts=["Monday"])
+
+    def names(**logs: tuple[EventLog, Kind]) -> list[str]:
+        data = {name: Dataset(name, log, kind, "", "", sizes=Sizes(1, 1, 1)) for name, (log, kind) in logs.items()}
+        return [f"{each.name} {'+'.join(each.datasets)}" for each in section.drawn(data)]
+
+    films, places = "mse-films Films", "mse-places Places"
+    assert names() == []
+    assert names(Films=(log, "shared"), Places=(log, "shared")) == [films, "mae-films Films", places]
+    assert names(Places=(weekly, "shared")) == [places, "both Places"]
+    assert names(Films=(weekly, "shared"), Places=(weekly, "shared"))[-1] == "both Films+Places"
+    assert names(Films=(weekly, "stand-in"), Places=(weekly, "shared")) == [places, "both Places"]
 
 
 def test_every_verdict_there_is() -> None:

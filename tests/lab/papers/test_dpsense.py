@@ -16,11 +16,11 @@ from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import dpsense
 from headcount.lab.papers.dpsense import DPSENSE
 from headcount.lab.papers.dpsense_rows import FIXED, HIGH, LOW, derived
-from headcount.lab.papers.paper import Plan, Setting, gather
+from headcount.lab.papers.paper import Effort, Setting, gather
 from headcount.lab.papers.results import Results, Row, table_of
 from tests.lab.papers import papers
 
-USUAL, QUICK = Plan(quick=False, runs=30), Plan(quick=True, runs=5)
+USUAL, QUICK = Effort(quick=False, runs=30), Effort(quick=True, runs=5)
 ITEMS = [f"i{n}" for n in range(8)]
 
 
@@ -39,8 +39,8 @@ def on() -> Bench:
     return Bench(log, Truth.of(log, engine), engine, seed=1)
 
 
-def settings(datasets: dict[str, Dataset], experiment: str, plan: Plan = USUAL) -> list[Setting]:
-    return [each for each in DPSENSE.settings(plan, datasets) if each.experiment == experiment]
+def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
+    return [each for each in DPSENSE.settings(effort, datasets) if each.experiment == experiment]
 
 
 def test_both_epsilons_and_every_method(datasets: dict[str, Dataset]) -> None:
@@ -50,14 +50,14 @@ def test_both_epsilons_and_every_method(datasets: dict[str, Dataset]) -> None:
     epsilons = {"0.405465", "1.098612"}
     assert run == {(name, method, at) for name in datasets for method in names for at in epsilons}
     assert {float(each) for each in epsilons} == {LOW, HIGH} == {0.405465, 1.098612}
-    for plan in (USUAL, QUICK):
-        assert 0.1 in {each.x for each in settings(datasets, "split", plan)}  # what others are held against
+    for effort in (USUAL, QUICK):
+        assert 0.1 in {each.x for each in settings(datasets, "split", effort)}  # what others are held against
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
     whole, quick = (
-        {(each.experiment, each.dataset, each.method, each.epsilon) for each in DPSENSE.settings(plan, datasets)}
-        for plan in (USUAL, QUICK)
+        {(each.experiment, each.dataset, each.method, each.epsilon) for each in DPSENSE.settings(effort, datasets)}
+        for effort in (USUAL, QUICK)
     )
     assert whole == quick
     assert DPSENSE.quick_runs < DPSENSE.runs == 30

@@ -21,13 +21,13 @@ from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import fan_jin
 from headcount.lab.papers.fan_jin import FAN_JIN, YOUNG_MEN
-from headcount.lab.papers.fan_jin_page import lists
-from headcount.lab.papers.paper import Plan, Setting, gather, reproduce, tidy
+from headcount.lab.papers.fan_jin_lists import lists
+from headcount.lab.papers.paper import Effort, Setting, gather, reproduce, tidy
 from headcount.lab.papers.results import MissingResultError, Row, table_of
 from headcount.noise_law import DiscreteLaplace
 from tests.lab.papers import papers
 
-USUAL, QUICK = Plan(quick=False, runs=20), Plan(quick=True, runs=5)
+USUAL, QUICK = Effort(quick=False, runs=20), Effort(quick=True, runs=5)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
     return gather(FAN_JIN.claims, folder)[0]
 
 
-def settings(datasets: dict[str, Dataset], experiment: str, plan: Plan = USUAL) -> list[Setting]:
-    return [each for each in FAN_JIN.settings(plan, datasets) if each.experiment == experiment]
+def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
+    return [each for each in FAN_JIN.settings(effort, datasets) if each.experiment == experiment]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_method_runs_on_every_table_there_is(datasets: dict[str, Dataset])
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
-    whole, quick = (list(FAN_JIN.settings(plan, datasets)) for plan in (USUAL, QUICK))
+    whole, quick = (list(FAN_JIN.settings(effort, datasets)) for effort in (USUAL, QUICK))
     kept = {each.label for each in quick}
     assert kept < {each.label for each in whole}
     missing = {each.experiment for each in whole if each.label not in kept}
@@ -279,6 +279,6 @@ def test_a_paper_may_count_people(tmp_path: Path) -> None:
 SEEN: list[EventLog] = []
 
 
-def people(bench: Bench, trial: Trial) -> list[trials.Row]:
+def people(bench: Bench, trial: Trial) -> list[trials.Number]:
     SEEN.append(bench.log)
-    return [trials.Row(metric="users", table="items", value=float(bench.truth.users))]
+    return [trials.Number(metric="users", table="items", value=float(bench.truth.users))]

@@ -15,12 +15,12 @@ from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import kellaris
 from headcount.lab.papers.kellaris import KELLARIS
-from headcount.lab.papers.paper import Plan, Setting, gather
+from headcount.lab.papers.paper import Effort, Setting, gather
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.results import Results, Row, table_of
 from tests.lab.papers import papers
 
-USUAL, QUICK = Plan(quick=False, runs=200), Plan(quick=True, runs=10)
+USUAL, QUICK = Effort(quick=False, runs=200), Effort(quick=True, runs=10)
 GS = "gs-published"
 
 
@@ -29,8 +29,8 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
     return gather(KELLARIS.claims, papers.shared(tmp_path_factory.mktemp("shared")))[0]
 
 
-def settings(datasets: dict[str, Dataset], experiment: str, plan: Plan = USUAL) -> list[Setting]:
-    return [each for each in KELLARIS.settings(plan, datasets) if each.experiment == experiment]
+def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USUAL) -> list[Setting]:
+    return [each for each in KELLARIS.settings(effort, datasets) if each.experiment == experiment]
 
 
 def bench(log: EventLog) -> Bench:
@@ -61,9 +61,10 @@ def test_every_method_and_sampling_runs_at_every_epsilon(datasets: dict[str, Dat
 
 
 def test_quick_lowers_runs_and_grid_points_alone(datasets: dict[str, Dataset]) -> None:
-    def told(plan: Plan) -> list[tuple[str, ...]]:
+    def told(effort: Effort) -> list[tuple[str, ...]]:
         return [
-            (each.experiment, each.dataset, each.method, each.spend) for each in KELLARIS.settings(plan, datasets)
+            (each.experiment, each.dataset, each.method, each.spend)
+            for each in KELLARIS.settings(effort, datasets)
         ]
 
     assert told(USUAL) == told(QUICK)

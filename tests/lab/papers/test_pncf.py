@@ -14,16 +14,16 @@ from headcount.lab.comparing.splits import one_of_each
 from headcount.lab.comparing.trials import Bench, Trial, Truth, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers import pncf
-from headcount.lab.papers.paper import Plan, gather
+from headcount.lab.papers.paper import Effort, gather
 from headcount.lab.papers.pncf import PNCF, measured, neighbourhood, ratings_in, settings, with_ratings
-from headcount.lab.papers.pncf_page import KS, tables
 from headcount.lab.papers.pncf_rows import MOST, derived, paired
+from headcount.lab.papers.pncf_tables import KS, tables
 from headcount.lab.papers.results import Results, Row, table_of
 from headcount.lab.published.pncf_selection import Mechanism
 from headcount.lab.recommending import plain
 from tests.lab.papers import papers
 
-USUAL, QUICK = Plan(quick=False, runs=20), Plan(quick=True, runs=3)
+USUAL, QUICK = Effort(quick=False, runs=20), Effort(quick=True, runs=3)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_users_mean_needs_no_neighbours(bench: Bench) -> None:
 def test_the_settings_cover_all_configurations_and_quick_ones_fewer_epsilons(
     datasets: dict[str, Dataset],
 ) -> None:
-    usual, quick = (list(settings(plan, datasets)) for plan in (USUAL, QUICK))
+    usual, quick = (list(settings(effort, datasets)) for effort in (USUAL, QUICK))
     assert len(usual) > len(quick)
     names = {(each.experiment, each.method) for each in usual}
     for configuration in ("item-pcc", "item-cos", "user-pcc", "user-cos"):

@@ -9,7 +9,7 @@ import pytest
 from headcount.budget import Grant
 from headcount.errors import UsageError
 from headcount.guarantee import Standing
-from headcount.lab.published.cim import CoupledIteration, Records, laplace, round_epsilon
+from headcount.lab.published.cim import CoupledIteration, CoupledRecords, laplace, round_epsilon
 from headcount.noise import SeededNoise
 from headcount.queries.request import QueryRequest
 from tests.queries.town import BINS, GRID, STATEMENTS, asked, halves, log_of, plain_cells, table
@@ -76,10 +76,10 @@ def test_the_noise_is_laplace_of_scale_one() -> None:
 
 
 def test_records_without_a_group_are_alone_and_degrees_count() -> None:
-    records = Records.coupled(np.array([0, 1, 1, 2]), np.array([7, -1, 7, -1]), 3)
+    records = CoupledRecords.coupled(np.array([0, 1, 1, 2]), np.array([7, -1, 7, -1]), 3)
     assert records.sizes.tolist() == [2, 1, 2, 1]
     assert records.coupled_cells(np.array([True, False, False])).tolist() == [True, True, False]
-    weighted = Records(records.places, records.groups, 3, np.array([0.6, 1.0, 0.8, 1.0]))
+    weighted = CoupledRecords(records.places, records.groups, 3, np.array([0.6, 1.0, 0.8, 1.0]))
     assert weighted.sizes.tolist() == pytest.approx([1.8, 1, 1.6, 1])
 
 

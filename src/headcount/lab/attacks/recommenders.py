@@ -44,7 +44,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Published:
+class AsPublished:
     """PNCF as published: every reading draws neighbours anew."""
 
     settings: pncf.Settings

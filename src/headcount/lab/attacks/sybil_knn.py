@@ -67,7 +67,7 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Victim:
     """What came of one victim: items recovered, guessed and hidden, and what each baseline recovers on average."""
 
     recovered: int
@@ -79,15 +79,15 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AttackResult:
     """What came of all victims."""
 
-    attempts: tuple[Attempt, ...]
+    victims: tuple[Victim, ...]
     seed: int
 
     def total(self, name: str) -> float:
         """Add up a number over the victims."""
-        return float(sum(getattr(each, name) for each in self.attempts))
+        return float(sum(getattr(each, name) for each in self.victims))
 
     def times(self, baseline: str) -> float:
         """Say how many times as many items were recovered as by a baseline."""
@@ -96,20 +96,20 @@ class Finding:
     def interval(self, baseline: str) -> tuple[float, float]:
         """Return where that number lies with 95 % confidence, by drawing the victims again (bootstrap)."""
         drawn = self._drawn()
-        ours = np.array([each.recovered for each in self.attempts], dtype=np.float64)[drawn].sum(axis=1)
-        theirs = np.array([getattr(each, baseline) for each in self.attempts])[drawn].sum(axis=1)
+        ours = np.array([each.recovered for each in self.victims], dtype=np.float64)[drawn].sum(axis=1)
+        theirs = np.array([getattr(each, baseline) for each in self.victims])[drawn].sum(axis=1)
         ratios = [_ratio(mine, other) for mine, other in zip(ours.tolist(), theirs.tolist(), strict=True)]
         low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
         return float(low), float(high)
 
     def _drawn(self) -> Any:
         draws = np.random.Generator(np.random.PCG64(self.seed))
-        return draws.integers(0, len(self.attempts), (_RESAMPLES, len(self.attempts)))
+        return draws.integers(0, len(self.victims), (_RESAMPLES, len(self.victims)))
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain data; who the victims are is not in it."""
         return {
-            "victims": len(self.attempts),
+            "victims": len(self.victims),
             "recovered": int(self.total("recovered")),
             "guessed": int(self.total("guessed")),
             "hidden": int(self.total("hidden")),
@@ -130,7 +130,7 @@ def mount(
     recommender: Recommender,
     attack: Attack,
     progress: Callable[[str, int, int | None], None] = lambda *_: None,
-) -> Finding:
+) -> AttackResult:
     """Attack some random users, each with fakes of their own, and count what is recovered of them."""
     draws = np.random.Generator(np.random.PCG64(attack.seed))
     able = np.flatnonzero(ratings.counts >= attack.known + attack.guesses)
@@ -140,14 +140,14 @@ def mount(
             given=attack.victims,
             remedy=f"try --victims {max(1, able.size)}, or a smaller --known",
         )
-    attempts = []
+    victims = []
     for done, victim in enumerate(draws.choice(able, attack.victims, replace=False).tolist()):
         progress("attacking", done, attack.victims)
         items, _ = ratings.of_user(victim)
         known = np.sort(draws.choice(items, attack.known, replace=False))
         scene = Scene.of(ratings, victim, known, draws.random(ratings.values.size) < attack.meanwhile)
-        attempts.append(_attempt(scene, recommender, attack))
-    return Finding(tuple(attempts), attack.seed)
+        victims.append(_attempt(scene, recommender, attack))
+    return AttackResult(tuple(victims), attack.seed)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Scene:
         )
 
 
-def _attempt(scene: Scene, recommender: Recommender, attack: Attack) -> Attempt:
+def _attempt(scene: Scene, recommender: Recommender, attack: Attack) -> Victim:
     if attack.looks == "once":
         guessed, control = (copied(each, scene, recommender, attack) for each in (scene.whole, scene.absent))
     else:
@@ -190,7 +190,7 @@ def _attempt(scene: Scene, recommender: Recommender, attack: Attack) -> Attempt:
         )
     popularity = np.bincount(scene.absent.items, minlength=scene.whole.n_items).astype(np.float64)
     popularity[scene.known] = 0.0
-    return Attempt(
+    return Victim(
         recovered=int(np.isin(guessed, scene.hidden).sum()),
         guessed=guessed.size,
         hidden=scene.hidden.size,

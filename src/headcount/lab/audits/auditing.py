@@ -1,9 +1,9 @@
-"""The audit: runs of a target on neighbours, events chosen on earlier runs and judged on later ones.
+"""The audit: runs of a target on adjacent logs, outcomes chosen on earlier runs and judged on later ones.
 
 Why its bound holds
-    Every look draws new runs of both logs. Events are chosen on all runs before that look and counted on the
+    Every look draws new runs of both logs. Outcomes are chosen on all runs before that look and counted on the
     look's own runs, so that the choice says nothing about them. Each count is enclosed by an exact interval whose
-    chance to be wrong is the audit's risk divided by the numbers of pairs, looks, directions and events. So all
+    chance to be wrong is the audit's risk divided by the numbers of pairs, looks, directions and outcomes. So all
     bounds of an audit hold together, but for the stated risk, whatever the target does.
 
     It can only find violations: that nothing is found does not prove a promise.
@@ -20,21 +20,21 @@ from typing import Any
 
 import numpy as np
 
+from headcount.lab.audits.adjacent import Pair
 from headcount.lab.audits.bounds import least_epsilon
-from headcount.lab.audits.events import Observations, careful, chosen_events
-from headcount.lab.audits.neighbours import Pair
 from headcount.lab.audits.observing import Target
+from headcount.lab.audits.outcomes import Observations, careful, chosen_outcomes
 from headcount.noise import OperatingSystemNoise, SeededNoise
 
 CONFIDENCE = 0.999
 LOOKS = (0.1, 0.3, 0.6)
-"""Which part of the runs each look has; half of the first one's serve to choose events."""
+"""Which part of the runs each look has; half of the first one's serve to choose outcomes."""
 
 KEPT = (None, 4, 2)
 """How many pairs each look goes on with, the most promising ones; at first all."""
 
-EVENTS = 3
-"""So many events are judged in each direction at each look."""
+OUTCOMES = 3
+"""So many sets of outcomes are judged in each direction at each look."""
 
 _FEWEST = 40  # runs of a look
 _CHUNK = 64  # runs of one task, where runs are made one by one
@@ -45,9 +45,9 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True)
 class Evidence:
-    """How often one event happened, in runs of the log where it is the more likely and of the other."""
+    """How often runs were in a set of outcomes, on the log where that is the more likely and on the other."""
 
-    event: str
+    outcome: str
     likelier: str
     hits: tuple[int, int]
     runs: tuple[int, int]
@@ -56,7 +56,7 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "event": self.event,
+            "event": self.outcome,
             "likelier": self.likelier,
             "hits": list(self.hits),
             "runs": list(self.runs),
@@ -150,13 +150,13 @@ def audit(
     Without a ``seed`` the operating system's randomness is used, as in real releases. ``found`` is told what is
     known after each look; that holds just as the end does.
 
-    >>> from headcount.lab.audits.neighbours import crafted
+    >>> from headcount.lab.audits.adjacent import crafted
     >>> finding = audit(Target("sra", {"limit": 2}, copies=True), crafted(2)[:1], 20_000)
     >>> finding.violation, finding.lower_bound > 0.8
     (False, True)
     """
     attempts = [Attempt(pair) for pair in pairs]
-    risk = (1 - CONFIDENCE) / (len(pairs) * len(LOOKS) * 2 * EVENTS)
+    risk = (1 - CONFIDENCE) / (len(pairs) * len(LOOKS) * 2 * OUTCOMES)
     sources = itertools.repeat(None) if seed is None else itertools.count(seed << 32)
     done, expected = 0, _expected(len(pairs), runs)
     for look, size in enumerate(_sizes(runs)):
@@ -190,7 +190,7 @@ def _expected(pairs: int, runs: int) -> int:
 
 
 def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk: float) -> None:
-    """Choose events on the runs of earlier looks, and judge them on the fresh ones."""
+    """Choose outcomes on the runs of earlier looks, and judge them on the fresh ones."""
     known, judged = attempt.past, fresh
     if not known[True]:  # the first look: one half chooses, the other judges
         half = len(fresh[True]) // 2
@@ -200,15 +200,15 @@ def _judge(attempt: Attempt, fresh: dict[bool, Observations], delta: float, risk
     attempt.promise = 0.0
     for present in (True, False):
         here, there = judged[present], judged[not present]
-        for event in chosen_events(before[present], before[not present], EVENTS):
-            hits = int(event.of(here).sum()), int(event.of(there).sum())
+        for outcome in chosen_outcomes(before[present], before[not present], OUTCOMES):
+            hits = int(outcome.of(here).sum()), int(outcome.of(there).sum())
             runs = len(here), len(there)
             guess = careful(np.array(hits[:1]), runs[0], np.array(hits[1:]), runs[1])
             attempt.promise = max(attempt.promise, float(guess[0]))
             bound = least_epsilon(hits, runs, delta, risk)
             if bound > attempt.lower_bound:
                 who = "with the person" if present else "without the person"
-                attempt.evidence = Evidence(event.in_words(), who, hits, runs, bound)
+                attempt.evidence = Evidence(outcome.in_words(), who, hits, runs, bound)
     for present, each in fresh.items():
         attempt.past[present].append(each)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from headcount.lab.audits import neighbours
-from headcount.lab.audits.neighbours import Pair
+from headcount.lab.audits import adjacent
+from headcount.lab.audits.adjacent import Pair
 
 Pairs = Callable[[int], Iterable[Pair]]
 """Makes neighbours for a limit on a person's records."""
@@ -53,7 +53,7 @@ CASES: Mapping[str, Case] = {
     "adaptive": Case(
         visible=Decimal("0.8"),
         reason="some is spent on the histogram, and a count has noise of a group that the person is not in, too",
-        more=lambda limit: [neighbours.crowded(limit)],
+        more=lambda limit: [adjacent.crowded(limit)],
         once=True,
         runs=2_000,
     ),
@@ -62,11 +62,11 @@ CASES: Mapping[str, Case] = {
     "hpa": Case(
         visible=Decimal("0.7"),
         reason="the scores, which have nearly half, are not published, and show through what they choose alone",
-        more=lambda limit: [neighbours.swaying(limit)],
+        more=lambda limit: [adjacent.swaying(limit)],
         copies=True,
     ),
     "lpa-published": Case(copies=True),
-    "hpa-published": Case(more=lambda limit: [neighbours.swaying(limit)], copies=True),
+    "hpa-published": Case(more=lambda limit: [adjacent.swaying(limit)], copies=True),
     "fpa": Case(visible=Decimal("0.9"), reason="the rest is spent on choosing the number of coefficients"),
     "gs-s": Case(visible=Decimal("0.5"), reason=_SAMPLE),
     "gs": Case(visible=Decimal("0.5"), reason=_SAMPLE),
@@ -84,30 +84,30 @@ CASES: Mapping[str, Case] = {
         runs=2_000,
     ),
     "co-counts": Case(
-        {"limit": 1, "items": neighbours.PAIRED},
+        {"limit": 1, "items": adjacent.PAIRED},
         visible=Decimal("0.9"),
         reason="the rest is spent on how many people have each item",
-        only=lambda _: neighbours.collectors(),
+        only=lambda _: adjacent.collectors(),
         rates=False,
     ),
-    "pncf-published": Case(only=lambda _: (pair for pair in neighbours.raters() if pair.items < 10)),
+    "pncf-published": Case(only=lambda _: (pair for pair in adjacent.raters() if pair.items < 10)),
     "tag-model": Case(
         visible=Decimal("0.55"),
         reason="of tags measured twice the average is published, and some is spent on the number of people",
     ),
     "pritop-published": Case({"topics": 2}),
-    "auto": Case(more=lambda limit: [neighbours.crowded(limit), *neighbours.scattered(limit)]),
-    "histogram": Case(more=lambda limit: [neighbours.crowded(limit)]),
-    "mwem": Case(visible=Decimal(0), reason=_TOTAL, more=lambda limit: [neighbours.crowded(limit)]),
+    "auto": Case(more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)]),
+    "histogram": Case(more=lambda limit: [adjacent.crowded(limit)]),
+    "mwem": Case(visible=Decimal(0), reason=_TOTAL, more=lambda limit: [adjacent.crowded(limit)]),
     "pmw": Case(
         {"updates": 1},
         visible=Decimal(0),
         reason=_TOTAL,
-        more=lambda limit: [neighbours.crowded(limit), neighbours.refuting()],
+        more=lambda limit: [adjacent.crowded(limit), adjacent.refuting()],
         one_by_one=True,
         runs=2_000,
     ),
-    "cim-published": Case(more=lambda limit: [neighbours.crowded(limit), neighbours.refuting()], one_by_one=True),
+    "cim-published": Case(more=lambda limit: [adjacent.crowded(limit), adjacent.refuting()], one_by_one=True),
 }
 
 

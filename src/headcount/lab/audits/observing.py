@@ -23,8 +23,8 @@ from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.families import build
-from headcount.lab.audits.events import Observations
-from headcount.lab.audits.neighbours import Pair
+from headcount.lab.audits.adjacent import Pair
+from headcount.lab.audits.outcomes import Observations
 from headcount.lab.audits.seeing import kind_of, seen
 from headcount.method import Method
 from headcount.noise import NoiseSource

@@ -22,10 +22,10 @@ from headcount.engines.local import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
+from headcount.lab.audits.adjacent import COLUMNS_CELLS, Pair
 from headcount.lab.audits.cases import case_of
-from headcount.lab.audits.events import Observations
-from headcount.lab.audits.neighbours import COLUMNS_CELLS, Pair
 from headcount.lab.audits.observing import Target
+from headcount.lab.audits.outcomes import Observations
 from headcount.lab.audits.seeing import MISSING
 from headcount.noise import NoiseSource
 from headcount.queries.asked import Asked

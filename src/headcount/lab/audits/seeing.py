@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.lab.audits.events import Observations
-from headcount.lab.audits.neighbours import Pair
+from headcount.lab.audits.adjacent import Pair
+from headcount.lab.audits.outcomes import Observations
 from headcount.releases import Release
 
 MISSING = -1e9

@@ -19,8 +19,8 @@ from headcount.events.log import EventLog
 from headcount.families import family_of, method_names
 from headcount.family import Reads, fields_of
 from headcount.guarantee import Standing
+from headcount.lab.audits.adjacent import Pair, crafted, raters
 from headcount.lab.audits.cases import case_of
-from headcount.lab.audits.neighbours import Pair, crafted, raters
 from headcount.lab.audits.observing import SELECT_LIMIT, Target
 from headcount.lab.audits.querying import QueryTarget
 from headcount.noise import threshold_for

@@ -19,7 +19,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.family import needed_by
-from headcount.lab.comparing.grid import DEFAULT_SEED, Grid, run_grid
+from headcount.lab.comparing.grid import DEFAULT_SEED, TrialGrid, run_grid
 from headcount.lab.comparing.measures import USUAL
 from headcount.lab.comparing.metrics import sanity_bound
 from headcount.lab.comparing.trials import Trial, Truth
@@ -95,7 +95,7 @@ def compare(
     """Run a comparison, and return its tidy table and what a report says of the log."""
     refuse(log)
     trials = comparison.trials(name)
-    grid = Grid(logs={name: log}, trials=trials, measures=USUAL, seed=comparison.seed)
+    grid = TrialGrid(logs={name: log}, trials=trials, measures=USUAL, seed=comparison.seed)
     table = run_grid(grid, parts, processes=processes, progress=progress)
     truth = Truth.of(log, LocalEngine(progress=progress))
     facts = Facts(

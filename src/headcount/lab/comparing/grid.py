@@ -77,7 +77,7 @@ _DIGITS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class TrialGrid:
     """Which trials on which logs, measured how; the seed is written into everything that comes of it.
 
     >>> import tempfile
@@ -85,7 +85,8 @@ class Grid:
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea"), ("bob", "rye")], items=["rye", "tea"])
     >>> trials = [Trial.of("drinks", "sra", epsilon="50", limit=2, run=run) for run in range(3)]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = run_grid(Grid(logs={"drinks": log}, trials=trials, measures=USUAL), Path(folder) / "parts")
+    ...     grid = TrialGrid(logs={"drinks": log}, trials=trials, measures=USUAL)
+    ...     table = run_grid(grid, Path(folder) / "parts")
     >>> table.num_rows, table["value"].to_pylist()[:2], table["metric"].to_pylist()[:2]
     (15, [0.0, 0.0], ['MSE', 'MAE'])
     """
@@ -148,7 +149,7 @@ class Unit:
 
 
 def run_grid(
-    grid: Grid,
+    grid: TrialGrid,
     parts: Path,
     *,
     processes: int | None = None,
@@ -195,7 +196,7 @@ def save(table: pa.Table, path: Path, said: Mapping[str, Any]) -> Path:
     return path
 
 
-def _units(grid: Grid, data: Mapping[str, _Data], folder: Path) -> Iterator[Unit]:
+def _units(grid: TrialGrid, data: Mapping[str, _Data], folder: Path) -> Iterator[Unit]:
     """Deal trials to units: those of one log and one run together, neighbours in limit side by side."""
     together: dict[tuple[str, int], list[int]] = {}
     for place, trial in enumerate(grid.trials):
@@ -316,7 +317,7 @@ def _folder(parts: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _packed(grid: Grid, folder: Path, progress: Progress) -> Iterator[dict[str, _Data]]:
+def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> Iterator[dict[str, _Data]]:
     """Pack every log that is asked for."""
     used = {trial.dataset for trial in grid.trials}
     names = [name for name in grid.logs if name in used]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from headcount.arrays import Floats
 from headcount.lab.comparing import metrics
-from headcount.lab.comparing.trials import Measure, Row, Truth
+from headcount.lab.comparing.trials import Measure, Number, Truth
 from headcount.releases import Release
 
 TOP = 10
@@ -19,43 +19,28 @@ def counts_of(release: Release, table: str, truth: Truth) -> tuple[Floats, Float
     return expected, release.tables[table]["count"].to_numpy().reshape(expected.shape)
 
 
-def each_table(metric: Callable[[Floats, Floats], float], truth: Truth, release: Release) -> Iterator[Row]:
+def each_table(metric: Callable[[Floats, Floats], float], truth: Truth, release: Release) -> Iterator[Number]:
     """Measure every table of counts as a whole."""
     for table in ("items", "edges"):
         if table in release.tables:
-            yield Row(table=table, value=metric(*counts_of(release, table, truth)))
+            yield Number(table=table, value=metric(*counts_of(release, table, truth)))
 
 
-def relative_error(truth: Truth, release: Release, bound: float | None = None) -> Iterator[Row]:
+def relative_error(truth: Truth, release: Release, bound: float | None = None) -> Iterator[Number]:
     """Measure MRE, with a sanity bound of 0.1 % of the users where none is given."""
     within = metrics.sanity_bound(truth.users) if bound is None else bound
     return each_table(partial(metrics.mean_relative_error, bound=within), truth, release)
 
 
-def precision(truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,)) -> Iterator[Row]:
+def precision(truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,)) -> Iterator[Number]:
     """Measure the precision of the top k: of items, and of each known context on average."""
     for k in tops:
         if "items" in release.tables:
             value = metrics.top_precision(*counts_of(release, "items", truth), k)
-            yield Row(table="items", k=k, value=value)
+            yield Number(table="items", k=k, value=value)
         if "edges" in release.tables:
             exact, released = counts_of(release, "edges", truth)
-            yield Row(table="edges", k=k, value=metrics.context_precision(exact[:, :-1], released[:, :-1], k))
-
-
-def top_errors(
-    truth: Truth, release: Release, tops: tuple[int, ...] = (TOP,), bound: float | None = None
-) -> Iterable[Row]:
-    """Measure MAE and MRE of the k cells with the largest true counts."""
-    within = metrics.sanity_bound(truth.users) if bound is None else bound
-    for table in ("items", "edges"):
-        if table in release.tables:
-            exact, released = (each.ravel() for each in counts_of(release, table, truth))
-            for k in tops:
-                error = metrics.top_absolute_error(exact, released, k)
-                yield Row(metric="top-k MAE", table=table, k=k, value=error)
-                error = metrics.top_relative_error(exact, released, k, within)
-                yield Row(metric="top-k MRE", table=table, k=k, value=error)
+            yield Number(table="edges", k=k, value=metrics.context_precision(exact[:, :-1], released[:, :-1], k))
 
 
 USUAL: dict[str, Measure] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from headcount.answers.activity import estimate
 from headcount.answers.consistency import Weights
-from headcount.answers.planning import Prediction, Shape, cut, grouped, picked, weighed_limit
+from headcount.answers.planning import Prediction, TableShape, cut, grouped, picked, weighed_limit
 from headcount.answers.prediction import best_limit, cell_errors
 from headcount.budget import Price
 from headcount.counts import FAMILY
@@ -62,7 +62,7 @@ class Predicted:
 class Figures:
     """Public figures of a log: a shape for each of its tables, and how many cells an item has."""
 
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[str, TableShape]
     width: int = 1
 
     def log(self) -> EventLog:
@@ -116,7 +116,7 @@ class _Plan:
         return str(getattr(FAMILY.kind(self.method), "foreseen", "it does not say how its errors come about"))
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TableShape:
         """The table's own."""
         return self.figures.shapes[self.table]
 
@@ -230,12 +230,12 @@ def released_figures(
     distinct = release.counts == "users"
     bins = release.tables["activity"].to_pylist()
     kinds = dict.fromkeys(row["of"] for row in bins)
-    shapes: dict[str, Shape] = {}
+    shapes: dict[str, TableShape] = {}
     for table, size in {_ITEMS: cells, **({_EDGES: cells * width} if width > 1 else {})}.items():
         kind = "pairs" if table == _EDGES and "pairs" in kinds else next(iter(kinds))
         noisy = np.array([row["users"] for row in bins if row["of"] == kind])
         activity = estimate(noisy, float(law.scale), size if distinct else None)
         if users is not None and activity.total_users > 0:
             activity = replace(activity, users=activity.users * users / activity.total_users)
-        shapes[table] = Shape(activity, size, distinct)
+        shapes[table] = TableShape(activity, size, distinct)
     return Figures(shapes=shapes, width=width)

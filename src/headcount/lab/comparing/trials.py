@@ -39,7 +39,7 @@ _FIRST_RUN = ("headcount.lab.papers", "headcount.lab.papers")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Number:
     """One measured number; ``key`` tells rows of one metric apart where k does not: a context, an item."""
 
     metric: str = ""
@@ -47,6 +47,12 @@ class Row:
     k: int | None = None
     key: str | None = None
     value: float
+
+
+def numbers_of(found: Mapping[str, float]) -> Iterator[Number]:
+    """Return numbers by metric, all about items."""
+    for metric, value in found.items():
+        yield Number(metric=metric, table="items", value=float(value))
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Truth:
         return f"{kind}, of {extent(self.log)}"
 
 
-Measure = Callable[[Truth, Release], float | Iterable[Row]]
+Measure = Callable[[Truth, Release], float | Iterable[Number]]
 """What is measured of a release: one number, or rows. Importable, so that worker processes find it."""
 
 
@@ -169,7 +175,7 @@ class Bench:
         return release
 
 
-Function = Callable[[Bench, Trial], Iterable[Row]]
+Function = Callable[[Bench, Trial], Iterable[Number]]
 """What a trial may run in place of a method and measures."""
 
 
@@ -213,7 +219,7 @@ def measured(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Ite
         yield {**common, **asdict(row), "value": value, "seconds": seconds}
 
 
-def _rows(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterator[Row]:
+def _rows(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterator[Number]:
     if trial.function is not None:
         function: Function = found(trial.function)
         yield from function(bench, trial)
@@ -222,9 +228,9 @@ def _rows(bench: Bench, trial: Trial, measures: Mapping[str, Measure]) -> Iterat
     for name, measure in measures.items():
         value = measure(bench.truth, release)
         if isinstance(value, int | float):
-            yield Row(metric=name, value=float(value))
+            yield Number(metric=name, value=float(value))
         else:
-            yield from (Row(**asdict(row) | {"metric": row.metric or name}) for row in value)
+            yield from (Number(**asdict(row) | {"metric": row.metric or name}) for row in value)
 
 
 def found(reference: str) -> Any:

@@ -26,7 +26,7 @@ from headcount.events.log import EventLog, read_events
 from headcount.events.times import LABELS
 from headcount.lab.datasets import downloads, people, stand_ins
 from headcount.lab.datasets.downloads import Member, Parsed
-from headcount.lab.datasets.stand_ins import Shape, stand_in
+from headcount.lab.datasets.stand_ins import StandInShape, stand_in
 
 Kind = Literal["shared", "original download", "stand-in"]
 HOME = "HEADCOUNT_DATA"
@@ -67,7 +67,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class DatasetEntry:
     """What is known of a data set: how to read each form of it, and what its publisher says of its size."""
 
     about: str
@@ -75,12 +75,12 @@ class Entry:
     page: str = ""
     download: Callable[[Path], Parsed] | None = None
     members: tuple[Member, ...] = ()
-    published: Sizes | None = None
+    publisher_says: Sizes | None = None
     checksums: Mapping[str, str] = field(default_factory=dict)
     """MD5 of archives, where the publisher gives it."""
     shared: tuple[str, ...] = ()
     labels: tuple[str, str] = ("", "")
-    shape: Shape | None = None
+    shape: StandInShape | None = None
     scale: float = 1.0
     words: Mapping[Kind, Mapping[str, Any]] = field(default_factory=dict)
     prepare: Callable[[pa.Table], pa.Table] = lambda table: table
@@ -135,7 +135,7 @@ def _home(folder: str | os.PathLike[str] | None) -> Path | None:
     return home
 
 
-def _where_to_get(entry: Entry) -> str:
+def _where_to_get(entry: DatasetEntry) -> str:
     ways = []
     if entry.members:
         files = sorted({each.archive or each.name for each in entry.members})
@@ -145,15 +145,15 @@ def _where_to_get(entry: Entry) -> str:
     return f"{', or '.join(ways)}, and name the folder with --data or {HOME}"
 
 
-def _downloaded(name: str, entry: Entry, read: Callable[[Path], Parsed], home: Path) -> Dataset:
+def _downloaded(name: str, entry: DatasetEntry, read: Callable[[Path], Parsed], home: Path) -> Dataset:
     """Read the publisher's files, and check that they are as the publisher says."""
     for path in sorted({found for each in entry.members if (found := each.find(home))}):
         if path.name in entry.checksums:
             check_checksum(path, entry.checksums[path.name])
     parsed = read(home)
     sizes = Sizes.of(parsed.table)
-    if entry.published is not None:
-        check_published(name, sizes, entry.published)
+    if entry.publisher_says is not None:
+        check_sizes(name, sizes, entry.publisher_says)
     said = f"the publisher's own files ({entry.page}), as large as published; {sizes}"
     return _dataset(name, entry, "original download", parsed, said, sizes)
 
@@ -169,9 +169,9 @@ def check_checksum(path: Path, expected: str) -> None:
         )
 
 
-def check_published(name: str, found: Sizes, published: Sizes) -> None:
+def check_sizes(name: str, found: Sizes, publisher_says: Sizes) -> None:
     """Refuse files that are not as large as their publisher says; 0 stands for what is not published."""
-    for what, expected in vars(published).items():
+    for what, expected in vars(publisher_says).items():
         got = getattr(found, what)
         if expected and got != expected:
             raise DataError(
@@ -180,7 +180,7 @@ def check_published(name: str, found: Sizes, published: Sizes) -> None:
             )
 
 
-def _shared(name: str, entry: Entry, home: Path) -> Dataset:
+def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
     table = pq.read_table(home / f"{entry.shared[0]}.parquet")
     if entry.people is not None:
         table = entry.people(table)
@@ -196,7 +196,7 @@ def _shared(name: str, entry: Entry, home: Path) -> Dataset:
     return _dataset(name, entry, "shared", Parsed(table, labels), said, sizes)
 
 
-def _made(name: str, entry: Entry, shape: Shape, scale: float) -> Dataset:
+def _made(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> Dataset:
     table = stand_in(shape, scale)
     days = pa.array(LABELS["weekday"])
     table = table.set_column(2, "weekday", days.take(table["weekday"].combine_chunks()))
@@ -208,7 +208,7 @@ def _made(name: str, entry: Entry, shape: Shape, scale: float) -> Dataset:
     return replace(made, log=whole, scale=scale)
 
 
-def _dataset(name: str, entry: Entry, kind: Kind, parsed: Parsed, said: str, sizes: Sizes) -> Dataset:
+def _dataset(name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str, sizes: Sizes) -> Dataset:
     table = entry.prepare(parsed.table)
     ids = pc.unique(table["item"]).sort().to_pylist()
     items = Catalogue.of(ids, [parsed.labels.get(each) for each in ids])
@@ -233,33 +233,33 @@ _GROUPLENS = (
 _HETREC = "non-commercial use; cite Last.fm and HetRec 2011"
 _LASTFM = "https://grouplens.org/datasets/hetrec-2011/"
 
-ENTRIES: Mapping[str, Entry] = {
-    "movielens-1m": Entry(
+ENTRIES: Mapping[str, DatasetEntry] = {
+    "movielens-1m": DatasetEntry(
         about="MovieLens 1M, film ratings with gender and age of the users",
         licence=_GROUPLENS,
         page="https://grouplens.org/datasets/movielens/1m/",
         download=downloads.movielens_1m,
         members=(downloads.RATINGS, downloads.USERS, downloads.MOVIES),
-        published=Sizes(records=1_000_209, users=6_040, items=3_706),
+        publisher_says=Sizes(records=1_000_209, users=6_040, items=3_706),
         checksums={"ml-1m.zip": "c4d9eecfca2ab87c1945afe126590906"},
         shared=("movielens-1m", "movielens-1m-items"),
         labels=("item", "title"),
         words={"shared": _DEMOGRAPHIC, "original download": _DEMOGRAPHIC},
         prepare=_with_age_groups,
     ),
-    "movielens-100k": Entry(
+    "movielens-100k": DatasetEntry(
         about="MovieLens 100K, film ratings",
         licence=_GROUPLENS,
         shared=("movielens-100k", "movielens-100k-items"),
         labels=("item", "title"),
     ),
-    "foursquare-nyc": Entry(
+    "foursquare-nyc": DatasetEntry(
         about="Foursquare check-ins in New York; the copy counts minutes from about 2012-04-03 18:00 UTC",
         licence="research use; traces of people's movements, to be handled with care",
         page="https://sites.google.com/site/yangdingqi/home/foursquare-dataset",
         download=downloads.foursquare_nyc,
         members=(downloads.FOURSQUARE,),
-        published=Sizes(records=227_428, users=1_083, items=38_333),
+        publisher_says=Sizes(records=227_428, users=1_083, items=38_333),
         shared=("foursquare-nyc",),
         words={
             "shared": {
@@ -270,110 +270,110 @@ ENTRIES: Mapping[str, Entry] = {
             "original download": {"context": "weekday:time", "timezone": _NEW_YORK},
         },
     ),
-    "gowalla-10core": Entry(
+    "gowalla-10core": DatasetEntry(
         about="Gowalla, users and places with ten or more alone, each pair once and without time",
         licence="no licence text found; cite the papers",
         shared=("gowalla-10core",),
     ),
-    "gowalla": Entry(
+    "gowalla": DatasetEntry(
         about="all check-ins of Gowalla",
         licence="no licence text found; cite E. Cho, S. A. Myers, J. Leskovec, KDD 2011",
         page="https://snap.stanford.edu/data/loc-gowalla.html",
         download=downloads.gowalla,
         members=(downloads.GOWALLA,),
-        published=Sizes(records=6_442_890, users=0, items=0),
+        publisher_says=Sizes(records=6_442_890, users=0, items=0),
         shape=stand_ins.GOWALLA,
         scale=0.1,
         words={"original download": {"context": "weekday:time"}, "stand-in": _WEEK},
     ),
-    "kosarak": Entry(
+    "kosarak": DatasetEntry(
         about="Kosarak, clicks on a news portal",
         licence="no licence text found",
         page="http://fimi.uantwerpen.be/data/",
         download=downloads.kosarak,
         members=(downloads.KOSARAK,),
-        published=Sizes(records=0, users=990_002, items=41_270),
+        publisher_says=Sizes(records=0, users=990_002, items=41_270),
     ),
-    "kosarak-prefix": Entry(
+    "kosarak-prefix": DatasetEntry(
         about="Kosarak, the first 36,682 of 990,002 sessions",
         licence="no licence text found",
         shared=("kosarak-prefix",),
     ),
-    "hetrec-lastfm-plays": Entry(
+    "hetrec-lastfm-plays": DatasetEntry(
         about="Last.fm, the artists that people listened to most",
         licence=_HETREC,
         page=_LASTFM,
         download=downloads.hetrec_plays,
         members=(downloads.PLAYS, downloads.ARTISTS),
-        published=Sizes(records=92_834, users=1_892, items=17_632),
+        publisher_says=Sizes(records=92_834, users=1_892, items=17_632),
         shared=("hetrec-lastfm-plays", "hetrec-lastfm-artists"),
         labels=("item", "name"),
     ),
-    "hetrec-lastfm-tags": Entry(
+    "hetrec-lastfm-tags": DatasetEntry(
         about="Last.fm, the tags that people gave to artists",
         licence=_HETREC,
         page=_LASTFM,
         download=downloads.hetrec_tags,
         members=(downloads.TAGGED, downloads.ARTISTS),
-        published=Sizes(records=186_479, users=1_892, items=12_523),
+        publisher_says=Sizes(records=186_479, users=1_892, items=12_523),
         shared=("hetrec-lastfm-tags", "hetrec-lastfm-artists"),
         labels=("item", "name"),
     ),
-    "hetrec-movielens-tags": Entry(
+    "hetrec-movielens-tags": DatasetEntry(
         about="MovieLens, the tags that people gave to films",
         licence="non-commercial research; cite HetRec 2011",
         page=_LASTFM,
         shared=("hetrec-movielens-tags",),
     ),
-    "fimi-retail": Entry(
+    "fimi-retail": DatasetEntry(
         about="FIMI retail, the baskets of a Belgian supermarket",
         licence="use with acknowledgement of the donor, T. Brijs",
         shared=("fimi-retail",),
     ),
-    "bms-webview-1": Entry(
+    "bms-webview-1": DatasetEntry(
         about="BMS-WebView-1, page views of a shop (KDD Cup 2000)",
         licence="research use with acknowledgement",
         shared=("bms-webview-1",),
     ),
-    "msweb": Entry(
+    "msweb": DatasetEntry(
         about="areas of microsoft.com that people visited in a week of 1998",
         licence="CC BY 4.0",
         shared=("msweb", "msweb-items"),
         labels=("item", "title"),
     ),
-    "uci-adult": Entry(
+    "uci-adult": DatasetEntry(
         about="UCI Adult, the complete records of the training set, in 16 bins each of four columns",
         licence="CC BY 4.0",
         shared=("uci-adult",),
         people=people.adult_cells,
         cells=people.ADULT_CELLS,
     ),
-    "nltcs": Entry(
+    "nltcs": DatasetEntry(
         about="the National Long-Term Care Survey, 16 questions of two values",
         licence="no licence text found",
         shared=("nltcs",),
         people=people.nltcs_cells,
         cells=people.NLTCS_CELLS,
     ),
-    "dpbench-nettrace": Entry(
+    "dpbench-nettrace": DatasetEntry(
         about="connections of a network trace by host (DPBench)",
         licence="no licence text found; cite M. Hay and others, SIGMOD 2016",
         shared=("dpbench-1d",),
         people=people.nettrace_cells,
         cells=people.NETTRACE_CELLS,
     ),
-    "netflix": Entry(
+    "netflix": DatasetEntry(
         about="Netflix",
         licence="the publisher no longer hands it out",
         page="https://www.netflixprize.com",
         download=downloads.netflix,
         members=(downloads.NETFLIX,),
-        published=Sizes(records=100_480_507, users=480_189, items=17_770),
+        publisher_says=Sizes(records=100_480_507, users=480_189, items=17_770),
         shape=stand_ins.NETFLIX,
         scale=0.01,
         words={"original download": {"context": "weekday:date"}, "stand-in": _WEEK},
     ),
-    "pubmed": Entry(
+    "pubmed": DatasetEntry(
         about="PubMed abstracts",
         licence="the real data are at UCI; nothing of them is used",
         page="https://archive.ics.uci.edu/dataset/164/bag+of+words",

@@ -20,7 +20,7 @@ from headcount.lab.made_up.logs import netflix_shaped
 
 
 @dataclass(frozen=True)
-class Shape:
+class StandInShape:
     """Published sizes, and where they are printed."""
 
     users: int
@@ -29,30 +29,34 @@ class Shape:
     largest: int
     source: str
 
-    def scaled(self, scale: float) -> Shape:
+    def scaled(self, scale: float) -> StandInShape:
         """Return the sizes of a smaller log.
 
-        >>> Shape(1000, 50, 20_000, 40, "here").scaled(0.1)
-        Shape(users=100, items=50, records=2000, largest=40, source='here')
+        >>> StandInShape(1000, 50, 20_000, 40, "here").scaled(0.1)
+        StandInShape(users=100, items=50, records=2000, largest=40, source='here')
         """
         if not 0 < scale <= 1:
             raise UsageError("scale must be above 0 and at most 1", given=scale, remedy="such as 0.01")
         users = max(1, round(self.users * scale))
         records = max(users, round(self.records * scale))
-        return Shape(users, self.items, records, max(1, min(self.largest, records - users + 1)), self.source)
+        return StandInShape(
+            users, self.items, records, max(1, min(self.largest, records - users + 1)), self.source
+        )
 
 
-NETFLIX = Shape(480_189, 17_770, 100_480_507, 17_653, "the README of the Netflix Prize, and table 2 of DPSense")
-GOWALLA = Shape(
+NETFLIX = StandInShape(
+    480_189, 17_770, 100_480_507, 17_653, "the README of the Netflix Prize, and table 2 of DPSense"
+)
+GOWALLA = StandInShape(
     107_092, 1_280_969, 6_442_890, 2_175, "SNAP, loc-gowalla, and table 2 of Kellaris and Papadopoulos"
 )
-PUBMED = Shape(8_200_000, 141_043, 483_450_157, 436, "UCI, Bag of Words, and table 2 of DPSense")
+PUBMED = StandInShape(8_200_000, 141_043, 483_450_157, 436, "UCI, Bag of Words, and table 2 of DPSense")
 
 
-def stand_in(shape: Shape, scale: float, seed: int = 2006) -> pa.Table:
+def stand_in(shape: StandInShape, scale: float, seed: int = 2006) -> pa.Table:
     """Make a log of that shape: int32 ``user`` and ``item``, int8 ``weekday`` from 0 for Monday.
 
-    >>> table = stand_in(Shape(500, 40, 6_000, 30, "here"), scale=0.1)
+    >>> table = stand_in(StandInShape(500, 40, 6_000, 30, "here"), scale=0.1)
     >>> table.num_rows, table.column_names
     (600, ['user', 'item', 'weekday'])
     """

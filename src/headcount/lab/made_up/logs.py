@@ -81,19 +81,6 @@ def checkins(
     return files
 
 
-def tiny_checkins(seed: int = 2015) -> pa.Table:
-    """Return 400 check-ins of 40 users at 12 venues, with names in place of venue ids.
-
-    >>> tiny = tiny_checkins()
-    >>> tiny.num_rows, len(tiny["user"].unique()), "Central Station" in tiny["venue"].to_pylist()
-    (400, 40, True)
-    """
-    visits, names, labels = _visits(users=40, venues=12, events=400, seed=seed)
-    called = dict(zip(labels, names, strict=True))
-    venue = pa.array([called[label] for label in visits["venue"].to_pylist()], pa.string())
-    return visits.set_column(1, "venue", venue)
-
-
 def ratings(
     folder: str | Path,
     *,

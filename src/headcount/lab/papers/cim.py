@@ -26,11 +26,10 @@ from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
 from headcount.families import build
-from headcount.lab.comparing.trials import Bench, Row, Trial
+from headcount.lab.comparing.trials import Bench, Number, Trial
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.cim_page import pictures
 from headcount.lab.papers.coupling import by_pearson, declared
-from headcount.lab.papers.paper import Paper, Plan, Setting
+from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.published.cim import CoupledIteration, laplace, round_epsilon
 from headcount.queries.asked import Asked
 
@@ -52,7 +51,7 @@ OURS = ("histogram", "mwem", "pmw")
 _HERE = "headcount.lab.papers.cim"
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run."""
     for name in datasets:
         common: dict[str, Any] = {"dataset": name, "function": f"{_HERE}:answered"}
@@ -61,7 +60,7 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
                 experiment="couplings", dataset=name, method="Pearson", function=f"{_HERE}:couplings", runs=1
             )
         yield Setting(experiment="privacy", dataset=name, method="CIM&CS", function=f"{_HERE}:rounds", runs=1)
-        for epsilon in QUICK_EPSILONS if plan.quick else EPSILONS:
+        for epsilon in QUICK_EPSILONS if effort.quick else EPSILONS:
             for method in (*METHODS, *OURS):
                 yield Setting(
                     experiment="budget",
@@ -71,17 +70,17 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
                     parameters={"threshold": 0.3, "eta": 7.0},
                     **common,
                 )
-        for threshold in QUICK_THRESHOLDS if plan.quick else THRESHOLDS:
+        for threshold in QUICK_THRESHOLDS if effort.quick else THRESHOLDS:
             parameters = {"threshold": threshold, "eta": 7.0}
             yield Setting(
                 experiment="threshold", method="CIM&CS", epsilon=1.0, x=threshold, parameters=parameters, **common
             )
-        for eta in QUICK_STEPS if plan.quick else STEPS:
+        for eta in QUICK_STEPS if effort.quick else STEPS:
             parameters = {"threshold": 0.3, "eta": eta}
             yield Setting(experiment="step", method="CIM&CS", epsilon=1.0, x=eta, parameters=parameters, **common)
 
 
-def answered(bench: Bench, trial: Trial) -> Iterator[Row]:
+def answered(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Answer 10,000 queries, and measure the errors of their shares."""
     given = dict(trial.parameters)
     counts = bench.truth.items.astype(np.int64)
@@ -92,10 +91,10 @@ def answered(bench: Bench, trial: Trial) -> Iterator[Row]:
     else:
         answers, updates = _published(bench, trial, counts, queries, given)
         if trial.method == "CIM&CS":
-            yield Row(metric="updates", table="items", value=float(updates))
+            yield Number(metric="updates", table="items", value=float(updates))
     errors = answers - exact
-    yield Row(metric="MSE", table="items", value=float(np.mean(errors**2)))
-    yield Row(metric="mean error", table="items", value=float(np.mean(np.abs(errors))))
+    yield Number(metric="MSE", table="items", value=float(np.mean(errors**2)))
+    yield Number(metric="mean error", table="items", value=float(np.mean(np.abs(errors))))
 
 
 def _published(
@@ -126,21 +125,21 @@ def _ours(bench: Bench, trial: Trial, queries: LinearQueries) -> NDArray[np.floa
     return np.asarray(release.answers["answer"].to_numpy(), dtype=np.float64)
 
 
-def couplings(bench: Bench, trial: Trial) -> Iterator[Row]:
+def couplings(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Find couplings by Pearson's coefficient over the attributes of the records."""
     shape = SHAPES[trial.dataset]
     bins = np.stack(np.unravel_index(places_of(bench), shape), axis=1)
     found = by_pearson(bins / (np.array(shape) - 1))  # from 0 to 1, so that no column outweighs the others
-    yield Row(metric="share of coupled records", table="items", value=found.share)
-    yield Row(metric="largest group", table="items", value=float(found.largest))
+    yield Number(metric="share of coupled records", table="items", value=found.share)
+    yield Number(metric="largest group", table="items", value=float(found.largest))
 
 
-def rounds(bench: Bench, trial: Trial) -> Iterator[Row]:
+def rounds(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Say which part of ε each round of CIM has, and how much all rounds together."""
     del trial
     each = round_epsilon(1.0, 7.0, 0.6, bench.truth.items.size)
-    yield Row(metric="ε₀ / ε", table="items", value=each)
-    yield Row(metric="true ε of all rounds, over ε", table="items", value=each * QUERIES)
+    yield Number(metric="ε₀ / ε", table="items", value=each)
+    yield Number(metric="true ε of all rounds, over ε", table="items", value=each * QUERIES)
 
 
 def places_of(bench: Bench) -> NDArray[np.int64]:
@@ -188,6 +187,4 @@ CIM = Paper(
     runs=5,
     quick_runs=2,
     settings=settings,
-    measures={},
-    pictures=pictures,
 )

@@ -1,19 +1,23 @@
 """The claims of a paper: one file each, written before anything is run, and checked when it is read.
 
 A claim says in our words what the paper says and where, on which of its data sets, and by which rule of
-:mod:`headcount.lab.papers.rules` it is judged.
+:mod:`headcount.lab.papers.rules` it is judged. The file also says which charts each section of the page has
+(:mod:`headcount.lab.papers.pictures`).
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from importlib import resources
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headcount.errors import DataError
+from headcount.lab.datasets.by_name import Dataset
+from headcount.lab.papers.pictures import Picture, Pictures, drawn
 from headcount.lab.papers.rules import NotInTheText, Rule
 
 ALL = "all"
@@ -48,7 +52,7 @@ class PaperData(_Frozen):
     lacks: list[Literal["items", "edges"]] = []
 
 
-class Case(_Frozen):
+class ClaimCase(_Frozen):
     """One data set and one table of counts that a claim is about."""
 
     dataset: str
@@ -69,19 +73,24 @@ class Claim(_Frozen):
     figure: str
     place: str
     says: str
-    cases: list[Case]
+    cases: list[ClaimCase]
     judge: Rule
     shape_alone: bool = False
     exact_data: bool = False
 
 
 class Section(_Frozen):
-    """A part of the report: some figures of the paper, what it reports there, and the claims that name them."""
+    """A part of the report: some figures of the paper, what it reports there, and our charts of the same."""
 
     name: str
     title: str
     reports: str
     figures: list[str]
+    picture: list[Pictures] = []
+
+    def drawn(self, datasets: Mapping[str, Dataset]) -> list[Picture]:
+        """Return its charts for the data there are."""
+        return [each for pictures in self.picture for each in drawn(pictures, datasets)]
 
 
 class Claims(_Frozen):
@@ -118,11 +127,12 @@ def parse_claims(text: str, where: str) -> Claims:
         first = error.errors()[0]
         place = ".".join(str(each) for each in first["loc"])
         raise DataError(f"{where}: {place}: {first['msg']}", remedy="see headcount.lab.papers") from error
-    _check(claims, where)
+    _check_claims(claims, where)
+    _check_pictures(claims, where)
     return claims
 
 
-def _check(claims: Claims, where: str) -> None:
+def _check_claims(claims: Claims, where: str) -> None:
     """Refuse claims that cannot be told apart, or that no section or data set knows."""
     ids = Counter(each.id for each in claims.claim)
     shown = Counter(figure for section in claims.section for figure in section.figures)
@@ -139,3 +149,18 @@ def _check(claims: Claims, where: str) -> None:
             raise DataError(
                 f"{where}: {claim.figure!r} of claim {claim.id!r} stands in {shown[claim.figure]} sections"
             )
+
+
+def _check_pictures(claims: Claims, where: str) -> None:
+    """Refuse charts that would overwrite each other, or of data that the paper does not have."""
+    known = [each.paper for each in claims.dataset]
+    seen = set()
+    for picture in (each for section in claims.section for pictures in section.picture for each in pictures):
+        strange = [each for each in picture.datasets if each not in known]
+        if strange:
+            raise DataError(f"{where}: picture {picture.name!r} is of {strange[0]!r}, which is no data set of it")
+        shown = [(each,) for each in picture.datasets or known] if picture.kind == "curves" else [tuple(known)]
+        for name in (picture.on(*each).name for each in shown):
+            if name in seen:
+                raise DataError(f"{where} has two pictures {name!r}", remedy="rename one, or use {dataset}")
+            seen.add(name)

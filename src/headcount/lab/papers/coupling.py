@@ -1,4 +1,4 @@
-"""Coupled degrees, as the thesis on CIM finds them: declared, by attribute, by time, or by Pearson's coefficient.
+"""Coupled degrees, as the thesis on CIM finds them: declared, or by Pearson's coefficient.
 
 A coupling says how strongly records hang together: groups that everyone is fully coupled in, or for each record
 the sum of its degrees of at least δ₀. All of it is read from the private data, which is part of why CIM is not
@@ -12,17 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcount.arrays import Floats, Integers
-from headcount.lab.published.cim import Records
+from headcount.lab.published.cim import CoupledRecords
 
 _BLOCK = 512
 
 
 @dataclass(frozen=True)
 class Couplings:
-    """How many others each record is coupled to, and the sum of all its degrees, its own 1 included."""
+    """How many others each record is coupled to."""
 
     others: Integers
-    sums: Floats
 
     @property
     def share(self) -> float:
@@ -45,38 +44,17 @@ def by_pearson(attributes: Floats, delta0: float = 0.6) -> Couplings:
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     turned = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0).astype(np.float32)
     others = np.zeros(len(turned), dtype=np.int64)
-    sums = np.zeros(len(turned))
     for first in range(0, len(turned), _BLOCK):
         degrees = np.abs(turned[first : first + _BLOCK] @ turned.T)
         rows = np.arange(degrees.shape[0])
         degrees[rows, first + rows] = 0  # itself
-        degrees[degrees < delta0 - 1e-6] = 0
-        others[first : first + _BLOCK] = np.count_nonzero(degrees, axis=1)
-        sums[first : first + _BLOCK] = 1 + degrees.sum(axis=1)
-    return Couplings(others, sums)
-
-
-def by_attribute(values: Integers) -> Integers:
-    """Couple records with the same value, such as an address: return each one's group.
-
-    >>> by_attribute(np.array([7, 3, 7])).tolist()
-    [1, 0, 1]
-    """
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-
-def by_time(times: Floats, interval: float) -> Integers:
-    """Couple records within the same interval of time: return each one's group.
-
-    >>> by_time(np.array([0.0, 4.0, 11.0, 12.0]), 10.0).tolist()
-    [0, 0, 1, 1]
-    """
-    return by_attribute(np.floor(times / interval).astype(np.int64))
+        others[first : first + _BLOCK] = np.count_nonzero(degrees >= delta0 - 1e-6, axis=1)
+    return Couplings(others)
 
 
 def declared(
     places: Integers, cells: int, largest: int, draw: np.random.Generator, delta0: float = 0.6
-) -> Records:
+) -> CoupledRecords:
     """Couple a quarter of all records at random, in groups of 2 to ``largest``, by degrees between δ₀ and 1.
 
     This is what the thesis says of the couplings it found.
@@ -88,5 +66,5 @@ def declared(
     groups[coupled] = numbers
     degrees = np.ones(places.size)
     degrees[coupled] = draw.uniform(delta0, 1, coupled.size)
-    made = Records.coupled(places, groups, cells)
-    return Records(made.places, made.groups, cells, degrees)
+    made = CoupledRecords.coupled(places, groups, cells)
+    return CoupledRecords(made.places, made.groups, cells, degrees)

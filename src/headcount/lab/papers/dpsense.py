@@ -23,12 +23,11 @@ from headcount.budget import Grant
 from headcount.counts.dpsense import SHARES
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Row, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.dpsense_page import pictures
 from headcount.lab.papers.dpsense_rows import FIXED, derived
-from headcount.lab.papers.kellaris import zero_or_one
-from headcount.lab.papers.paper import Paper, Plan, Setting
+from headcount.lab.papers.kellaris import sizes_up_to, zero_or_one
+from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.papers.results import LOG
 from headcount.noise import NoiseSource, add, choose
 from headcount.releases import Release
@@ -52,16 +51,16 @@ _CHOSEN = ("theta", "alpha")
 _HERE = "headcount.lab.papers.dpsense"
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run."""
     for name, data in datasets.items():
         yield Setting(experiment="sizes", dataset=name, method=LOG, function=f"{_HERE}:facts", runs=1)
         grid = thetas(
-            data.sizes.records / data.sizes.users, data.sizes.items, QUICK_THETAS if plan.quick else THETAS
+            data.sizes.records / data.sizes.users, data.sizes.items, QUICK_THETAS if effort.quick else THETAS
         )
         for epsilon in EPSILONS:
             yield from _fixed(name, epsilon, grid)
-            yield from _splits(name, epsilon, QUICK_SPLITS if plan.quick else SPLITS)
+            yield from _splits(name, epsilon, QUICK_SPLITS if effort.quick else SPLITS)
             for method in (*METHODS.values(), *OURS):
                 yield Setting(
                     experiment="errors", dataset=name, method=method, epsilon=float(epsilon), spend=epsilon
@@ -105,33 +104,32 @@ def thetas(average: float, columns: int, many: int) -> list[int]:
     >>> thetas(8.0, 500, 5)
     [1, 3, 9, 27, 80]
     """
-    last = min(columns, max(2, round(FARTHEST * average)))
-    return [int(each) for each in np.unique(np.rint(np.geomspace(1, last, many)))]
+    return sizes_up_to(min(columns, max(2, round(FARTHEST * average))), many)
 
 
-def facts(bench: Bench, trial: Trial) -> Iterator[Row]:  # noqa: ARG001 - what all functions of trials take
+def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001 - what all functions of trials take
     """Say what the log is like, as table 2 and figure 1 do."""
     truth = bench.truth
-    sizes = {
-        "rows": truth.users,
-        "columns": truth.items.size,
-        "average column count": truth.items.mean(),
-        "average row count": truth.items.sum() / truth.users,
-    }
-    for metric, value in sizes.items():
-        yield Row(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "rows": truth.users,
+            "columns": truth.items.size,
+            "average column count": truth.items.mean(),
+            "average row count": truth.items.sum() / truth.users,
+        }
+    )
 
 
-def fixed(bench: Bench, trial: Trial) -> Iterator[Row]:
+def fixed(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 1 at one θ: the MAE with negative counts set to 0, and kept, and the quality."""
     theta: int = dict(trial.parameters)["theta"]
     pays = Grant(trial.epsilon).split(SHARES)["counts"]
     worth = quality(bench, theta, float(pays.epsilon))
     released = weighted(bench, theta, pays, bench.noise(trial)).counts
     exact = bench.truth.items
-    yield Row(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, np.maximum(released, 0)))
-    yield Row(metric="MAE, negatives kept", table="items", value=metrics.mean_absolute_error(exact, released))
-    yield Row(metric="quality", table="items", value=worth)
+    yield Number(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, np.maximum(released, 0)))
+    yield Number(metric="MAE, negatives kept", table="items", value=metrics.mean_absolute_error(exact, released))
+    yield Number(metric="quality", table="items", value=worth)
 
 
 def quality(bench: Bench, theta: int, epsilon: float) -> float:
@@ -142,7 +140,7 @@ def quality(bench: Bench, theta: int, epsilon: float) -> float:
     return float(left / columns - theta / epsilon)
 
 
-def divided(bench: Bench, trial: Trial) -> Iterator[Row]:
+def divided(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure the MAE of DPSense with another part of ε for the choice of θ."""
     noise, columns = bench.noise(trial), bench.truth.items.size
     choice = Decimal(dict(trial.parameters)["choice"])
@@ -151,7 +149,7 @@ def divided(bench: Bench, trial: Trial) -> Iterator[Row]:
     scored = capped_total_scores(rows, columns, parts["counts"].exact)
     theta = 1 + choose(scored, parts["choice"], noise)
     released = np.maximum(weighted(bench, theta, parts["counts"], noise).counts, 0)
-    yield Row(metric="MAE", table="items", value=metrics.mean_absolute_error(bench.truth.items, released))
+    yield Number(metric="MAE", table="items", value=metrics.mean_absolute_error(bench.truth.items, released))
 
 
 def weighted(bench: Bench, theta: int, grant: Grant, noise: NoiseSource) -> Noisy:
@@ -159,22 +157,22 @@ def weighted(bench: Bench, theta: int, grant: Grant, noise: NoiseSource) -> Nois
     return add(bench.engine.measure(bench.log, Scale(theta), noise.key()).items, grant, noise)
 
 
-def compared(truth: Truth, release: Release) -> Iterator[Row]:
+def compared(truth: Truth, release: Release) -> Iterator[Number]:
     """Measure a release as sections 5.3 and 5.4 announce, negative counts set to 0, and what was chosen."""
     exact, released = counts_of(release, "items", truth)
     positive, bound = np.maximum(released, 0), metrics.sanity_bound(truth.users)
-    yield Row(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, positive))
-    yield Row(metric="MRE", table="items", value=metrics.mean_relative_error(exact, positive, bound))
+    yield Number(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, positive))
+    yield Number(metric="MRE", table="items", value=metrics.mean_relative_error(exact, positive, bound))
     for k in TOPS:
         error = metrics.top_absolute_error(exact, positive, k)
-        yield Row(metric="top-k MAE", table="items", k=k, value=error)
+        yield Number(metric="top-k MAE", table="items", k=k, value=error)
         error = metrics.top_relative_error(exact, positive, k, bound)
-        yield Row(metric="top-k MRE", table="items", k=k, value=error)
+        yield Number(metric="top-k MRE", table="items", k=k, value=error)
         accuracy = metrics.top_precision(exact, released, k)
-        yield Row(metric="top-k accuracy", table="items", k=k, value=accuracy)
+        yield Number(metric="top-k accuracy", table="items", k=k, value=accuracy)
     for name in _CHOSEN:
         if name in release.chosen.get("items", {}):
-            yield Row(metric=name, table="items", value=float(release.chosen["items"][name]))
+            yield Number(metric=name, table="items", value=float(release.chosen["items"][name]))
 
 
 DPSENSE = Paper(
@@ -199,7 +197,6 @@ DPSENSE = Paper(
     quick_runs=5,
     settings=settings,
     measures={"compared": compared},
-    pictures=pictures,
     log_of=zero_or_one,
     elsewhere={("errors", name, "items"): "choice" for name in _CHOSEN},
     derived=derived,

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from headcount.arrays import Floats
-from headcount.lab.papers.dpsense_page import HALF, NAMES, shown
-from headcount.lab.papers.results import LOG, Results, Row
-from headcount.lab.papers.rules import Points
+from headcount.lab.papers.results import LOG, Results, Row, rows_of
 
 FIXED = "dpsense (fixed θ)"
 LOW, HIGH = 0.405465, 1.098612
+SHOWN = {LOW: "ln 1.5", HIGH: "ln 3"}
 TENTH = 0.1
 
 
 def derived(found: Results) -> Iterator[Row]:
     """Return what follows for each data set."""
-    for name in dict.fromkeys(found.table["dataset"].to_pylist()):
-        figure = Figure.of(found, name)
+    for name in found.datasets:
+        figure = FigureOne.of(found, name)
         yield from figure.drawn()
         yield from figure.symmetry()
         yield from figure.choices()
@@ -29,7 +28,7 @@ def derived(found: Results) -> Iterator[Row]:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureOne:
     """Figure 1 of one data set: by ε, numbers of each run and θ."""
 
     dataset: str
@@ -45,21 +44,21 @@ class Figure:
     """The average row count."""
 
     @classmethod
-    def of(cls, found: Results, name: str) -> Figure:
+    def of(cls, found: Results, name: str) -> FigureOne:
         """Look everything up."""
 
         def by_epsilon(metric: str) -> dict[float, Floats]:
-            points = _points(found, name, "quality", metric, FIXED)
+            points = found.points("quality", name, metric, FIXED)
             return {
                 epsilon: np.array([each.runs for (at, _), each in points.items() if at == epsilon]).T
                 for epsilon in (LOW, HIGH)
             }
 
         def size(metric: str) -> float:
-            [point] = _points(found, name, "sizes", metric, LOG).values()
+            [point] = found.points("sizes", name, metric, LOG).values()
             return point.mean
 
-        thetas = _points(found, name, "quality", "MAE", FIXED)
+        thetas = found.points("quality", name, "MAE", FIXED)
         return cls(
             name,
             tuple(sorted({x for _, x in thetas if x is not None})),
@@ -78,16 +77,16 @@ class Figure:
         """Return the curves of figure 1, as the paper draws them: both ε in one chart."""
         for epsilon in (LOW, HIGH):
             curves = {
-                "MAE": self.errors[epsilon],
-                "quality": self.quality[epsilon],
-                "mean": (self.errors[epsilon] + self.quality[epsilon]) / 2,
-                "mean kept": (self.kept[epsilon] + self.quality[epsilon]) / 2,
+                "MAE": ("MAE and quality", self.errors[epsilon]),
+                "quality": ("MAE and quality", self.quality[epsilon]),
+                "mean": ("mean of both", (self.errors[epsilon] + self.quality[epsilon]) / 2),
+                "negatives kept": ("mean of both", (self.kept[epsilon] + self.quality[epsilon]) / 2),
             }
-            for what, numbers in curves.items():
-                metric = NAMES["errors"] if what in ("MAE", "quality") else NAMES["means"]
-                yield from self._by_theta("figure 1", shown(what, epsilon), metric, numbers, epsilon)
+            for what, (metric, numbers) in curves.items():
+                name = f"{what}, ε = {SHOWN[epsilon]}"
+                yield from self._by_theta("figure 1", name, metric, numbers, epsilon)
         level = np.full((1, len(self.thetas)), self.half)
-        yield from self._by_theta("figure 1", HALF, NAMES["means"], level, None)
+        yield from self._by_theta("figure 1", "half the average count", "mean of both", level, None)
 
     def symmetry(self) -> Iterator[Row]:
         """Return how far quality and MAE are from mirroring each other, and how ε changes that."""
@@ -107,57 +106,40 @@ class Figure:
             place = int(self.quality[epsilon].mean(axis=0).argmax())
             worth = self.errors[epsilon][:, place] / self.best(epsilon)
             metric = "MAE at the best quality over the smallest MAE"
-            yield from _rows("choice", self.dataset, FIXED, metric, worth, epsilon)
+            yield from rows_of("choice", self.dataset, FIXED, metric, worth, epsilon=epsilon)
             rises[epsilon] = self.errors[epsilon][:, -1] / self.errors[epsilon].min(axis=1)
         metric = "rise of MAE to the largest θ at ln 3 over that at ln 1.5"
-        yield from _rows("choice", self.dataset, FIXED, metric, rises[HIGH] / rises[LOW])
+        yield from rows_of("choice", self.dataset, FIXED, metric, rises[HIGH] / rises[LOW])
         metric = "best θ at ln 3 over the average row count"
         best = np.array(self.thetas)[self.errors[HIGH].argmin(axis=1)]
-        yield from _rows("choice", self.dataset, FIXED, metric, best / self.row)
+        yield from rows_of("choice", self.dataset, FIXED, metric, best / self.row)
 
     def _by_theta(
         self, experiment: str, method: str, metric: str, numbers: Floats, epsilon: float | None
     ) -> Iterator[Row]:
         for theta, runs in zip(self.thetas, numbers.T, strict=True):
-            yield from _rows(experiment, self.dataset, method, metric, runs, epsilon, theta)
+            yield from rows_of(experiment, self.dataset, method, metric, runs, epsilon=epsilon, x=theta)
 
 
-def _chosen(found: Results, name: str, figure: Figure) -> Iterator[Row]:
+def _chosen(found: Results, name: str, figure: FigureOne) -> Iterator[Row]:
     """Return what DPSense's own choice of θ costs, and the factors of DPSense-S."""
-    points = _points(found, name, "errors", "MAE", "dpsense")
+    points = found.points("errors", name, "MAE", "dpsense")
     for (epsilon, _), mae in points.items():
         worth = np.array(mae.runs) / figure.best(epsilon or 0)
         metric = "MAE at the chosen θ over the smallest MAE"
-        yield from _rows("choice", name, "dpsense", metric, worth, epsilon)
-    factors = _points(found, name, "choice", "alpha", "dpsense-s")
+        yield from rows_of("choice", name, "dpsense", metric, worth, epsilon=epsilon)
+    factors = found.points("choice", name, "alpha", "dpsense-s")
     for (epsilon, _), alpha in factors.items():
-        yield from _rows("choice", name, "dpsense-s", "factor", alpha.runs, epsilon)
+        yield from rows_of("choice", name, "dpsense-s", "factor", alpha.runs, epsilon=epsilon)
 
 
 def _splits(found: Results, name: str) -> Iterator[Row]:
     """Return the MAE with the best split of ε over that with a tenth for the choice."""
-    points = _points(found, name, "split", "MAE", "dpsense")
+    points = found.points("split", name, "MAE", "dpsense")
     for epsilon in (LOW, HIGH):
         tried = {x: each for (at, x), each in points.items() if at == epsilon}
         best = min(tried.values(), key=lambda each: each.mean)
         ratios = np.divide(best.runs, tried[TENTH].runs)
-        yield from _rows(
-            "split", name, "dpsense", "MAE with the best split over MAE with a tenth", ratios, epsilon
+        yield from rows_of(
+            "split", name, "dpsense", "MAE with the best split over MAE with a tenth", ratios, epsilon=epsilon
         )
-
-
-def _points(found: Results, dataset: str, experiment: str, metric: str, method: str) -> Points:
-    return found.points(experiment=experiment, dataset=dataset, table="items", metric=metric, method=method)
-
-
-def _rows(
-    experiment: str,
-    dataset: str,
-    method: str,
-    metric: str,
-    values: Iterable[float],
-    epsilon: float | None = None,
-    x: float | None = None,
-) -> Iterator[Row]:
-    for run, value in enumerate(values):
-        yield Row(experiment, dataset, method, "items", epsilon, x, metric, None, run, float(value))

@@ -24,10 +24,10 @@ from headcount.events.log import EventLog
 from headcount.events.times import LABELS
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Row, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.fan_jin_page import lists, pictures
-from headcount.lab.papers.paper import Paper, Plan, Setting
+from headcount.lab.papers.fan_jin_lists import lists
+from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.counts import records_per_user
 from headcount.noise import add
@@ -68,7 +68,7 @@ _SPEND = {"hpa-published": "0.55"}  # scores and one table; ε/2 for all others
 _HERE = "headcount.lab.papers.fan_jin"
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run."""
     for name, data in datasets.items():
         if data.kind != "stand-in":
@@ -76,13 +76,13 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
             yield from _comparison(name, data)
             yield from _scores(name)
             if name != "Foursquare":
-                limits = QUICKLY_TRIED_ELSEWHERE if plan.quick else TRIED_ELSEWHERE
+                limits = QUICKLY_TRIED_ELSEWHERE if effort.quick else TRIED_ELSEWHERE
                 yield from _by_limit("limits elsewhere", name, data, limits)
         yield from _samples(name)
     if "Foursquare" in datasets:
-        tried = QUICKLY_TRIED if plan.quick else TRIED
+        tried = QUICKLY_TRIED if effort.quick else TRIED
         yield from _by_limit("limits", "Foursquare", datasets["Foursquare"], tried)
-        yield from _by_limit_and_epsilon(plan)
+        yield from _by_limit_and_epsilon(effort)
 
 
 def _limit(dataset: str) -> int:
@@ -159,9 +159,9 @@ def _by_limit(experiment: str, name: str, data: Dataset, limits: tuple[int, ...]
                 )
 
 
-def _by_limit_and_epsilon(plan: Plan) -> Iterator[Setting]:
+def _by_limit_and_epsilon(effort: Effort) -> Iterator[Setting]:
     """Theorem 2: MSE by limit, for a small and a large ε."""
-    for limit in QUICKLY_TRIED_BY_EPSILON if plan.quick else TRIED_BY_EPSILON:
+    for limit in QUICKLY_TRIED_BY_EPSILON if effort.quick else TRIED_BY_EPSILON:
         for epsilon, spend in ((0.2, "0.1"), (1.0, "0.5"), (5.0, "2.5")):
             yield Setting(
                 experiment="limits by epsilon",
@@ -174,32 +174,32 @@ def _by_limit_and_epsilon(plan: Plan) -> Iterator[Setting]:
             )
 
 
-def compared(truth: Truth, release: Release) -> Iterator[Row]:
+def compared(truth: Truth, release: Release) -> Iterator[Number]:
     """Measure a release as figures 7 to 9 and table 5 do, the unknown context left out."""
     if "items" in release.tables:
         exact, released = counts_of(release, "items", truth)
-        yield Row(metric="MSE", table="items", value=metrics.mean_squared_error(exact, released))
-        yield Row(metric="KL", table="items", value=metrics.kl_divergence(exact, released))
+        yield Number(metric="MSE", table="items", value=metrics.mean_squared_error(exact, released))
+        yield Number(metric="KL", table="items", value=metrics.kl_divergence(exact, released))
         for k in TOPS:
-            yield Row(metric="precision", table="items", k=k, value=metrics.top_precision(exact, released, k))
+            yield Number(metric="precision", table="items", k=k, value=metrics.top_precision(exact, released, k))
     if "edges" in release.tables:
         exact, released = (each[:, :-1] for each in counts_of(release, "edges", truth))
-        yield Row(metric="MSE", table="edges", value=metrics.mean_squared_error(exact, released))
-        yield Row(metric="KL", table="edges", value=metrics.kl_divergence(exact, released))
+        yield Number(metric="MSE", table="edges", value=metrics.mean_squared_error(exact, released))
+        yield Number(metric="KL", table="edges", value=metrics.kl_divergence(exact, released))
         found = metrics.context_precision(exact, released, 10)
-        yield Row(metric="precision per context", table="edges", k=10, value=found)
+        yield Number(metric="precision per context", table="edges", k=10, value=found)
         yield from recommended(truth.log, exact, released)
 
 
-def recommended(log: EventLog, exact: Floats, released: Floats) -> Iterator[Row]:
+def recommended(log: EventLog, exact: Floats, released: Floats) -> Iterator[Number]:
     """Measure table 5: which films men under 25 get, and how many of them are right."""
     if log.context is None or YOUNG_MEN not in log.context.labels:
         return
     column = log.context.labels.index(YOUNG_MEN)
     right = 10 * metrics.top_precision(exact[:, column], released[:, column], 10)
-    yield Row(metric="found of the true top 10", table="edges", value=right)
+    yield Number(metric="found of the true top 10", table="edges", value=right)
     for place, (title, count) in enumerate(_top(log, released[:, column]), 1):
-        yield Row(metric="place in the top 10", table="edges", k=place, key=title, value=count)
+        yield Number(metric="place in the top 10", table="edges", k=place, key=title, value=count)
 
 
 def _top(log: EventLog, counts: Floats) -> list[tuple[str, float]]:
@@ -207,34 +207,34 @@ def _top(log: EventLog, counts: Floats) -> list[tuple[str, float]]:
     return [(log.catalogue.labels[each] or str(log.catalogue.ids[each]), float(counts[each])) for each in order]
 
 
-def facts(bench: Bench, trial: Trial) -> Iterator[Row]:  # noqa: ARG001
+def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001
     """Say what the log itself is like: its sizes, its week, and what men under 25 rated."""
     log, truth = bench.log, bench.truth
     active = records_per_user(log)
     active = active[active > 0]
-    sizes = {
-        "users": active.size,
-        "items": np.count_nonzero(truth.items),
-        "records": truth.records,
-        "most records of a user": active.max(),
-        "fewest records of a user": active.min(),
-        "records of a user on average": active.mean(),
-    }
-    for metric, value in sizes.items():
-        yield Row(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "users": active.size,
+            "items": int(np.count_nonzero(truth.items)),
+            "records": truth.records,
+            "most records of a user": active.max(),
+            "fewest records of a user": active.min(),
+            "records of a user on average": active.mean(),
+        }
+    )
     if _is_weekly(log):
         for day, share in enumerate(_week(truth.edges), 1):
-            yield Row(metric="share of records", table="edges", k=day, value=share)
+            yield Number(metric="share of records", table="edges", k=day, value=share)
     if log.context is not None and YOUNG_MEN in log.context.labels:
         column = truth.edges[:, log.context.labels.index(YOUNG_MEN)]
         top = _top(log, column)
         both = {title for title, _ in top} & set(TRUE_FILMS)
-        yield Row(metric="of the paper's list", table="edges", value=float(len(both)))
+        yield Number(metric="of the paper's list", table="edges", value=float(len(both)))
         for place, (title, count) in enumerate(top, 1):
-            yield Row(metric="place in the top 10", table="edges", k=place, key=title, value=count)
+            yield Number(metric="place in the top 10", table="edges", k=place, key=title, value=count)
 
 
-def scored(bench: Bench, trial: Trial) -> Iterator[Row]:
+def scored(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 5: the precision of the noisy scores, from d records of each user and 0.1 ε."""
     noise = bench.noise(trial)
     fewest = _fewest(bench.log)
@@ -242,19 +242,19 @@ def scored(bench: Bench, trial: Trial) -> Iterator[Row]:
     scores = add(counts.items, Grant(trial.epsilon), noise).values.astype(np.float64)
     for k in SCORE_TOPS:
         found = metrics.top_precision(bench.truth.items, scores, k)
-        yield Row(metric="precision", table="items", k=k, value=found)
+        yield Number(metric="precision", table="items", k=k, value=found)
 
 
-def sampled(bench: Bench, trial: Trial) -> Iterator[Row]:
+def sampled(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figures 10 and 11: how large a sample is, and how its records spread over the week."""
     sample = _sample(bench, trial)
     kept = sample.edges.sensitive_values.astype(np.float64)
-    yield Row(metric="share of records", table="items", value=float(kept.sum() / bench.truth.records))
+    yield Number(metric="share of records", table="items", value=float(kept.sum() / bench.truth.records))
     if _is_weekly(bench.log):
         week = _week(bench.truth.edges)
         for day, share in enumerate(_week(kept), 1):
-            yield Row(metric="share of records", table="edges", k=day, value=share)
-            yield Row(metric="distance from the log", table="edges", k=day, value=abs(share - week[day - 1]))
+            yield Number(metric="share of records", table="edges", k=day, value=share)
+            yield Number(metric="distance from the log", table="edges", k=day, value=abs(share - week[day - 1]))
 
 
 def _sample(bench: Bench, trial: Trial) -> BoundedCounts:
@@ -301,7 +301,6 @@ FAN_JIN = Paper(
     quick_runs=5,
     settings=settings,
     measures={"compared": compared},
-    pictures=pictures,
     elsewhere={
         ("comparison", "found of the true top 10", "edges"): "men under 25",
         ("comparison", "place in the top 10", "edges"): "men under 25",

@@ -14,7 +14,7 @@ Departures
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -27,14 +27,11 @@ from headcount.counts.grouping import Groups, order_by, size_errors
 from headcount.events.log import EventLog
 from headcount.lab.comparing import metrics
 from headcount.lab.comparing.measures import counts_of
-from headcount.lab.comparing.trials import Bench, Row, Trial, Truth
+from headcount.lab.comparing.trials import Bench, Number, Trial, Truth, numbers_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers import results as tables
 from headcount.lab.papers.claims import ALL
-from headcount.lab.papers.kellaris_page import ESTIMATED, REAL, pictures
-from headcount.lab.papers.paper import Paper, Plan, Setting
-from headcount.lab.papers.results import LOG, Results
-from headcount.lab.papers.rules import Points
+from headcount.lab.papers.paper import Effort, Paper, Setting
+from headcount.lab.papers.results import LOG, Estimate, Results, Row, rows_of
 from headcount.lab.published.counts import largest_user
 from headcount.noise import add, scale_for
 from headcount.releases import Release
@@ -45,23 +42,24 @@ SAMPLINGS = ("column", "row", "none")
 SIZES, QUICK_SIZES = 100, 30  # group sizes of figure 8
 OURS_RUNS = 20  # our own methods are shown, and no claim is about them
 
+GS = "gs-published"
 METHODS = {
     "LPA": "lpa-published",
     "FPA": "fpa-published",
     "GS-R": "gs-r-published",
     "GS-S": "gs-s-published",
-    "GS": "gs-published",
+    "GS": GS,
 }
 OURS = ("adaptive", "dpsense")
 RIVALS = ("lpa-published", "fpa-published")
-CURVES = {"real L1": REAL, "estimated L1": ESTIMATED}
+CURVES = {"real L1": "real", "estimated L1": "estimated"}
 CHECKIN = "Checkin"
 EXCESS = "excess of L1 over the best group size"
 _HALVES = {"sample": Decimal("0.5"), "sums": Decimal("0.5")}
 _HERE = "headcount.lab.papers.kellaris"
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run."""
     for name in datasets:
         yield Setting(experiment="sizes", dataset=name, method=LOG, function=f"{_HERE}:facts", runs=1)
@@ -69,13 +67,13 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
         yield Setting(
             experiment="group size",
             dataset=name,
-            method="gs-published",
+            method=GS,
             epsilon=float(TUNED_AT),
             spend=TUNED_AT,
-            parameters={"sizes": QUICK_SIZES if plan.quick else SIZES},
+            parameters={"sizes": QUICK_SIZES if effort.quick else SIZES},
             function=f"{_HERE}:tuned",
         )
-        yield from _comparison(name, plan)
+        yield from _comparison(name, effort)
 
 
 def _sampling(name: str) -> Iterator[Setting]:
@@ -93,7 +91,7 @@ def _sampling(name: str) -> Iterator[Setting]:
             )
 
 
-def _comparison(name: str, plan: Plan) -> Iterator[Setting]:
+def _comparison(name: str, effort: Effort) -> Iterator[Setting]:
     """Figures 9 and 10: all methods."""
     for epsilon in EPSILONS:
         for method in (*METHODS.values(), *OURS):
@@ -103,28 +101,28 @@ def _comparison(name: str, plan: Plan) -> Iterator[Setting]:
                 method=method,
                 epsilon=float(epsilon),
                 spend=epsilon,
-                runs=min(plan.runs, OURS_RUNS) if method in OURS else None,
+                runs=min(effort.runs, OURS_RUNS) if method in OURS else None,
             )
 
 
-def compared(truth: Truth, release: Release) -> Iterator[Row]:
+def compared(truth: Truth, release: Release) -> Iterator[Number]:
     """Measure MAE, and MRE with a sanity bound of 0.1 % of the users."""
     exact, released = counts_of(release, "items", truth)
     bound = metrics.sanity_bound(truth.users)
-    yield Row(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, released))
-    yield Row(metric="MRE", table="items", value=metrics.mean_relative_error(exact, released, bound))
+    yield Number(metric="MAE", table="items", value=metrics.mean_absolute_error(exact, released))
+    yield Number(metric="MRE", table="items", value=metrics.mean_relative_error(exact, released, bound))
 
 
-def facts(bench: Bench, trial: Trial) -> Iterator[Row]:
+def facts(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Say what the log is like, as table 2 does."""
     truth = bench.truth
     most = largest_user(bench.log, "items", bench.noise(trial), bench.engine)
-    sizes = {"rows": truth.users, "columns": truth.items.size, "Δ₁": most, "average count": truth.items.mean()}
-    for metric, value in sizes.items():
-        yield Row(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {"rows": truth.users, "columns": truth.items.size, "Δ₁": most, "average count": truth.items.mean()}
+    )
 
 
-def tuned(bench: Bench, trial: Trial) -> Iterator[Row]:
+def tuned(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 8: the error that GS expects of each group size, the real one, and what its choice costs."""
     noise, halves = bench.noise(trial), Grant(trial.epsilon).split(_HALVES)
     most = largest_user(bench.log, "items", noise, bench.engine)
@@ -137,11 +135,11 @@ def tuned(bench: Bench, trial: Trial) -> Iterator[Row]:
     real = {size: expected_error(bench.truth.items, order, size, scale) for size in {*grid, chosen}}
     best = min(grid, key=lambda size: real[size])
     for size in grid:
-        yield Row(metric="real L1", table="items", k=size, value=real[size])
-        yield Row(metric="estimated L1", table="items", k=size, value=float(estimated[size - 1]))
-    yield Row(metric="chosen group size", table="items", value=float(chosen))
-    yield Row(metric="best group size", table="items", value=float(best))
-    yield Row(metric=EXCESS, table="items", value=real[chosen] / min(real.values()) - 1)
+        yield Number(metric="real L1", table="items", k=size, value=real[size])
+        yield Number(metric="estimated L1", table="items", k=size, value=float(estimated[size - 1]))
+    yield Number(metric="chosen group size", table="items", value=float(chosen))
+    yield Number(metric="best group size", table="items", value=float(best))
+    yield Number(metric=EXCESS, table="items", value=real[chosen] / min(real.values()) - 1)
 
 
 def sizes_up_to(d: int, many: int) -> list[int]:
@@ -167,64 +165,52 @@ def expected_error(counts: Floats, order: Integers, size: int, scale: float) -> 
     return float((off + spread * np.exp(-off / spread)).sum())
 
 
-def derived(found: Results) -> Iterator[tables.Row]:
+def derived(found: Results) -> Iterator[Row]:
     """Return what follows from the measured rows: the curves of figure 8, ratios of MAE, and of data sets."""
     for row in found.table.to_pylist():
         if row["experiment"] == "group size" and row["metric"] in CURVES:
-            yield tables.Row(**row | {"experiment": "figure 8", "metric": "L1", "method": CURVES[row["metric"]]})
-    names = list(dict.fromkeys(found.table["dataset"].to_pylist()))
-    largest: dict[str, tables.Estimate] = {}
+            yield Row(**row | {"experiment": "figure 8", "metric": "L1", "method": CURVES[row["metric"]]})
+    names = found.datasets
+    largest: dict[str, Estimate] = {}
     for name in names:
         for rival in RIVALS:
             gains = _gains(found, name, rival)
             for epsilon, gain in gains.items():
-                yield from _rows("gains", name, f"gain over {rival} by epsilon", gain.runs, epsilon)
+                yield from rows_of("gains", name, GS, f"gain over {rival} by epsilon", gain.runs, epsilon=epsilon)
             best = max(gains.values(), key=lambda each: each.mean)
-            yield from _rows("gains", name, f"largest gain over {rival}", best.runs)
+            yield from rows_of("gains", name, GS, f"largest gain over {rival}", best.runs)
             if rival == RIVALS[0]:
                 largest[name] = best
     yield from _between(found, names, largest)
 
 
-def _gains(found: Results, name: str, rival: str) -> dict[float, tables.Estimate]:
+def _gains(found: Results, name: str, rival: str) -> dict[float, Estimate]:
     """Return by ε how many times smaller the MAE of GS is than another one, run by run."""
-    theirs, ours = (_points(found, name, "comparison", "MAE", method) for method in (rival, "gs-published"))
+    theirs, ours = (found.points("comparison", name, "MAE", method) for method in (rival, GS))
     return {
-        epsilon: tables.Estimate.of(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
+        epsilon: Estimate.of(np.divide(theirs[epsilon, x].runs, ours[epsilon, x].runs).tolist())
         for epsilon, x in ours
         if epsilon is not None
     }
 
 
-def _between(found: Results, names: Sequence[str], largest: Mapping[str, tables.Estimate]) -> Iterator[tables.Row]:
+def _between(found: Results, names: Sequence[str], largest: Mapping[str, Estimate]) -> Iterator[Row]:
     """Compare the data sets, run by run."""
     if len(names) < 2:
         return
     sizes = []
     for name in names:
-        [best] = _points(found, name, "group size", "best group size", "gs-published").values()
+        [best] = found.points("group size", name, "best group size", GS).values()
         sizes.append(best.runs)
     ratios = np.max(sizes, axis=0) / np.min(sizes, axis=0)
-    yield from _rows("group size", ALL, "largest best group size over smallest", ratios, float(TUNED_AT))
+    metric = "largest best group size over smallest"
+    yield from rows_of("group size", ALL, GS, metric, ratios, epsilon=float(TUNED_AT))
     others = [each for name, each in largest.items() if name != CHECKIN]
     if CHECKIN in largest:
         following = max(others, key=lambda each: each.mean)
         ratios = np.divide(largest[CHECKIN].runs, following.runs)
-        yield from _rows("gains", ALL, f"gain over {RIVALS[0]} on {CHECKIN} over the next largest", ratios)
-
-
-def _points(found: Results, dataset: str, experiment: str, metric: str, method: str) -> Points:
-    return found.points(experiment=experiment, dataset=dataset, table="items", metric=metric, method=method)
-
-
-def _rows(
-    experiment: str, dataset: str, metric: str, values: Iterable[float], epsilon: float | None = None
-) -> Iterator[tables.Row]:
-    """Return the values of all runs of GS as rows."""
-    for run, value in enumerate(values):
-        yield tables.Row(
-            experiment, dataset, "gs-published", "items", epsilon, None, metric, None, run, float(value)
-        )
+        metric = f"gain over {RIVALS[0]} on {CHECKIN} over the next largest"
+        yield from rows_of("gains", ALL, GS, metric, ratios)
 
 
 def zero_or_one(data: Dataset) -> EventLog:
@@ -256,7 +242,6 @@ KELLARIS = Paper(
     quick_runs=10,
     settings=settings,
     measures={"compared": compared},
-    pictures=pictures,
     log_of=zero_or_one,
     derived=derived,
 )

@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from headcount.lab.papers.paper import Picture, Reproduction
+from headcount.lab.papers.paper import Reproduction
+from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.results import Estimate
 from headcount.lab.papers.verdicts import WORDS, Verdict
 from headcount.reports.comparison import SUBTITLE
@@ -42,8 +43,8 @@ def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path
 
 def figures(done: Reproduction) -> dict[str, list[Figure]]:
     """Draw the charts of each section."""
-    pictures = done.paper.pictures(done.datasets)
-    return {name: [_drawn(done, each) for each in some] for name, some in pictures.items()}
+    sections = done.paper.claims.section
+    return {each.name: [_drawn(done, what) for what in each.drawn(done.datasets)] for each in sections}
 
 
 def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any
     return {
         "title": claims.paper.title,
         "lede": f"{claims.paper.reference} {done.paper.about} {_run(done)}",
-        "quick": done.plan.quick,
+        "quick": done.effort.quick,
         "seed": done.seed,
         "counts": [{"verdict": word, "number": counted[word]} for word in WORDS],
         "total": len(done.verdicts),
@@ -77,12 +78,12 @@ def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any
 
 
 def _run(done: Reproduction) -> str:
-    return f"Run again here {done.plan.runs} times per setting{' (quick)' if done.plan.quick else ''}."
+    return f"Run again here {done.effort.runs} times per setting{' (quick)' if done.effort.quick else ''}."
 
 
 def _setup(done: Reproduction) -> list[str]:
-    said = [f"Each setting was run {done.plan.runs} times, with seed {done.seed}."]
-    if done.plan.quick:
+    said = [f"Each setting was run {done.effort.runs} times, with seed {done.seed}."]
+    if done.effort.quick:
         said.append("This was a quick run: fewer runs and grid points than usual, so more stays undecided.")
     return said
 

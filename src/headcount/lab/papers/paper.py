@@ -2,10 +2,10 @@
 
 To add a paper
     1. Write down what it claims: ``papers/NAME.toml`` (see :mod:`headcount.lab.papers.claims`), and commit
-       that before anything is run.
+       that before anything is run. The charts of each section stand in the same file.
     2. Write ``papers/NAME.py`` with a :class:`Paper`: which settings are run (:attr:`Paper.settings`), what is
-       measured of each release (:attr:`Paper.measures`), what follows from the measured rows
-       (:attr:`Paper.derived`), and the charts of each section (:attr:`Paper.pictures`).
+       measured of each release (:attr:`Paper.measures`), and what follows from the measured rows
+       (:attr:`Paper.derived`).
     3. Add it to ``PAPERS`` in :mod:`headcount.lab.papers.registry`.
 
 The rest is the same for all: data by name, the grid, verdicts by the rules, the page.
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ from headcount.engines.engine import Progress, silent
 from headcount.errors import AbsentError, HeadcountError, UsageError
 from headcount.events.log import EventLog
 from headcount.lab.comparing.comparison import MARK
-from headcount.lab.comparing.grid import DEFAULT_SEED, Grid, run_grid
+from headcount.lab.comparing.grid import DEFAULT_SEED, TrialGrid, run_grid
 from headcount.lab.comparing.trials import Measure, Trial
 from headcount.lab.datasets.by_name import ENTRIES, Dataset, form_of, load
 from headcount.lab.papers.claims import ALL, Claims, read_claims
@@ -77,34 +77,8 @@ class Setting:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A chart of the page: which rows of the tidy table it shows, and how.
-
-    ``dots`` shows means and intervals by data set and method; ``curves`` those of one data set along x or ε.
-    """
-
-    name: str
-    title: str
-    kind: Literal["dots", "curves"]
-    experiment: str
-    metric: str
-    table: Literal["items", "edges"]
-    value: str
-    datasets: tuple[str, ...] = ()
-    x: tuple[float, ...] = ()
-    axis: str = ""
-    along: Literal["x", "epsilon"] = "x"
-    ticks: tuple[str, ...] = ()
-    log_x: bool = False
-    log_value: bool = False
-    share: bool = False
-    epsilon: float | None = None
-    note: str = ""
-
-
 @dataclass(frozen=True)
-class Plan:
+class Effort:
     """How much is run: ``quick`` lowers runs and grid points, and nothing else."""
 
     quick: bool
@@ -122,10 +96,8 @@ class Paper:
     """The paper's name of a method, and how it is run here."""
     runs: int
     quick_runs: int
-    settings: Callable[[Plan, Mapping[str, Dataset]], Iterable[Setting]]
-    measures: Mapping[str, Measure]
-    pictures: Callable[[Mapping[str, Dataset]], Mapping[str, Sequence[Picture]]]
-    """The charts of each section of the page, by the section's name."""
+    settings: Callable[[Effort, Mapping[str, Dataset]], Iterable[Setting]]
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     log_of: Callable[[Dataset], EventLog] = lambda data: data.log
     """The log as the paper counts it: ``replace(data.log, counting="users", context=None)`` for 0/1 matrices."""
     elsewhere: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
@@ -151,7 +123,7 @@ class Reproduction:
     verdicts: Sequence[Verdict]
     datasets: Mapping[str, Dataset]
     absent: Mapping[str, str]
-    plan: Plan
+    effort: Effort
     seed: int
     seconds: float
 
@@ -160,8 +132,8 @@ class Reproduction:
         return {
             **MARK,
             "paper": self.paper.name,
-            "quick": self.plan.quick,
-            "runs": self.plan.runs,
+            "quick": self.effort.quick,
+            "runs": self.effort.runs,
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
             "datasets": {
@@ -188,22 +160,22 @@ def reproduce(
     ``parts`` is the folder of unfinished work (see :func:`headcount.lab.comparing.grid.run_grid`).
     """
     begin = time.monotonic()
-    plan = Plan(quick, runs or (paper.quick_runs if quick else paper.runs))
-    if plan.runs < FEWEST_RUNS:
-        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=plan.runs)
+    effort = Effort(quick, runs or (paper.quick_runs if quick else paper.runs))
+    if effort.runs < FEWEST_RUNS:
+        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=effort.runs)
     claims = paper.claims
     progress("reading the data", 0, None)
     datasets, absent = gather(claims, folder)
-    settings = list(paper.settings(plan, datasets))
-    trials = [trial for setting in settings for trial in setting.trials(plan.runs)]
+    settings = list(paper.settings(effort, datasets))
+    trials = [trial for setting in settings for trial in setting.trials(effort.runs)]
     logs = {name: paper.log_of(each) for name, each in datasets.items()}
-    grid = Grid(logs=logs, trials=trials, measures=paper.measures, seed=seed)
+    grid = TrialGrid(logs=logs, trials=trials, measures=paper.measures, seed=seed)
     measured = run_grid(grid, parts, processes=processes, progress=progress)
     rows = list(tidy(measured, settings, paper.elsewhere))
     table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
     stand_ins = [name for name, each in datasets.items() if each.kind == "stand-in"]
     verdicts = judge_all(claims, Results(table), absent, stand_ins)
-    return Reproduction(paper, table, verdicts, datasets, absent, plan, seed, time.monotonic() - begin)
+    return Reproduction(paper, table, verdicts, datasets, absent, effort, seed, time.monotonic() - begin)
 
 
 def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[str, Dataset], dict[str, str]]:

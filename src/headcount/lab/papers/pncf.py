@@ -24,11 +24,11 @@ from headcount.events.contexts import Context
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.lab.comparing.splits import Split, one_of_each
-from headcount.lab.comparing.trials import Bench, Row, Trial, run_name, seed_of
+from headcount.lab.comparing.trials import Bench, Number, Trial, numbers_of, run_name, seed_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.paper import Paper, Plan, Setting
-from headcount.lab.papers.pncf_page import GUARANTEES, KS, OURS, pictures, tables
+from headcount.lab.papers.paper import Effort, Paper, Setting
 from headcount.lab.papers.pncf_rows import BUDGETED, CONFIGURATIONS, derived
+from headcount.lab.papers.pncf_tables import GUARANTEES, KS, OURS, tables
 from headcount.lab.papers.results import LOG
 from headcount.lab.published.pncf import Settings
 from headcount.lab.published.pncf_selection import Mechanism, truncation
@@ -54,7 +54,7 @@ PLAIN, USER_MEAN = "non-private", "user mean"
 _HERE = "headcount.lab.papers.pncf"
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run; all k even if it is to be quick, since the t-tests pair over them."""
     for name in datasets:
         yield Setting(experiment="sizes", dataset=name, method=LOG, function=f"{_HERE}:facts", runs=1)
@@ -76,7 +76,7 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
                     parameters={"as": method, "ks": KS}, **common,
                 )  # fmt: skip
         for configuration in BUDGETED:
-            for epsilon in QUICK_EPSILONS if plan.quick else EPSILONS:
+            for epsilon in QUICK_EPSILONS if effort.quick else EPSILONS:
                 yield Setting(
                     experiment=f"budget {configuration}", dataset=name, method="PNCF", x=float(epsilon),
                     spend=epsilon, run_as=configuration, function=f"{_HERE}:measured",
@@ -133,20 +133,20 @@ def neighbourhood(configuration: str, k: int, *, signed: bool = False) -> Neighb
     return Neighbourhood(by=cast("By", by), metric=cast("Metric", metric), k=k, within=WITHIN, signed=signed)
 
 
-def facts(bench: Bench, trial: Trial) -> Iterator[Row]:  # noqa: ARG001 - what all functions of trials take
+def facts(bench: Bench, trial: Trial) -> Iterator[Number]:  # noqa: ARG001 - what all functions of trials take
     """Say how many ratings there are, of how many users, about how many items."""
     ratings = ratings_in(bench.log)
-    sizes = {
-        "ratings": ratings.values.size,
-        "users": ratings.n_users,
-        "items": np.unique(ratings.items).size,
-        "mean rating": ratings.mean,
-    }
-    for metric, value in sizes.items():
-        yield Row(metric=metric, table="items", value=float(value))
+    yield from numbers_of(
+        {
+            "ratings": ratings.values.size,
+            "users": ratings.n_users,
+            "items": np.unique(ratings.items).size,
+            "mean rating": ratings.mean,
+        }
+    )
 
 
-def measured(bench: Bench, trial: Trial) -> Iterator[Row]:
+def measured(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure the MAE of one method in one configuration, for each k."""
     words = dict(trial.parameters)
     split, some = _shared(bench, trial, words["configuration"])
@@ -164,10 +164,10 @@ def measured(bench: Bench, trial: Trial) -> Iterator[Row]:
             if mechanism.truncated:
                 yield from _theorems(some, places, k, mechanism)
         told = some.predicted(places, near.weights(similarity), near.within)
-        yield Row(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
+        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
 
 
-def _theorems(some: Candidates, places: Integers, k: int, mechanism: Mechanism) -> Iterator[Row]:
+def _theorems(some: Candidates, places: Integers, k: int, mechanism: Mechanism) -> Iterator[Number]:
     """Measure what theorems 3.4.1 and 3.4.2 bound, and how many similarities truncation changes at all."""
     at_k, w = truncation(some, k, mechanism)
     low, high = at_k - w, at_k + w
@@ -179,23 +179,23 @@ def _theorems(some: Candidates, places: Integers, k: int, mechanism: Mechanism) 
         "share of selections without one above s_k + w": _touched(some.query[missed]),
     }
     for metric, many in shares.items():
-        yield Row(metric=metric, table="items", k=k, value=many / some.base.size)
+        yield Number(metric=metric, table="items", k=k, value=many / some.base.size)
     raised = (some.similarity < low[some.query] - 1e-9).mean()
-    yield Row(metric="share of similarities that truncation raises", table="items", k=k, value=float(raised))
+    yield Number(metric="share of similarities that truncation raises", table="items", k=k, value=float(raised))
 
 
 def _touched(queries: Integers) -> int:
     return int(np.unique(queries).size)
 
 
-def without_neighbours(bench: Bench, trial: Trial) -> Iterator[Row]:
+def without_neighbours(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure what needs no k, the user's mean or the proven method: the same for each k."""
     words = dict(trial.parameters)
     split, _ = _shared(bench, trial, "")
     means = split.train.means[split.queries.users]
     told = means if words["as"] == USER_MEAN else _privately(split, trial, bench)
     for k in words["ks"]:
-        yield Row(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
+        yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
 
 
 def _privately(split: Split, trial: Trial, bench: Bench) -> Floats:
@@ -235,8 +235,6 @@ PNCF = Paper(
     runs=20,
     quick_runs=3,
     settings=settings,
-    measures={},
-    pictures=pictures,
     log_of=with_ratings,
     derived=derived,
     tables=tables,

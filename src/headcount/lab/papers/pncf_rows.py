@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headcount.lab.papers.results import Estimate, Results, Row
+from headcount.lab.papers.results import Estimate, Results, Row, rows_of
 
 CONFIGURATIONS = ("item-pcc", "item-cos", "user-pcc", "user-cos")
 BUDGETED = ("item-pcc", "user-pcc")
@@ -20,7 +20,7 @@ MOST = 300.0
 
 def derived(found: Results) -> Iterator[Row]:
     """Return what claims are judged by: two methods are compared on the same ratings in each run."""
-    for name in dict.fromkeys(found.table["dataset"].to_pylist()):
+    for name in found.datasets:
         for configuration in CONFIGURATIONS:
             yield from _ratios(found, name, configuration)
             yield from _tests(found, name, configuration)
@@ -33,12 +33,12 @@ def _ratios(found: Results, name: str, configuration: str) -> Iterator[Row]:
         ours, theirs = (_curve(found, name, configuration, each) for each in (method, other))
         for k in ours:
             ratios = np.divide(ours[k].runs, theirs[k].runs)
-            yield from _rows(configuration, name, method, f"MAE over that of {other}", ratios, x=k)
+            yield from rows_of(configuration, name, method, f"MAE over that of {other}", ratios, epsilon=1.0, x=k)
     plain, ours, theirs = (_curve(found, name, configuration, each) for each in ("non-private", "PNCF", "DP"))
     for k in plain:
         cost, dearer = (np.subtract(each[k].runs, plain[k].runs) for each in (ours, theirs))
         shares = cost / max(dearer.mean(), _NOTHING)  # of one run it may be next to nothing
-        yield from _rows(configuration, name, "PNCF", "cost over that of DP", shares, x=k)
+        yield from rows_of(configuration, name, "PNCF", "cost over that of DP", shares, epsilon=1.0, x=k)
 
 
 def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
@@ -49,7 +49,9 @@ def _tests(found: Results, name: str, configuration: str) -> Iterator[Row]:
         tested = [paired(*each) for each in np.moveaxis(pairs, 2, 0)]
         for place, metric in enumerate(("t", "-log10 p")):
             values = [each[place] for each in tested]
-            yield from _rows("t-tests", name, method, f"{metric} against DP, {configuration}", values)
+            yield from rows_of(
+                "t-tests", name, method, f"{metric} against DP, {configuration}", values, epsilon=1.0
+            )
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
@@ -73,25 +75,10 @@ def _budget(found: Results, name: str, configuration: str) -> Iterator[Row]:
     curve = _curve(found, name, experiment, "PNCF")
     first, early, late, last = (np.array(curve[epsilon].runs) for epsilon in (0.1, 0.4, 0.7, 1.0))
     falls = np.where(first > last, (first - early) / np.maximum(first - last, _NOTHING), 0.0)
-    yield from _rows(experiment, name, "PNCF", "share of the fall up to 0.4", falls, epsilon=None)
-    yield from _rows(experiment, name, "PNCF", "MAE at 0.7 over that at 1", late / last, epsilon=None)
+    yield from rows_of(experiment, name, "PNCF", "share of the fall up to 0.4", falls)
+    yield from rows_of(experiment, name, "PNCF", "MAE at 0.7 over that at 1", late / last)
 
 
 def _curve(found: Results, name: str, experiment: str, method: str) -> dict[float, Estimate]:
-    points = found.points(experiment=experiment, dataset=name, table="items", metric="MAE", method=method)
+    points = found.points(experiment, name, "MAE", method)
     return {x: each for (_, x), each in points.items() if x is not None}
-
-
-def _rows(
-    experiment: str,
-    dataset: str,
-    method: str,
-    metric: str,
-    values: Iterable[float],
-    *,
-    x: float | None = None,
-    epsilon: float | None = 1.0,
-) -> Iterator[Row]:
-    """Return the values of all runs as rows."""
-    for run, value in enumerate(values):
-        yield Row(experiment, dataset, method, "items", epsilon, x, metric, None, run, float(value))

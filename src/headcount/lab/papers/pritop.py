@@ -36,12 +36,10 @@ from headcount.lab.comparing.tagging import (
     recall_and_precision,
     semantic_loss,
 )
-from headcount.lab.comparing.trials import Bench, Row, Trial, seed_of
+from headcount.lab.comparing.trials import Bench, Number, Trial, seed_of
 from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers import results as tables
-from headcount.lab.papers.paper import Paper, Plan, Setting
-from headcount.lab.papers.pritop_page import LISTS, SUPPRESSED, pictures
-from headcount.lab.papers.results import Results
+from headcount.lab.papers.paper import Effort, Paper, Setting
+from headcount.lab.papers.results import Results, Row
 from headcount.lab.published.pritop import replaced
 from headcount.lab.published.suppression import most_used
 from headcount.lab.tagging.topics import fit_topics
@@ -55,14 +53,23 @@ USUAL_TOPICS = 100
 QUESTIONS = 400
 DELTA = "1e-6"
 OURS = ("1", "4", "8")
+LISTS = {
+    "true": "FolkRank on the true data",
+    "suppression 0.8": "suppression (0.8)",
+    "suppression 0.6": "suppression (0.6)",
+    "pritop": "pritop-published (ε = 1)",
+}
+"""What the methods of the figures are called."""
+
+SUPPRESSED = {0.8: LISTS["suppression 0.8"], 0.6: LISTS["suppression 0.6"]}
 _HERE = "headcount.lab.papers.pritop"
 _SHIFT = 32  # bits for the tag in the number of a pair
 
 
-def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
+def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run; what one run measures at several ε is told apart afterwards."""
     for name in datasets:
-        for many in QUICK_TOPICS if plan.quick else TOPICS:
+        for many in QUICK_TOPICS if effort.quick else TOPICS:
             yield Setting(
                 experiment="measured losses",
                 dataset=name,
@@ -75,24 +82,24 @@ def settings(plan: Plan, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
             experiment="measured lists",
             dataset=name,
             method="all",
-            parameters={"quick": plan.quick},
+            parameters={"quick": effort.quick},
             function=f"{_HERE}:lists",
         )
 
 
-def losses(bench: Bench, trial: Trial) -> Iterator[Row]:
+def losses(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 4.1: how far PriTop moves tags, for every ε, and what tag suppression deletes."""
     tagging, draws = tagging_of(bench.log), _draws(bench, trial)
     many = int(dict(trial.parameters)["topics"])
     model = fit_topics(tagging, many, int(draws.integers(0, 1 << 62)))
     for epsilon in LOSS_EPSILONS:
         done = replaced(tagging, model, float(epsilon), draws)
-        yield Row(metric="SLoss", key=epsilon, value=semantic_loss(done.users, done.distances))
+        yield Number(metric="SLoss", key=epsilon, value=semantic_loss(done.users, done.distances))
     if many == USUAL_TOPICS:
-        yield Row(metric="SLoss", key=LISTS["suppression 0.8"], value=_deleted(tagging, 0.8))
+        yield Number(metric="SLoss", key=LISTS["suppression 0.8"], value=_deleted(tagging, 0.8))
 
 
-def lists(bench: Bench, trial: Trial) -> Iterator[Row]:
+def lists(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figures 4.2 to 4.5: recall and precision of lists of 1 to 10 tags, for every method."""
     quick = bool(dict(trial.parameters)["quick"])
     draws = _draws(bench, trial)
@@ -107,7 +114,7 @@ def lists(bench: Bench, trial: Trial) -> Iterator[Row]:
         yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, done.tagging))
 
 
-def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
+def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Number]:
     """Measure what is private: the tag model, and the most popular tags, at the same ε and δ."""
     names = [str(place) for place in range(hidden.left.resources)]
     log = TagLog.listing([], resources=names, vocabulary=[str(place) for place in range(hidden.left.tags)])
@@ -121,10 +128,10 @@ def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Row]:
         yield from _measured(f"popularity (ε = {epsilon})", hidden, by_popularity(hidden, popular.counts))
 
 
-def _measured(name: str, hidden: Hidden, best: NDArray[np.integer]) -> Iterator[Row]:
+def _measured(name: str, hidden: Hidden, best: NDArray[np.integer]) -> Iterator[Number]:
     for metric, values in zip(("recall", "precision"), recall_and_precision(hidden, best), strict=True):
         for longest, value in enumerate(values.tolist(), 1):
-            yield Row(metric=metric, k=longest, key=name, value=value)
+            yield Number(metric=metric, k=longest, key=name, value=value)
 
 
 def _deleted(tagging: Tagging, kept: float) -> float:
@@ -135,23 +142,23 @@ def _deleted(tagging: Tagging, kept: float) -> float:
     return semantic_loss(entries[0], gone)
 
 
-def derived(found: Results) -> Iterator[tables.Row]:
+def derived(found: Results) -> Iterator[Row]:
     """Tell apart what runs measured at several ε, and return ratios and t-tests."""
     recalls: dict[tuple[str, int, str, str], list[float]] = {}
     for row in found.table.to_pylist():
         key = row["key"]
         if row["experiment"] == "measured losses" and key == LISTS["suppression 0.8"]:
-            yield tables.Row(
+            yield Row(
                 **row | {"experiment": "semantic loss of suppression", "method": key, "key": None, "x": None}
             )
         elif row["experiment"] == "measured losses":
-            yield tables.Row(**row | {"experiment": "semantic loss", "epsilon": float(key), "key": None})
+            yield Row(**row | {"experiment": "semantic loss", "epsilon": float(key), "key": None})
         elif row["experiment"] == "measured lists":
-            yield tables.Row(**row | {"experiment": "lists", "method": key, "key": None})
+            yield Row(**row | {"experiment": "lists", "method": key, "key": None})
             method, _, epsilon = key.removesuffix(")").partition(" (ε = ")
             if method == "pritop-published":
                 budget = {"experiment": "budget", "method": method, "epsilon": float(epsilon), "key": None}
-                yield tables.Row(**row | budget)
+                yield Row(**row | budget)
             recalls.setdefault((row["dataset"], row["run"], row["metric"], key), []).append(row["value"])
     for (dataset, run, metric, method), values in recalls.items():
         if method != LISTS["pritop"]:
@@ -162,7 +169,7 @@ def derived(found: Results) -> Iterator[tables.Row]:
             made += [("ratios", "recall over suppression (0.8)", values[-1] / rival[-1])]
             made += [("ratios", "recall over the true data", values[-1] / truth[-1])]
         for experiment, what, value in made:
-            yield tables.Row(experiment, dataset, method, "items", None, None, what, None, run, float(value))
+            yield Row(experiment, dataset, method, "items", None, None, what, None, run, float(value))
 
 
 def _t(ours: Sequence[float], others: Sequence[float]) -> float:
@@ -223,8 +230,6 @@ PRITOP = Paper(
     runs=5,
     quick_runs=2,
     settings=settings,
-    measures={},
-    pictures=pictures,
     log_of=pairs_as_items,
     derived=derived,
 )

@@ -21,8 +21,7 @@ Plots, verdicts and pages are made from this table alone.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,6 +64,25 @@ class Row(NamedTuple):
     key: str | None
     run: int
     value: float
+
+
+def rows_of(
+    experiment: str,
+    dataset: str,
+    method: str,
+    metric: str,
+    values: Iterable[float],
+    *,
+    epsilon: float | None = None,
+    x: float | None = None,
+) -> Iterator[Row]:
+    """Return a number of every run as rows.
+
+    >>> [row.value for row in rows_of("gains", "Checkin", "gs-published", "gain", [3.0, 4.5])]
+    [3.0, 4.5]
+    """
+    for run, value in enumerate(values):
+        yield Row(experiment, dataset, method, "items", epsilon, x, metric, None, run, float(value))
 
 
 def table_of(rows: Iterable[Row]) -> pa.Table:
@@ -125,32 +143,40 @@ def number(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
 
 
+Key = tuple[float | None, float | None]
+"""ε and x."""
+
+Points = dict[Key, Estimate]
+
+
 class Results:
     """The tidy table, looked up by experiment, data, table, metric and method."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._found: dict[tuple[str, ...], dict[tuple[float | None, float | None], list[float]]] = {}
-        grouped: dict[tuple[str, ...], dict[tuple[float | None, float | None], list[float]]]
-        grouped = defaultdict(lambda: defaultdict(list))
+        self._found: dict[tuple[str, ...], dict[Key, list[float]]] = {}
         for row in table.to_pylist():
             if row["key"] is not None:
                 continue
             key = tuple(row[name] for name in ("experiment", "dataset", "table", "metric", "method"))
-            grouped[key][row["epsilon"], row["x"]].append(row["value"])
-        self._found.update(grouped)
+            self._found.setdefault(key, {}).setdefault((row["epsilon"], row["x"]), []).append(row["value"])
+
+    @property
+    def datasets(self) -> list[str]:
+        """The paper's names of the data there are."""
+        return list(dict.fromkeys(self.table["dataset"].to_pylist()))
 
     def points(
         self,
-        *,
         experiment: str,
         dataset: str,
-        table: str,
         metric: str,
         method: str,
+        *,
+        table: str = "items",
         epsilon: Sequence[float] = (),
         x: Sequence[float] = (),
-    ) -> dict[tuple[float | None, float | None], Estimate]:
+    ) -> Points:
         """Return an estimate for each (ε, x) there is, or for those asked for; none at all is an error."""
         found = self._found.get((experiment, dataset, table, metric, method), {})
         chosen = {
@@ -169,5 +195,5 @@ class MissingResultError(Exception):
     """A rule looks for a number that no experiment gave: a mistake of ours, never a verdict."""
 
 
-def _order(key: tuple[float | None, float | None]) -> tuple[float, float]:
+def _order(key: Key) -> tuple[float, float]:
     return (-1.0 if key[0] is None else key[0], -1.0 if key[1] is None else key[1])

@@ -17,10 +17,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
-from headcount.lab.papers.results import Estimate, Results, number
+from headcount.lab.papers.results import Estimate, Key, Points, Results, number
 
-Key = tuple[float | None, float | None]
-Points = dict[Key, Estimate]
 Holds = bool | None
 """True: it holds; False: it fails; None: the runs do not decide."""
 
@@ -28,7 +26,7 @@ _LISTED = 8  # numbers that are given one by one
 
 
 @dataclass(frozen=True)
-class Finding:
+class Judgement:
     """What a rule saw in one case."""
 
     holds: Holds
@@ -50,7 +48,7 @@ class _Rule(BaseModel, ABC):
         return " ".join(inspect.cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
 
     @abstractmethod
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Look at one case."""
 
 
@@ -84,7 +82,7 @@ class Order(_OfMetric):
     factor: PositiveFloat = 1.0
     best: bool = False
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare all pairs, or the best two."""
         ours = {each: self.found(results, dataset, table, each) for each in self.methods}
         others = {each: self.found(results, dataset, table, each) for each in self.than}
@@ -97,7 +95,7 @@ class Order(_OfMetric):
             outcomes += [(_clearly(a, b, sign, self.factor), key) for a in left for b in right]
         held = f" {number(self.factor)} times" if self.factor != 1 else ""
         said = f"{_list(ours)} against{held} {_list(others)}"
-        return Finding(_all(holds for holds, _ in outcomes), said)
+        return Judgement(_all(holds for holds, _ in outcomes), said)
 
 
 class MetricOrder(_OfMetric):
@@ -106,7 +104,7 @@ class MetricOrder(_OfMetric):
     rule: Literal["metric below"]
     than_metric: str
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:  # noqa: ARG002
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:  # noqa: ARG002
         """Compare the metric of edges with the other metric of items."""
         outcomes: list[Holds] = []
         said = []
@@ -115,10 +113,10 @@ class MetricOrder(_OfMetric):
             upper = self.found(results, dataset, "items", method, self.than_metric)
             outcomes += [_clearly(lower[key], upper[key], 1.0) for key in lower]
             said.append(f"{method} {_points(lower)} against {_points(upper)}")
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
 
-class Bound(_OfMetric):
+class AgainstValue(_OfMetric):
     """The whole interval of each method must lie on the right side of the value; on the wrong side it fails.
 
     With ``best`` this is asked of the best method alone.
@@ -128,7 +126,7 @@ class Bound(_OfMetric):
     value: NonNegativeFloat
     best: bool = False
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold every interval against the value."""
         found = {each: self.found(results, dataset, table, each) for each in self.methods}
         sign = 1.0 if self.rule == "at most" else -1.0
@@ -139,7 +137,7 @@ class Bound(_OfMetric):
             if self.best:
                 there = [min(there, key=lambda each: sign * each.mean)]
             outcomes += [_within(each, fixed, sign) for each in there]
-        return Finding(_all(outcomes), f"{_list(found)} ({self.rule} {number(self.value)})")
+        return Judgement(_all(outcomes), f"{_list(found)} ({self.rule} {number(self.value)})")
 
 
 class Valley(_OfMetric):
@@ -147,7 +145,7 @@ class Valley(_OfMetric):
 
     rule: Literal["valley"]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Look at the shape of each method's curve."""
         outcomes: list[Holds] = []
         said = []
@@ -162,7 +160,7 @@ class Valley(_OfMetric):
             else:
                 outcomes.append(None)
             said.append(f"{method} from {first.shown} to {last.shown}, lowest {_at(lowest)}")
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
 
 class LowestAt(_OfMetric):
@@ -171,7 +169,7 @@ class LowestAt(_OfMetric):
     rule: Literal["lowest at"]
     at: float
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Hold the point against all others of each method's curve."""
         outcomes: list[Holds] = []
         said = []
@@ -185,7 +183,7 @@ class LowestAt(_OfMetric):
                 outcomes.append(False if any(_clearly(each, here) for each in others) else None)
             lowest = min(curve.items(), key=lambda each: each[1].mean)
             said.append(f"{method} {here.shown} there, lowest {_at(lowest)}")
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
 
 class LowestEarlier(_OfMetric):
@@ -196,7 +194,7 @@ class LowestEarlier(_OfMetric):
     earlier: str
     later: str
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare where two curves may have their lowest points."""
         outcomes: list[Holds] = []
         said = []
@@ -212,7 +210,7 @@ class LowestEarlier(_OfMetric):
             said.append(
                 f"{method} lowest at {_choice(first)} ({self.earlier}) and {_choice(second)} ({self.later})"
             )
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
     def _curve(self, results: Results, dataset: str, table: str, method: str, which: str) -> Points:
         if self.by == "table":
@@ -226,7 +224,7 @@ class Trend(_OfMetric):
 
     rule: Literal["falls", "rises"]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare both ends of each method's curve."""
         outcomes: list[Holds] = []
         said = []
@@ -234,7 +232,7 @@ class Trend(_OfMetric):
             curve = list(self.found(results, dataset, table, method).values())
             outcomes.append(_clearly(curve[-1], curve[0], 1.0 if self.rule == "falls" else -1.0))
             said.append(f"{method} from {curve[0].shown} to {curve[-1].shown}")
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
 
 class FallsSlower(_OfMetric):
@@ -243,7 +241,7 @@ class FallsSlower(_OfMetric):
     rule: Literal["falls slower"]
     than: Annotated[list[str], Field(min_length=1)]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare by how much curves fall."""
         ours, others = (
             {each: self._fall(self.found(results, dataset, table, each)) for each in side}
@@ -251,7 +249,7 @@ class FallsSlower(_OfMetric):
         )
         outcomes = [_clearly(a, b) for a in ours.values() for b in others.values()]
         said = "; ".join(f"{name} falls by {each.shown}" for name, each in (ours | others).items())
-        return Finding(_all(outcomes), said)
+        return Judgement(_all(outcomes), said)
 
     @staticmethod
     def _fall(points: Points) -> Estimate:
@@ -265,7 +263,7 @@ class Drawn(_OfMetric):
     rule: Literal["drawn"]
     value: float
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Look whether a single outcome is one that we could have had."""
         outcomes: list[Holds] = []
         said = []
@@ -275,7 +273,7 @@ class Drawn(_OfMetric):
             said.append(
                 f"{method} {number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
             )
-        return Finding(_all(outcomes), "; ".join(said))
+        return Judgement(_all(outcomes), "; ".join(said))
 
 
 class Equals(_Rule):
@@ -284,7 +282,7 @@ class Equals(_Rule):
     rule: Literal["equals"]
     metrics: Annotated[dict[str, float], Field(min_length=1)]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Finding:
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
         """Compare number by number."""
         outcomes: list[Holds] = []
         said = []
@@ -296,7 +294,7 @@ class Equals(_Rule):
                 [found] = points.values()
                 outcomes.append(set(found.runs) == {value})
                 said.append(f"{metric} {found.mean:,.10g}")
-        return Finding(_all(outcomes), ", ".join(said))
+        return Judgement(_all(outcomes), ", ".join(said))
 
 
 class NotInTheText(BaseModel):
@@ -316,7 +314,7 @@ class NotInTheText(BaseModel):
 Rule = Annotated[
     Order
     | MetricOrder
-    | Bound
+    | AgainstValue
     | Valley
     | LowestAt
     | LowestEarlier

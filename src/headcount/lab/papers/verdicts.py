@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headcount.lab.papers.claims import ALL, Case, Claim, Claims
+from headcount.lab.papers.claims import ALL, Claim, ClaimCase, Claims
 from headcount.lab.papers.results import Results
-from headcount.lab.papers.rules import Finding, Holds, NotInTheText
+from headcount.lab.papers.rules import Holds, Judgement, NotInTheText
 
 Word = Literal["reproduced", "not reproduced", "undecided", "not testable"]
 WORDS: tuple[Word, ...] = ("reproduced", "not reproduced", "undecided", "not testable")
@@ -93,7 +93,7 @@ def _judged(
         if reason:
             seen.append(CaseVerdict(str(case), "not testable", reason))
             continue
-        finding: Finding = rule.judge(results, case.dataset, case.table)
+        finding: Judgement = rule.judge(results, case.dataset, case.table)
         data = claims.data(case.dataset)
         other = "" if data.same or data.name == ALL else f" (here {data.name})"
         seen.append(CaseVerdict(f"{case}{other}", _OUTCOMES[finding.holds], finding.measured))
@@ -101,7 +101,7 @@ def _judged(
 
 
 def _untestable(
-    claim: Claim, case: Case, claims: Claims, absent: Mapping[str, str], stand_ins: Sequence[str]
+    claim: Claim, case: ClaimCase, claims: Claims, absent: Mapping[str, str], stand_ins: Sequence[str]
 ) -> str | None:
     """Say why a case cannot be tried, if it cannot."""
     if case.dataset in absent:

@@ -87,7 +87,7 @@ class CoupledIteration(Answering):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
         """Read everything of everyone, and run algorithm 6."""
         self.asked.check(log)
-        records = Records.of(log, self.asked)
+        records = CoupledRecords.of(log, self.asked)
         epsilon = round_epsilon(float(grant.exact), self.eta, self.delta0, self.asked.grid.cells)
         grant.spend()
         answers, updates = self.iterated(records, self.asked.queries, epsilon, noise)
@@ -107,7 +107,7 @@ class CoupledIteration(Answering):
         )
 
     def iterated(
-        self, records: Records, queries: LinearQueries, epsilon: float, noise: NoiseSource
+        self, records: CoupledRecords, queries: LinearQueries, epsilon: float, noise: NoiseSource
     ) -> tuple[Floats, int]:
         """Return the answers as shares, and the number of updates; each round has ``epsilon``."""
         table = np.full(records.cells, 1 / records.cells)
@@ -132,7 +132,7 @@ class CoupledIteration(Answering):
 
 
 @dataclass(frozen=True)
-class Records:
+class CoupledRecords:
     """All records of a table: their cells, and the groups they are coupled in."""
 
     places: Integers
@@ -142,14 +142,14 @@ class Records:
     """How strongly each record is coupled to its group, where not fully."""
 
     @classmethod
-    def of(cls, log: EventLog, asked: Asked) -> Records:
+    def of(cls, log: EventLog, asked: Asked) -> CoupledRecords:
         """Read the table, without any protection; whoever is in no group is alone."""
         rows = collected(EncodedLog(log, asked.bound.reading(log)))
         groups = np.full(rows.cells.size, -1) if rows.contexts is None else rows.contexts
         return cls.coupled(rows.cells.astype(np.int64), groups.astype(np.int64), asked.grid.cells)
 
     @classmethod
-    def coupled(cls, places: Integers, groups: Integers, cells: int) -> Records:
+    def coupled(cls, places: Integers, groups: Integers, cells: int) -> CoupledRecords:
         """Number groups anew, each record without one for itself."""
         alone = groups < 0
         own = groups.copy()

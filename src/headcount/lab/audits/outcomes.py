@@ -1,9 +1,10 @@
-"""Events on which two laws may differ: chosen on some runs, to be judged on others.
+"""Sets of outcomes on which two laws may differ: chosen on some runs, to be judged on others.
 
 What is seen of a run is its *kind* (everything that is public and no number: the noise that was drawn, what was
-chosen, a ranking) and its numbers. Events are thresholds of scores, which are simple functions of the numbers, and
-sets of kinds. A score that suits Laplace noise is the likelihood ratio of its density around two centres; one that
-catches floating-point noise is the lowest bit of a number: adding 1 to a small number rounds its last bits away.
+chosen, a ranking) and its numbers. Sets are made by thresholds of scores, which are simple functions of the
+numbers, and by kinds. A score that suits Laplace noise is the likelihood ratio of its density around two centres;
+one that catches floating-point noise is the lowest bit of a number: adding 1 to a small number rounds its last
+bits away.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 _CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
 _THRESHOLDS = 400
-_FEW = 20  # runs that an event must at least have happened in
+_FEW = 20  # runs that an outcome must at least have come of
 _MOST_KINDS = 3
 
 
@@ -62,11 +63,11 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something that a run may be: of some kinds, with a score on one side of a threshold, or both.
+class OutcomeSet:
+    """What a run may come to: of some kinds, with a score on one side of a threshold, or both.
 
     >>> runs = Observations(np.array(["a", "a", "b"]), np.array([[1.0], [5.0], [9.0]]))
-    >>> Event(kinds=("a",), score=Score("count 1", (1.0,)), threshold=5.0).of(runs).tolist()
+    >>> OutcomeSet(kinds=("a",), score=Score("count 1", (1.0,)), threshold=5.0).of(runs).tolist()
     [False, True, False]
     """
 
@@ -76,7 +77,7 @@ class Event:
     above: bool = True
 
     def of(self, runs: Observations) -> Mask:
-        """Say of every run whether the event happened."""
+        """Say of every run whether it is in the set."""
         found = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
         if self.score is None:
             return found
@@ -106,13 +107,13 @@ def lowest_bit(numbers: Floats) -> Floats:
     return np.where(whole == 0, 64.0, exponents - 53 + lowest)
 
 
-def chosen_events(often: Observations, rarely: Observations, most: int) -> list[Event]:
-    """Return the events that look most like happening more often in one log than in the other."""
-    found = [(value, event) for event, value in _candidates(often, rarely) if value > -np.inf]
-    return [event for _, event in sorted(found, key=lambda each: -each[0])[:most]]
+def chosen_outcomes(often: Observations, rarely: Observations, most: int) -> list[OutcomeSet]:
+    """Return the outcomes that look most like happening more often in one log than in the other."""
+    found = [(value, outcome) for outcome, value in _candidates(often, rarely) if value > -np.inf]
+    return [outcome for _, outcome in sorted(found, key=lambda each: -each[0])[:most]]
 
 
-def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[Event, float]]:
+def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
     yield from _of_kinds(often, rarely)
     yield from _of_scores(often, rarely, None)
     kinds, counts = np.unique(often.kinds, return_counts=True)
@@ -121,7 +122,7 @@ def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[Eve
             yield from _of_scores(often, rarely, (str(kind),))
 
 
-def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[Event, float]]:
+def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
     """Sets of kinds: those that are the more likely in one log, in the order of how much more."""
     kinds, codes = np.unique(np.concatenate([often.kinds, rarely.kinds]), return_inverse=True)
     if len(kinds) == 1 or len(kinds) > len(often) / 4:
@@ -131,12 +132,12 @@ def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[Event
     order = np.argsort(-(here + 1) / (there + 1), kind="stable")
     values = careful(np.cumsum(here[order]), len(often), np.cumsum(there[order]), len(rarely))
     best = int(np.argmax(values))
-    yield Event(kinds=tuple(str(kind) for kind in kinds[order[: best + 1]])), float(values[best])
+    yield OutcomeSet(kinds=tuple(str(kind) for kind in kinds[order[: best + 1]])), float(values[best])
 
 
 def _of_scores(
     often: Observations, rarely: Observations, kinds: tuple[str, ...] | None
-) -> Iterator[tuple[Event, float]]:
+) -> Iterator[tuple[OutcomeSet, float]]:
     """The best threshold of each score, from either side."""
     here, there = (_numbers(runs, kinds) for runs in (often, rarely))
     if not len(here) or not here.shape[1]:
@@ -151,7 +152,7 @@ def _of_scores(
                 hits = [np.searchsorted(each, thresholds, side="right") for each in (ours, theirs)]
             values = careful(hits[0], len(often), hits[1], len(rarely))
             best = int(np.argmax(values))
-            yield Event(kinds, score, float(thresholds[best]), above), float(values[best])
+            yield OutcomeSet(kinds, score, float(thresholds[best]), above), float(values[best])
 
 
 def _numbers(runs: Observations, kinds: tuple[str, ...] | None) -> Floats:

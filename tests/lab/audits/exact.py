@@ -28,7 +28,7 @@ from headcount.bounding import CountBound, Sensitivity
 from headcount.budget import Price
 from headcount.engines.engine import Engine
 from headcount.families import build
-from headcount.lab.audits.neighbours import History, Pair
+from headcount.lab.audits.adjacent import History, Pair
 from headcount.lab.audits.observing import log_of
 from headcount.noise_law import DiscreteLaplace
 
@@ -61,7 +61,7 @@ def histories(items: int, most: int) -> list[History]:
     return [each for size in sizes for each in itertools.combinations_with_replacement(range(items), size)]
 
 
-def neighbours(people: int, items: int, most: int) -> Iterator[Pair]:
+def adjacent_pairs(people: int, items: int, most: int) -> Iterator[Pair]:
     """Return every pair of a small world: all crowds, and all people who may join them."""
     everything = histories(items, most)[1:]
     for size in range(people + 1):

@@ -1,4 +1,4 @@
-"""The charts and tables of PNCF: which rows of the tidy table are shown in each section, and how."""
+"""The tables of PNCF: table 3.1 as measured here, and what each method really guarantees."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount.lab.datasets.by_name import Dataset
-from headcount.lab.papers.paper import Picture
-from headcount.lab.papers.pncf_rows import BUDGETED, CONFIGURATIONS
+from headcount.lab.papers.pncf_rows import CONFIGURATIONS
 from headcount.lab.papers.results import Estimate, number
 
 KS = tuple(range(5, 55, 5))
@@ -33,62 +31,6 @@ GUARANTEES: Mapping[str, str] = {
     "user mean": "each user's own ratings alone, so that nobody else learns anything",
 }
 _COLUMNS = ("non-private", "PNCF", "RS&NM", "DP", OURS, "user mean")
-
-
-def pictures(datasets: Mapping[str, Dataset]) -> dict[str, list[Picture]]:
-    """Return the charts of each section, for the data there are."""
-    names = tuple(datasets)
-    return {
-        "overall": [_by_k(name, each) for name in names for each in CONFIGURATIONS],
-        "selection": [_truncated(name) for name in names],
-        "budget": [_by_epsilon(name, each) for name in names for each in BUDGETED],
-    }
-
-
-def _by_k(name: str, configuration: str) -> Picture:
-    return Picture(
-        name=f"{configuration}-{name.lower()}",
-        title=f"MAE by the number of neighbours, ε = 1, {NAMES[configuration]}, {name}",
-        kind="curves",
-        experiment=configuration,
-        metric="MAE",
-        table="items",
-        value="MAE (stars)",
-        datasets=(name,),
-        log_value=True,
-        axis="neighbours k",
-        note="DP is also what figures 3.2 and 3.3 call GS&NM. The user's mean, and the proven method, have no k.",
-    )
-
-
-def _truncated(name: str) -> Picture:
-    return Picture(
-        name=f"truncated-{name.lower()}",
-        title=f"Similarities that truncation raises, items, Pearson, {name}",
-        kind="curves",
-        experiment="item-pcc",
-        metric="share of similarities that truncation raises",
-        table="items",
-        value="share of similarities",
-        datasets=(name,),
-        axis="neighbours k",
-        share=True,
-    )
-
-
-def _by_epsilon(name: str, configuration: str) -> Picture:
-    return Picture(
-        name=f"budget-{configuration}-{name.lower()}",
-        title=f"MAE of PNCF by ε, k = 35, {NAMES[configuration]}, {name}",
-        kind="curves",
-        experiment=f"budget {configuration}",
-        metric="MAE",
-        table="items",
-        value="MAE (stars)",
-        datasets=(name,),
-        log_value=True,
-        axis="ε",
-    )
 
 
 def tables(table: pa.Table, section: str) -> Sequence[Mapping[str, Any]]:
