@@ -69,14 +69,14 @@ def run_in_place(parts: list[Block]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of the package and its tests, with the compiled kernels, to which a recipe can be added."""
+    """A copy of the package, its tests and pages, with the compiled kernels, to which a recipe can be added."""
 
     root: Path
 
     @classmethod
     def in_folder(cls, root: Path) -> Copy:
         """Copy what runs; times are kept, by which compiled kernels are known."""
-        for name in ("src", "tests"):
+        for name in ("src", "tests", "docs"):
             shutil.copytree(ROOT / name, root / name)
         shutil.copy(ROOT / "pyproject.toml", root)
         return cls(root)
