@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -73,7 +74,7 @@ def test_every_sealed_type_is_explained() -> None:
     sealed = {
         each
         for each in vars(bounding).values()
-        if isinstance(each, type) and "seal" in inspect.signature(each.__init__).parameters
+        if isinstance(each, type) and "seal" in inspect.signature(each).parameters
     }
     assert {found(names(row[0])[0]) for row in table("What the types promise")} == sealed
 
@@ -104,7 +105,7 @@ def test_an_event_takes_the_walk(tmp_path: Path) -> None:
     file.write_text("who,what,when\nbob,rye,2026-03-07T09:00:00\nann,tea,2026-03-06T10:00:00\n", encoding="utf-8")
     with watched(steps) as calls:
         log = hc.read_events(str(file), user="who", item="what", context="weekday:when", items="rye,tea")
-        release = Curator().run(ReleaseRequest(epsilon="50", method="sra", limit=2), log)
+        release = Curator().run(ReleaseRequest(epsilon=Decimal(50), method="sra", limit=2), log)
         ranking = hc.load(release.save(tmp_path / "release")).top(1, context="Friday")
     assert [row["item"] for row in ranking] == ["tea"]
     left = iter(calls)

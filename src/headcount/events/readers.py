@@ -236,7 +236,7 @@ def check_reachable(source: Source) -> None:
 
 def open_source(events: Any, text: TextOptions = TextOptions()) -> Source:  # noqa: B008
     """Open paths, globs, folders, URIs, ``-``, any object with the Arrow C stream interface, or a source."""
-    if hasattr(events, "type_of") and hasattr(events, "batches"):
+    if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
         source: Source = events
         return source
     if isinstance(events, str | os.PathLike):
