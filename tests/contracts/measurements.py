@@ -17,6 +17,7 @@ from headcount.bounding import (
     EVERYONE,
     UNDRAWN,
     Activity,
+    Bound,
     Bounded,
     Cells,
     CountBound,
@@ -29,6 +30,7 @@ from headcount.bounding import (
     People,
     PersonTotals,
     Pick,
+    Raters,
     Sample,
     SampleUsers,
     Scale,
@@ -114,8 +116,12 @@ def _count(bound: CountBound, engine: Engine, log: EventLog, secret: bytes) -> S
     return _dense("item", counts.items) | _dense("edge", counts.edges)
 
 
+def _values(bound: Bound[Bounded], engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    return _dense("value", engine.measure(log, bound, secret))
+
+
 def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
-    return _dense("people", engine.measure(log, Activity(table, 4), secret))
+    return _values(Activity(table, 4), engine, log, secret)
 
 
 def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
@@ -134,10 +140,6 @@ def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
     found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
     sums = {} if found.distances is None else _dense("sum", found.distances)
     return _dense("people", found.users) | _dense("records", found.records) | sums
-
-
-def _offsets(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
-    return _dense("offset", engine.measure(log, Offsets(3, norm), UNDRAWN))
 
 
 def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Sums:
@@ -206,7 +208,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("totals, times", "totals", _totals, {"times": "many"}),
         Measurement("totals, no catalogue", "totals", _totals, {"items": None}),
         Measurement("totals, no values", "counts", _totals, {}),
-        *(Measurement(f"offsets, {norm}", "ratings", partial(_offsets, norm)) for norm in ("l1", "l2")),
+        Measurement("raters", "ratings", partial(_values, Raters())),
+        *(Measurement(f"offsets, {norm}", "ratings", partial(_values, Offsets(3, norm))) for norm in ("l1", "l2")),
         *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),
         Measurement("pairs without ratings", "counts", partial(_pairs, "l2", False)),
         Measurement("cells", "people", partial(_cells, False, False)),

@@ -21,10 +21,11 @@ from headcount.cli.main import main, program
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REWRITE = bool(os.environ.get("HEADCOUNT_REWRITE"))  # put what is printed into the pages instead of comparing
-KINDS = {"python", "sh", "text", "csv", "json", "toml"}
+KINDS = {"python", "sh", "text", "csv", "json", "toml", "diff"}
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>output|file: \S+) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- (?P<mark>output|(?:file|change): \S+) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -70,7 +71,7 @@ def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> int:
             else:
                 assert block.text == printed, f"{where}: the program printed\n{printed}"
         elif block.kind == "python":
-            exec(compile(block.text, where, "exec"), names)
+            exec(compile(block.text, where, "exec", dont_inherit=True), names)
         elif block.kind == "sh":
             for words, code in commands(block):
                 printed = run(words, code, where, capsys)

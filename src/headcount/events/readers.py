@@ -235,9 +235,10 @@ def check_reachable(source: Source) -> None:
 
 
 def open_source(events: Any, text: TextOptions = TextOptions()) -> Source:  # noqa: B008
-    """Open paths, globs, folders, URIs, ``-``, or any object with the Arrow C stream interface."""
-    if isinstance(events, TableSource | FileSource):
-        return events
+    """Open paths, globs, folders, URIs, ``-``, any object with the Arrow C stream interface, or a source."""
+    if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
+        source: Source = events
+        return source
     if isinstance(events, str | os.PathLike):
         return _open_paths([os.fspath(events)], text)
     if isinstance(events, Sequence) and events and all(isinstance(e, str | os.PathLike) for e in events):

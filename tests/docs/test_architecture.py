@@ -1,0 +1,126 @@
+"""docs/architecture.md says what is so: its names exist, an event takes its walk, its layers are the linter's."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import sys
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount import bounding
+from headcount.counts.request import ReleaseRequest
+from headcount.curator import Curator
+from tools import sizes
+
+PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+NAME = re.compile(r"`([a-z_]+(?:\.\w+)+)`")
+FILES = (".csv", ".md", ".py", ".toml")
+COMPILED = "kernels"  # machine code is seen by no profile
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def table(title: str) -> list[list[str]]:
+    """The cells of a section's first table, without its head."""
+    rows = re.findall(r"^\| (.*) \|$", section(title), re.MULTILINE)
+    return [[cell.strip() for cell in row.split(" | ")] for row in rows[1:]]
+
+
+def names(text: str) -> list[str]:
+    return [each for each in NAME.findall(text) if not each.endswith(FILES)]
+
+
+def found(name: str) -> Any:
+    """Return what a dotted name under headcount stands for."""
+    parts = name.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            module = importlib.import_module(".".join(["headcount", *parts[:size]]))
+        except ModuleNotFoundError:
+            continue
+        return functools.reduce(getattr, parts[size:], module)
+    raise AttributeError(name)
+
+
+@pytest.mark.parametrize("name", sorted(set(names(PAGE))))
+def test_every_name_exists(name: str) -> None:
+    assert found(name) is not None
+
+
+def test_a_name_that_does_not_exist_is_noticed() -> None:
+    for name in ("bounding.sample.Simple", "nowhere.at_all", "releases.Release.sell"):
+        with pytest.raises(AttributeError):
+            found(name)
+
+
+def test_layers_are_the_linters() -> None:
+    assert [re.findall(r"`(\w+)`", row[0]) for row in table("Layers")] == sizes.layers()
+
+
+def test_every_sealed_type_is_explained() -> None:
+    sealed = {
+        each
+        for each in vars(bounding).values()
+        if isinstance(each, type) and "seal" in inspect.signature(each).parameters
+    }
+    assert {found(names(row[0])[0]) for row in table("What the types promise")} == sealed
+
+
+@contextmanager
+def watched(codes: Collection[CodeType]) -> Iterator[list[CodeType]]:
+    """Note in which order some functions are called, on all threads."""
+    calls: list[CodeType] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in codes:
+            calls.append(frame.f_code)
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+
+
+def test_an_event_takes_the_walk(tmp_path: Path) -> None:
+    walk = [names(row[1])[0] for row in table("The walk of one event")]
+    steps = {inspect.unwrap(found(name)).__code__: name for name in walk if COMPILED not in name}
+    file = tmp_path / "visits.csv"
+    file.write_text("who,what,when\nbob,rye,2026-03-07T09:00:00\nann,tea,2026-03-06T10:00:00\n", encoding="utf-8")
+    with watched(steps) as calls:
+        log = hc.read_events(str(file), user="who", item="what", context="weekday:when", items="rye,tea")
+        release = Curator().run(ReleaseRequest(epsilon=Decimal(50), method="sra", limit=2), log)
+        ranking = hc.load(release.save(tmp_path / "release")).top(1, context="Friday")
+    assert [row["item"] for row in ranking] == ["tea"]
+    left = iter(calls)
+    for code, name in steps.items():
+        assert code in left, f"{name} is not called where the page says"
+
+
+def test_the_size_of_what_privacy_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sizes.main() == 0
+    printed = capsys.readouterr().out
+    said = re.search(r"That is ([\d,]+) of ([\d,]+) lines\. .*: ([\d,]+) lines", section("What privacy rests on"))
+    assert said
+    first = sizes.size_of(["bounding", "noise", "budget", "curator"])
+    for number, size in zip(said.groups(), (sizes.size_of(sizes.RESTS_ON), sizes.whole(), first), strict=True):
+        assert int(number.replace(",", "")) == pytest.approx(size.lines, rel=0.05)
+    assert f"{sizes.whole().lines:,}" in printed
+    assert set(re.findall(r"`(\w+)`\s\(", section("What privacy rests on"))) == set(sizes.RESTS_ON)
+    assert all(sizes.size_of([part]).lines > 0 for layer in sizes.layers() for part in layer)

@@ -1,0 +1,198 @@
+"""The recipes of docs/extending.md work as written, and the contracts hold for what they add."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import settings
+
+from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
+from tests.contracts import engine_checks, hostile
+from tests.contracts.measurements import MEASUREMENTS
+from tests.contracts.raw_files import COLUMNS, Format, Row, table_of, written
+from tests.contracts.test_additivity import check_any_people
+from tests.contracts.test_row_reading import RULES, SOUND, fate_of
+from tests.docs.recipes import Copy, broken, recipes, run_in_place
+from tests.lab.papers.papers import shared
+
+RECIPES = recipes()
+MOST_LINES = 60
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy.in_folder(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_short(name: str) -> None:
+    lines = [line for block in RECIPES[name] for line in block.text.splitlines() if line.strip()]
+    found_there = sum(
+        line.startswith(" ") for block in RECIPES[name] if block.kind == "diff" for line in block.text.splitlines()
+    )
+    assert len(lines) - found_there <= MOST_LINES
+
+
+@pytest.mark.parametrize("name", ["A bound", "A paper"])
+def test_what_a_recipe_adds_is_in_style(name: str, copy: Copy) -> None:
+    files = [str(each) for each in copy.follow(RECIPES[name]) if each.suffix == ".py"]
+    for check in (["format", "--check"], ["check"]):
+        done = copy.run("-m", "ruff", *check, *files)
+        assert done.returncode == 0, done.stdout
+
+
+# A bound
+
+
+def test_a_bound_adds_up_within_its_reach(copy: Copy) -> None:
+    copy.follow(RECIPES["A bound"])
+    files = "tests/bounding/test_regulars.py", "tests/contracts/test_additivity.py"
+    done = copy.test(*files, "-m", "not slow", "-k", "regulars or every_bound")
+    assert done.returncode == 0, done.stdout
+    assert "5 passed" in done.stdout  # its own test, three engines, and that all bounds are measured
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"l1=1, l2_squared=1, linf=1": "l1=0, l2_squared=0, linf=0"},
+        {"1 if rows.times is None else rows.times": "1"},
+        {"np.count_nonzero(records >= bound.least)": "records.max(initial=0) // bound.least"},
+    ],
+    ids=["declares too little", "engines differ", "no sum over people"],
+)
+def test_a_broken_bound_is_caught(instead: Mapping[str, str], copy: Copy) -> None:
+    copy.follow(broken(RECIPES["A bound"], instead))
+    assert copy.test("tests/bounding/test_regulars.py").returncode == 1
+
+
+# An engine
+
+
+def engine_of(instead: Mapping[str, str]) -> Engine:
+    engine: Engine = run_in_place(broken(RECIPES["An engine"][:1], instead))["DealingEngine"]()
+    return engine
+
+
+LIGHT = [
+    each
+    for each in engine_checks.CHECKS
+    if each not in (engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter)
+]
+
+
+@pytest.mark.parametrize("check", LIGHT, ids=lambda check: str(check.__name__))
+def test_an_engine_keeps_the_contracts(check: Callable[[Engine], None]) -> None:
+    check(engine_of({}))
+
+
+@pytest.fixture
+def _no_shrinking() -> Iterator[None]:
+    settings.load_profile("twins")
+    yield
+    settings.load_profile("headcount")
+
+
+@pytest.mark.usefixtures("_no_shrinking")
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"rows[log.roles.user].to_pylist()": "range(len(rows))"},
+        {"certify(bound, log.counting, items, edges)": "sum(parts[1:], parts[0])"},
+    ],
+    ids=["deals rows", "adds what is sealed"],
+)
+def test_a_broken_engine_is_caught(instead: Mapping[str, str]) -> None:
+    with pytest.raises(AssertionError):
+        engine_checks.check_sensitivity(engine_of(instead))
+
+
+# A source
+
+
+def format_of(source: Any) -> Format:
+    """How rows are put into a table of SQLite; bytes are laid down as text, be they UTF-8 or not."""
+
+    def write(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
+        path, texts = folder / "events.db", table_of(kind, rows)
+        columns = [texts[name].combine_chunks().view(pa.binary()).to_pylist() for name in COLUMNS]
+        named, marks = (
+            ", ".join(words) for words in (map('"{}"'.format, COLUMNS), ["CAST(? AS TEXT)"] * len(COLUMNS))
+        )
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute(f"CREATE TABLE events ({named})")
+        database.executemany(f"INSERT INTO events VALUES ({marks})", zip(*columns, strict=True))
+        database.close()
+        return source(str(path), "events", dict.fromkeys(COLUMNS, "text"))
+
+    return Format("SQLite", "arrow", write)
+
+
+@pytest.fixture(scope="module")
+def sqlite() -> Format:
+    return format_of(run_in_place(RECIPES["A source"][:1])["SqliteTable"])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_source_reads_row_by_row(name: str, sqlite: Format, tmp_path: Path) -> None:
+    rule = RULES[name]
+    for number, said in enumerate(rule.texts):
+        row = Row({**rule.beside, "user": "b1", rule.column: hostile.text("said", said)})
+        assert fate_of(sqlite, row, rule.options, tmp_path / str(number), Row(rule.beside)) == rule.fate, (
+            f"{said!r}"
+        )
+
+
+@pytest.mark.parametrize("name", ["sample", "totals, times", "support, context of user", "cells, groups"])
+def test_what_is_measured_of_a_source_adds_up(name: str, sqlite: Format, tmp_path: Path) -> None:
+    check_any_people(MEASUREMENTS[name], sqlite, LocalEngine(), tmp_path, 3, one_by_one=False)
+
+
+def test_a_value_of_another_kind_is_missing(sqlite: Format, tmp_path: Path) -> None:
+    source = written(sqlite, tmp_path, [Row(SOUND), Row({**SOUND, "user": "b1"})])
+    with sqlite3.connect(tmp_path / "events.db") as database:
+        database.execute("UPDATE events SET user = 7 WHERE user = 'b1'")
+    database.close()
+    source = type(source)(str(tmp_path / "events.db"), "events", dict.fromkeys(COLUMNS, "text"))
+    [batch] = source.batches(["user", "item"])
+    assert batch.column("user").to_pylist() == [SOUND["user"], None]
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"        self._database.text_factory = bytes": "        "},
+        {"(values, pa.binary())": "(values if all(values) else [None] * len(values), pa.binary())"},
+    ],
+    ids=["fails on what is no text", "looks at other rows"],
+)
+def test_a_broken_source_is_caught(instead: Mapping[str, str], tmp_path: Path) -> None:
+    kind = format_of(run_in_place(broken(RECIPES["A source"][:1], instead))["SqliteTable"])
+    with pytest.raises((AssertionError, sqlite3.OperationalError)):
+        check_any_people(MEASUREMENTS["sample"], kind, LocalEngine(), tmp_path, 3, one_by_one=False)
+
+
+# A paper
+
+
+def test_a_paper_is_run_and_judged(copy: Copy, tmp_path: Path) -> None:
+    copy.follow(RECIPES["A paper"])
+    (tmp_path / "data").mkdir()
+    [command] = [block.text for block in RECIPES["A paper"] if block.kind == "text"]
+    _, *words = shlex.split(command.replace("DIR", str(shared(tmp_path / "data"))))
+    done = copy.run(
+        "-c", "from headcount.cli.main import run; run()", *words, "--processes", "1", "--json", "--quiet"
+    )
+    assert done.returncode == 0, done.stderr
+    assert [each["verdict"] for each in json.loads(done.stdout)["claims"]] == ["reproduced"]
+    assert (copy.root / "nobody.html").exists()
+    tested = copy.test("tests/lab/papers/test_claims.py", "-k", "nobody")
+    assert tested.returncode == 0, tested.stdout
