@@ -105,7 +105,9 @@ def test_an_event_takes_the_walk(tmp_path: Path) -> None:
     file.write_text("who,what,when\nbob,rye,2026-03-07T09:00:00\nann,tea,2026-03-06T10:00:00\n", encoding="utf-8")
     with watched(steps) as calls:
         log = hc.read_events(str(file), user="who", item="what", context="weekday:when", items="rye,tea")
-        release = Curator().run(ReleaseRequest(epsilon=Decimal(50), method="sra", limit=2), log)
+        curator = Curator()
+        ready = curator.prepare(ReleaseRequest(epsilon=Decimal(50), method="sra", limit=2), log)
+        release = curator.run(ready)
         ranking = hc.load(release.save(tmp_path / "release")).top(1, context="Friday")
     assert [row["item"] for row in ranking] == ["tea"]
     left = iter(calls)
