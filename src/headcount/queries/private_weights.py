@@ -242,7 +242,7 @@ class PrivateWeights(Answering):
 
     def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
         """Return the noise of the total; the rest hangs on it, unless updates are given."""
-        self.check(log)
+        self.asked.check_table(log)  # of a session nobody knows yet what will be asked
         return self.planned(price_of(priced))
 
     def planned(self, price: Price) -> dict[str, Law]:
