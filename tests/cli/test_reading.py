@@ -163,16 +163,13 @@ def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: 
     assert [Path(name).name for name in files] == ["items.csv", "edges.csv", "activity.csv", "about.txt"]
 
 
-def _like(**fields: Any) -> Any:
-    """Return what a release says, without any tables."""
-    return SimpleNamespace(**fields)
-
-
 def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
     rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
-    said = _footnote(_like(bounded="everything each person did", interval=Interval(average=True)), rows)
+    estimated: Any = SimpleNamespace(bounded="everything each person did", interval=Interval(average=True))
+    said = _footnote(estimated, rows)
     assert said.startswith("* of everything each person did; 95% of all intervals hold, on average over all rows")
     assert "from 3 to 96" in said
     assert "±" not in said
-    said = _footnote(_like(bounded="at most 10 records per person", interval=Interval()), rows)
+    sampled: Any = SimpleNamespace(bounded="at most 10 records per person", interval=Interval())
+    said = _footnote(sampled, rows)
     assert said == "* of at most 10 records per person; within ±83 with probability 95%"

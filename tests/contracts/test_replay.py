@@ -53,6 +53,7 @@ NEARLY: Mapping[Key, float] = {
     ("dpsense-s", "choose", 3): 0.5,
     # each of at most 36 weights is cut down to a whole multiple of 2^-16
     **{("adaptive", "add_gaussian", step): 1 - 36 / UNITS for step in (2, 3, 4)},
+    ("adaptive", "add", 5): 1 - 36 / UNITS,
     # each of 12 weights near 1 is
     ("co-counts", "add", 1): 1 - 12 / (10 * UNITS),
     ("co-counts", "add_gaussian", 1): 1 - 2 / UNITS,
