@@ -138,7 +138,8 @@ COUNTS = (
         "theta = 1 + int(scored.sensitive_gaps.argmin()); parts[\"choice\"].spend()",
     ),
     Plant(
-        "coefficients that are zero get no noise", "counts", "fpa", "counts.fourier:FourierPerturbation.make",
+        "coefficients that are zero get no noise", "counts", "fpa",
+        "counts.walsh_hadamard:WalshHadamardPerturbation.make",
         "values = inverse_walsh_hadamard(noisy.counts,",
         "values = inverse_walsh_hadamard(noisy.counts * (coefficients.sensitive_values[:kept] != 0),",
     ),

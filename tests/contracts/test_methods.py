@@ -89,7 +89,7 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
         **SMOOTH,
         "paying": MOST,
         "reach_of": _walsh,
-        "forced": {"headcount.counts.fourier.choose": _forced(lambda scored: scored.size - 1)},
+        "forced": {"headcount.counts.walsh_hadamard.choose": _forced(lambda scored: scored.size - 1)},
     },
     "gs-r": SMOOTH,
     "gs-s": {**SMOOTH, "paying": HALF},

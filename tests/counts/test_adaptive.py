@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from headcount.answers.activity import BINS, bin_of, lower_ends
 from headcount.bounding import Activity, CountTable, Leaning, Noisy, Scale, group_sums
 from headcount.budget import Grant
@@ -34,7 +35,6 @@ from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release
-from headcount.weighing import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from tests.cases import Case, cases, scale_of, secrets
 from tests.contracts.method_checks import amounts_of, recorded_draws, recorded_spending
 from tests.counts.worlds import (
@@ -207,7 +207,7 @@ def test_where_users_are_counted_in_contexts_there_are_two_histograms() -> None:
 
 def test_activity_costs_a_twentieth_and_gets_noise_for_one_user() -> None:
     for seed in range(3):
-        with watched("weighing.add") as added:
+        with watched("adapting.add") as added:
             release = released(town(60, 8, 5, counting="users"), "2", what="items", seed=seed)
         bounded, grant, _ = added[0].given
         assert bounded.sensitivity.l1 == 1

@@ -63,7 +63,7 @@ def test_tables_are_put_together_in_the_order_of_columns() -> None:
         people = generator.integers(1, 9, 500)
         held, counts, _ = people_kernels.new_table(1 << 10)
         held[:500], counts[:500] = columns, people
-        table.held = people_kernels.Table(held, counts, 500)
+        table.held = people_kernels.Slots(held, counts, 500)
         everything += Counter(dict(zip(columns.tolist(), people.tolist(), strict=True)))
     found, counted = merged(tables)
     assert dict(zip(found.tolist(), counted.tolist(), strict=True)) == everything

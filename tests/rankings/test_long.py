@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from headcount import api, bounding, weighing
+from headcount import adapting, api, bounding
+from headcount.adapting import histogram
 from headcount.answers.activity import BINS, EstimatedActivity, lower_ends
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
@@ -44,7 +45,6 @@ from headcount.rankings.request import RankRequest
 from headcount.rankings.top_k import ACTIVITY_SHARE, FEW_ROUNDS, DirectTopK
 from headcount.releases import Release, load
 from headcount.reports.release import release_page
-from headcount.weighing import histogram
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
 from tests.curating import planned, ran
@@ -150,7 +150,7 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         expected = {"activity": scale_for(1, Fraction(epsilon) / 50)}
         if way == "counted":
             expected["ranking"] = scale_of(
-                weighing.law_for(release.chosen["ranking"]["limit"], _of(rest), "users")
+                adapting.law_for(release.chosen["ranking"]["limit"], _of(rest), "users")
             )
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / rest
         elif case.method.with_counts:
@@ -500,7 +500,7 @@ def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list
     told = []
     with (
         remembered(),
-        mock.patch.object(weighing, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
+        mock.patch.object(adapting, "MOST_RECORDS", 32),  # nobody has more, and short tables are quick
         mock.patch.object(top_k, "FEW_ROUNDS", 0),
         mock.patch.object(counted, "chosen_limit", return_value=1),
         mock.patch.object(counted, "people_of", return_value=NOBODY),

@@ -54,7 +54,7 @@ def charged_options(family: Family) -> Callable[[Command], Command]:
 
 
 @dataclass(frozen=True)
-class Spent:
+class Charged:
     """What a charged command made, where it is kept if anywhere, and how long it took."""
 
     release: Release
@@ -104,7 +104,7 @@ def _made(release: Release) -> str:
     return " and ".join(some(each.num_rows, table(name).noun) for name, each in release.tables.items())
 
 
-def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Spent | None:
+def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
     begin = time.monotonic()
     target = _target_of(flags, needed=needs_out)
@@ -143,11 +143,11 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Spent | No
         _note_price(release, charging, ready)
         if charging is not None and target is None and release.earlier is None:
             terminal.note("It was kept nowhere: asking again will be charged again. Keep it with --out DIR.")
-    return Spent(release, target, charging, time.monotonic() - begin)
+    return Charged(release, target, charging, time.monotonic() - begin)
 
 
 def show(
-    spent: Spent, flags: Flags, made: str, *next_ones: list[str], above: Callable[[], None] | None = None
+    spent: Charged, flags: Flags, made: str, *next_ones: list[str], above: Callable[[], None] | None = None
 ) -> None:
     """Show what was made and promised, and commands to go on with; ``above`` shows a table before that."""
     if flags["as_json"]:

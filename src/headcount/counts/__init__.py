@@ -25,7 +25,7 @@ FAMILY = Family(
         "lpa": Listed("laplace:LaplacePerturbation", _GREY, "square"),
         "sra": Listed("simple_random:SimpleRandom", _ORANGE, "triangle-up"),
         "hpa": Listed("hand_picked:HandPicked", _RED, "diamond"),
-        "fpa": Listed("fourier:FourierPerturbation", _SKY, "square"),
+        "fpa": Listed("walsh_hadamard:WalshHadamardPerturbation", _SKY, "square"),
         "gs-r": Listed("random_groups:RandomGroups", _GREEN, "triangle-down"),
         "gs-s": Listed("sampled_groups:SampledGroups", _GREEN, "square"),
         "gs": Listed("tuned_groups:TunedGroups", _GREEN, "circle"),

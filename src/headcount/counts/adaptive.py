@@ -42,6 +42,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.adapting import (
+    LIGHT_AND_HEAVY,
+    chosen_limit,
+    counts_from,
+    edges_from,
+    histogram,
+    people_of,
+    reconciled,
+)
 from headcount.answers.activity import histogram_table
 from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
@@ -71,15 +80,6 @@ from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out, shared
-from headcount.weighing import (
-    LIGHT_AND_HEAVY,
-    chosen_limit,
-    counts_from,
-    edges_from,
-    histogram,
-    people_of,
-    reconciled,
-)
 
 ACTIVITY_SHARE = Decimal("0.05")
 SCORES_SHARE = Decimal("0.1")
@@ -100,7 +100,6 @@ class Adaptive(Staged):
     name: ClassVar[str] = "adaptive"
     example: ClassVar[Mapping[str, int]] = {"limit": 3}
     foreseen: ClassVar[str] = "adaptive"
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Activity, Sample, Scale)

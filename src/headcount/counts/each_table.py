@@ -45,7 +45,6 @@ class EachTable(Staged, ABC):
     """A method that releases each table for itself; what it does with one is in :meth:`make`."""
 
     name: ClassVar[str]
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Sample,)

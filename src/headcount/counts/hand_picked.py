@@ -65,7 +65,6 @@ class HandPicked(Staged):
     name: ClassVar[str] = "hpa"
     example: ClassVar[Mapping[str, int]] = {"limit": 3, "d": 2}
     foreseen: ClassVar[str] = "picked"
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Sample, Pick)

@@ -56,7 +56,6 @@ class SimpleRandom(Staged):
 
     name: ClassVar[str] = "sra"
     foreseen: ClassVar[str] = "sampled"
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Sample,)

@@ -61,7 +61,6 @@ class Totals(Staged):
     """
 
     name: ClassVar[str] = "totals"
-    family: ClassVar[str] = "totals"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (PersonTotals,)

@@ -22,7 +22,7 @@ class PeopleTable:
     """A hash table from columns to numbers of people, kept between the pieces that a thread goes through."""
 
     def __init__(self) -> None:
-        self.held: people.Table = people.new_table(_FIRST_SLOTS)
+        self.held: people.Slots = people.new_table(_FIRST_SLOTS)
 
     def taken_out(self) -> tuple[Codes, Codes]:
         """Return the columns and their people, in no order, and let go of the table."""

@@ -92,7 +92,6 @@ class PrivateNeighbours(Staged):
     """
 
     name: ClassVar[str] = "private"
-    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs)

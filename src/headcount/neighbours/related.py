@@ -76,7 +76,6 @@ class CoCountRelease(Staged):
     """
 
     name: ClassVar[str] = "co-counts"
-    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Scale, Pairs)

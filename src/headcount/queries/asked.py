@@ -193,7 +193,6 @@ def _at_random(most: int, noun: str) -> str:
 class Answering(Staged):
     """A method that answers what is asked, at pure ε for adding or removing a person, or a whole group."""
 
-    family: ClassVar[str] = "queries"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Cells,)

@@ -51,7 +51,7 @@ class Marginal:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedTable:
     """Fitted cells, how many columns each table is over that they are fitted to, and the noise of these tables."""
 
     cells: Floats
@@ -82,7 +82,7 @@ def start_stage(grid: Grid, reach: int, share: Decimal) -> Stage:
     return Stage("start", share, moves=Sensitivity.of_l1(len(grid.bins) * reach))
 
 
-def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseSource) -> Fit:
+def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseSource) -> FittedTable:
     """Spend a grant on all tables of as many columns as are worth it, and fit the cells to them."""
     order = order_for(grid, total, cells.sensitivity.l1, float(grant.exact))
     places = list(combinations(range(len(grid.bins)), order))
@@ -94,7 +94,7 @@ def fitted(cells: Bounded, grid: Grid, total: float, grant: Grant, noise: NoiseS
         counts = onto_total(noisy.counts, total)
         counts = np.maximum(counts, float(noisy.law.variance) ** 0.5 / 16)  # noise cannot tell such a count from 0
         tables.append(Marginal(columns, (counts * (total / counts.sum())).reshape(shape)))
-    return Fit(fit_tables(grid, tables, total), order, noisy.law)
+    return FittedTable(fit_tables(grid, tables, total), order, noisy.law)
 
 
 def labels(grid: Grid, columns: Sequence[int]) -> NDArray[np.int64]:

@@ -50,7 +50,7 @@ from headcount.noise import NoiseSource, add, choose
 from headcount.noise_law import Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
 from headcount.queries.asked import Answering, Asked, answers_table
-from headcount.queries.fitting import Fit, columns_in_words, fitted, reweighted, start_stage
+from headcount.queries.fitting import FittedTable, columns_in_words, fitted, reweighted, start_stage
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, evenly, share_out, shared
 
@@ -110,7 +110,7 @@ class MultiplicativeWeights(Answering):
         return start_stage(self.asked.grid, reach, share), Stage("rounds", 1 - share, moves=moved)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Fit a table, mend it, answer from it, and say how good that is."""
+        """FittedTable a table, mend it, answer from it, and say how good that is."""
         self.check(log)
         asked, guarantee = self.asked, self.guarantee(grant)
         grants = share_out(self.stages(log, grant.price), grant)
@@ -146,7 +146,7 @@ def mended_release(
     log: EventLog,
     guarantee: Guarantee,
     cells: Bounded,
-    fit: Fit,
+    fit: FittedTable,
     total: float,
     rounds: int,
     grants: Mapping[str, Grant],

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.adapting import chosen_limit, counts_from, law_for, people_of
 from headcount.answers.scaling import weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
@@ -24,7 +25,6 @@ from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law
 from headcount.rankings.ranked import Ranked
-from headcount.weighing import chosen_limit, counts_from, law_for, people_of
 
 
 @dataclass(frozen=True)

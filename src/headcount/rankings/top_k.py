@@ -39,6 +39,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram
 from headcount.answers.activity import histogram_table
 from headcount.answers.words import some
 from headcount.bounding import (
@@ -74,7 +75,6 @@ from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, ranking_table
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
-from headcount.weighing import LIGHT_AND_HEAVY, drawable, histogram
 
 LEVEL = 0.95
 EVERYTHING = Sample(2**31 - 1)
@@ -99,7 +99,6 @@ class DirectTopK(Staged):
     """
 
     name: ClassVar[str] = "top-k"
-    family: ClassVar[str] = "rankings"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Activity, People, Sample, Scale)

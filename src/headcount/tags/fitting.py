@@ -21,7 +21,7 @@ _ROUNDS = 300  # of looking for topics: far beyond where the word lists settle
 
 
 @dataclass(frozen=True)
-class Fit:
+class Denoised:
     """Weights of tags on resources as far as they stand out from the noise, and in how many directions they do."""
 
     weights: Floats
@@ -30,7 +30,7 @@ class Fit:
 
 def denoised(
     noisy: Floats, popular: Floats, deviation: float, together: Floats | None = None, beside: float = 1.0
-) -> Fit:
+) -> Denoised:
     """Return what is left of a noisy table of resources by tags once the noise is taken out.
 
     ``popular`` says how popular each tag is, and ``deviation`` how large the noise is. ``together``, how much
@@ -52,7 +52,7 @@ def denoised(
     found = directions[: int(np.count_nonzero(lengths > longest))]
     weights = np.outer(_shrunk(along[:, None], deviation)[:, 0], common)
     weights += _shrunk(rest @ found.T, deviation) @ found
-    return Fit(np.maximum(weights, 0.0), len(found))
+    return Denoised(np.maximum(weights, 0.0), len(found))
 
 
 def topics(weights: Floats, many: int) -> tuple[Floats, Floats]:

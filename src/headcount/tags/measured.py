@@ -17,7 +17,7 @@ from headcount.budget import Grant
 from headcount.events.tagged import TagLog
 from headcount.method import paid
 from headcount.noise_law import DiscreteLaplace, Law
-from headcount.tags.fitting import Fit, denoised, standing_out, topics
+from headcount.tags.fitting import Denoised, denoised, standing_out, topics
 
 MOST_TAGS, MOST_RESOURCES = 500, 1000
 FEWEST = 20
@@ -42,7 +42,7 @@ class Measured:
     has_pairs: bool
     noisy_pairs: Floats | None = None
     together: Floats | None = None
-    fit: Fit | None = None
+    fit: Denoised | None = None
     again: Law | None = None
 
     @classmethod

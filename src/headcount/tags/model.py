@@ -80,7 +80,6 @@ class TagModel(Staged):
     """
 
     name: ClassVar[str] = "tag-model"
-    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Taggers, TagMarginals, TagPairs, TagWeights)

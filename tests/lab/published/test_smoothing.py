@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from headcount.budget import Grant
-from headcount.counts.fourier import FourierPerturbation
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
+from headcount.counts.walsh_hadamard import WalshHadamardPerturbation
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
 from headcount.lab.published.smoothing import (
@@ -171,7 +171,10 @@ def test_fpa_gives_away_by_the_number_of_coefficients_too() -> None:
     ]
     assert not seen[0] & seen[1]
     proven = [
-        {released(FourierPerturbation(limit=1), log, seed).chosen["items"]["coefficients"] for seed in range(20)}
+        {
+            released(WalshHadamardPerturbation(limit=1), log, seed).chosen["items"]["coefficients"]
+            for seed in range(20)
+        }
         for log in logs
     ]
     assert proven[0] & proven[1]

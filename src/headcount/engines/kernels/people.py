@@ -16,7 +16,7 @@ from headcount.engines.kernels.histories import Modes, Scratch, each_once, keep_
 from headcount.engines.kernels.mixing import GOLDEN
 
 
-class Table(NamedTuple):
+class Slots(NamedTuple):
     """The columns in the slots, how many people are in each, and how many slots are taken."""
 
     columns: Codes
@@ -25,9 +25,9 @@ class Table(NamedTuple):
 
 
 @compiled
-def new_table(slots: Word) -> Table:
+def new_table(slots: Word) -> Slots:
     """Return an empty table with so many slots, a power of two."""
-    return Table(np.full(slots, -1, dtype=np.int32), np.zeros(slots, dtype=np.int32), np.int64(0))
+    return Slots(np.full(slots, -1, dtype=np.int32), np.zeros(slots, dtype=np.int32), np.int64(0))
 
 
 @inlined
@@ -42,7 +42,7 @@ def _slot_of(column: Word, columns: Codes) -> Word:
 
 
 @compiled
-def _grown(table: Table) -> Table:
+def _grown(table: Slots) -> Slots:
     columns, people, taken = table
     wider, counts, _ = new_table(2 * columns.size)
     for slot in range(columns.size):
@@ -50,13 +50,13 @@ def _grown(table: Table) -> Table:
             to = _slot_of(columns[slot], wider)
             wider[to] = columns[slot]
             counts[to] = people[slot]
-    return Table(wider, counts, taken)
+    return Slots(wider, counts, taken)
 
 
 @compiled
 def _count_users(
-    histories: Histories, column_width: Word, modes: Modes, table: Table, scratch: Scratch
-) -> tuple[Table, Scratch]:
+    histories: Histories, column_width: Word, modes: Modes, table: Slots, scratch: Scratch
+) -> tuple[Slots, Scratch]:
     seen, numbers, heap, held, run = with_room(scratch, histories, np.int64(0))
     starts, cells, _, keys = histories
     columns, people, taken = table
@@ -75,12 +75,12 @@ def _count_users(
                 taken += 1
             people[slot] += 1
             if 4 * taken > 3 * columns.size:
-                columns, people, taken = _grown(Table(columns, people, taken))
-    return Table(columns, people, taken), Scratch(seen, numbers, heap, held, run)
+                columns, people, taken = _grown(Slots(columns, people, taken))
+    return Slots(columns, people, taken), Scratch(seen, numbers, heap, held, run)
 
 
 @compiled
-def count(piece: Piece, modes: Modes, column_width: Word, table: Table) -> Table:
+def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots:
     """Count every user once in each column, ``column_width`` cells wide, that they have a record in."""
     scratch, at = new_scratch(), piece.first
     while at < piece.last:

@@ -53,7 +53,6 @@ class LaplacePerturbationPublished(Staged):
     """
 
     name: ClassVar[str] = "lpa-published"
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _LPA_REASON
     bounds: ClassVar[Bounds] = (Sample, Activity)
@@ -86,7 +85,6 @@ class HandPickedPublished(Staged):
     """
 
     name: ClassVar[str] = "hpa-published"
-    family: ClassVar[str] = "counts"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _HPA_REASON
     bounds: ClassVar[Bounds] = (Sample, Pick)

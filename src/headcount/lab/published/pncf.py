@@ -132,7 +132,6 @@ class PncfPublished(Staged):
     """
 
     name: ClassVar[str] = "pncf-published"
-    family: ClassVar[str] = "neighbours"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
     bounds: ClassVar[Bounds] = ()

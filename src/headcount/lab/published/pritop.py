@@ -67,7 +67,6 @@ class PriTopPublished(Staged):
     """
 
     name: ClassVar[str] = "pritop-published"
-    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
     bounds: ClassVar[Bounds] = ()

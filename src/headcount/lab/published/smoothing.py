@@ -33,11 +33,11 @@ from headcount.answers.intervals import Term, half_width
 from headcount.bounding import Activity, Bounded, CountTable, Sample, SampleUsers, fourier, head, inverse_fourier
 from headcount.budget import Grant, Priced
 from headcount.counts.each_table import EachTable, Made, UpToMaximum
-from headcount.counts.fourier import COEFFICIENTS
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampling
 from headcount.counts.tables import LEVEL, at_most, were_kept
 from headcount.counts.tuned_groups import TunedGroups
+from headcount.counts.walsh_hadamard import COEFFICIENTS
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing

@@ -48,7 +48,6 @@ class SuppressionPublished(Staged):
     """
 
     name: ClassVar[str] = "suppression-published"
-    family: ClassVar[str] = "tags"
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
     bounds: ClassVar[Bounds] = ()

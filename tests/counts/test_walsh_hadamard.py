@@ -20,7 +20,7 @@ from scipy.linalg import hadamard
 from headcount.answers import intervals
 from headcount.bounding import Noisy, Sample, Scored
 from headcount.budget import Grant
-from headcount.counts.fourier import FourierPerturbation, candidates
+from headcount.counts.walsh_hadamard import WalshHadamardPerturbation, candidates
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise, laplace
@@ -53,12 +53,12 @@ def keeping(kept: int) -> Iterator[None]:
             size *= 2
         return candidates(size).index(kept)
 
-    with mock.patch("headcount.counts.fourier.choose", choose):
+    with mock.patch("headcount.counts.walsh_hadamard.choose", choose):
         yield
 
 
 def released(log: EventLog, limit: int, epsilon: str, *, what: Any = "items", seed: int = 1) -> Release:
-    method = FourierPerturbation(limit=limit, what=what)
+    method = WalshHadamardPerturbation(limit=limit, what=what)
     return method.release(log, Grant(epsilon), SeededNoise(seed))
 
 
@@ -76,7 +76,7 @@ def test_walsh_functions_are_orthogonal_and_ordered() -> None:
 @pytest.mark.parametrize(("table", "d"), [("items", 16), ("items", 13), ("items", 1), ("edges", 7)])
 def test_counts_are_made_of_the_first_noisy_coefficients(table: Any, d: int, counting: Any) -> None:
     log = town(60, d, 5, counting=counting)
-    with watched("counts.fourier.add") as added:
+    with watched("counts.walsh_hadamard.add") as added:
         release = released(log, 3, "1", what=table)
     noisy: Noisy = added[0].result
     kept, cells = release.chosen[table]["coefficients"], d * (1 if table == "items" else 3)
@@ -90,7 +90,9 @@ def test_counts_are_made_of_the_first_noisy_coefficients(table: Any, d: int, cou
 def test_the_coefficients_are_those_of_the_bounded_counts(kept: int) -> None:
     log, engine = town(60, 13, 5), Watching()
     with keeping(kept):
-        release = FourierPerturbation(limit=3, what="items").release(log, Grant("100000"), SeededNoise(1), engine)
+        release = WalshHadamardPerturbation(limit=3, what="items").release(
+            log, Grant("100000"), SeededNoise(1), engine
+        )
     assert [bound for bound, _ in engine.asked] == [Sample(3)]
     bounded = ReferenceEngine().measure(log, *engine.asked[0]).items.sensitive_values
     assert bounded.sum() < truth(log).sum()
@@ -131,7 +133,7 @@ def test_noise_pays_for_the_smaller_of_two_distances(kept: int, counting: Any) -
 
 
 def test_the_choice_takes_a_tenth() -> None:
-    with watched("counts.fourier.choose") as chosen, watched("counts.fourier.add") as added:
+    with watched("counts.walsh_hadamard.choose") as chosen, watched("counts.walsh_hadamard.add") as added:
         released(town(60, 16, 5), 3, "2")
     assert chosen[0].given[1].exact == Fraction(2, 10)
     assert added[0].given[1].exact == Fraction(18, 10)
@@ -184,7 +186,7 @@ def remembered() -> Iterator[None]:
     cached: Callable[..., float] = functools.cache(intervals.half_width)
     with (
         mock.patch.object(laplace, "confirm", functools.cache(laplace.confirm)),
-        mock.patch("headcount.counts.fourier.half_width", lambda terms, level: cached(tuple(terms), level)),
+        mock.patch("headcount.counts.walsh_hadamard.half_width", lambda terms, level: cached(tuple(terms), level)),
     ):
         yield
 
@@ -203,7 +205,7 @@ def test_intervals_enclose_the_smoothed_counts(kept: int) -> None:
     engine = mock.Mock(measure=lambda *_: exact)
     with keeping(kept), remembered():
         for seed in range(1_500):
-            method = FourierPerturbation(limit=2)
+            method = WalshHadamardPerturbation(limit=2)
             items = method.release(log, Grant("0.3"), SeededNoise(seed), engine).items
             count, high = items["count"][5].as_py(), items["high"][5].as_py()
             covered += abs(count - wanted[5]) <= high - count
@@ -215,5 +217,5 @@ def test_intervals_enclose_the_smoothed_counts(kept: int) -> None:
 def test_only_what_can_be_drawn_is_offered() -> None:
     """With a tiny ε many coefficients would ask for more noise than there is: they are no candidates."""
     log = columns_of([3] * 5_000)
-    release = FourierPerturbation(limit=10**6).release(log, Grant("0.001"), SeededNoise(1))
+    release = WalshHadamardPerturbation(limit=10**6).release(log, Grant("0.001"), SeededNoise(1))
     assert release.chosen["items"]["coefficients"] < 5_000

@@ -62,13 +62,13 @@ _PER_DOUBLING = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class FourierPerturbation(UpToMaximum):
+class WalshHadamardPerturbation(UpToMaximum):
     """Release item and edge counts with FPA.
 
     >>> from headcount.noise import SeededNoise
     >>> visits = [(f"u{n}", f"shelf {place}") for n in range(400) for place in range(4 if n < 200 else 8)]
     >>> log = EventLog.of(visits, items=[f"shelf {place}" for place in range(8)])
-    >>> release = FourierPerturbation(limit=8).release(log, Grant("50"), SeededNoise(2))
+    >>> release = WalshHadamardPerturbation(limit=8).release(log, Grant("50"), SeededNoise(2))
     >>> [round(count) for count in release.items["count"].to_pylist()], release.chosen
     ([400, 400, 400, 400, 200, 200, 200, 200], {'items': {'coefficients': 4}})
     """
