@@ -106,9 +106,9 @@ def _no_shrinking() -> Iterator[None]:
     "instead",
     [
         {"rows[log.roles.user].to_pylist()": "range(len(rows))"},
-        {"certify(bound, log.counting, items, edges)": "sum(parts[1:], parts[0])"},
+        {"one.with_others(other), parts": "one.with_others(other), [*parts, parts[0]]"},
     ],
-    ids=["deals rows", "adds what is sealed"],
+    ids=["deals rows", "adds somebody twice"],
 )
 def test_a_broken_engine_is_caught(instead: Mapping[str, str]) -> None:
     with pytest.raises(AssertionError):
