@@ -128,7 +128,7 @@ def test_over_budget_is_refused_before_anything_is_read(
     def read(*_: object) -> None:
         raise AssertionError("the data was read")
 
-    monkeypatch.setattr(LocalEngine, "count", read)
+    monkeypatch.setattr(LocalEngine, "measure", read)
     for last in (("--out", "b"), ("--dry-run",)):
         done = run(*RELEASE, *CHARGED, "--again", *last)
         assert done.code == 1
@@ -322,10 +322,10 @@ def crash(*_: Any, **__: Any) -> Any:
 
 POINTS = {
     "reserved": ("headcount.curator.begin_reading", None),
-    "reading": (LocalEngine, "count"),
+    "reading": (LocalEngine, "measure"),
     "counted": ("headcount.curator.charged", None),
     "writing": (Release, "_write"),
-    "written": (Reservation, "publish"),
+    "written": (Reservation, "issue"),
 }
 
 
@@ -352,7 +352,7 @@ def test_an_interrupt_says_that_it_stays_charged(
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalEngine, "count", interrupt)
+    monkeypatch.setattr(LocalEngine, "measure", interrupt)
     done = run(*RELEASE, *CHARGED, "--out", "a")
     assert (done.code, "stays charged" in done.err) == (130, True)
     assert spent(run)[1]["open"] == 1
@@ -370,7 +370,7 @@ def test_the_anchor_knows_the_reservation_before_data_is_read(
             seen.append(mark and mark.count)
         raise RuntimeError
 
-    monkeypatch.setattr(LocalEngine, "count", look)
+    monkeypatch.setattr(LocalEngine, "measure", look)
     assert run(*RELEASE, *CHARGED, "--out", "a").code == 2
     assert seen == [2]
 

@@ -76,7 +76,7 @@ def run_all(
 
     Processes that were ended from outside are started anew for the next job.
     """
-    from headcount.lab.audits.processes import workers
+    from headcount.lab.processes import workers
 
     waiting, began = list(jobs), time.monotonic()
     many = any(job.runs > _ALONE[job.target.copies] for job in jobs)

@@ -29,7 +29,7 @@ NOT_PRIVATE = "NOT PRIVATE: measured against the true counts of the data. For re
 def command(paper: str, **flags: Any) -> None:
     """Run the experiments of PAPER again, and judge every claim. THIS IS NOT PRIVATE.
 
-    PAPER is fan-jin, kellaris, dpsense or pncf.
+    PAPER is fan-jin, kellaris, dpsense, pncf, pritop or cim.
 
     Each claim was written down before it was run; one that fails is shown as failed. Data sets are looked for by
     name: the publishers' own downloads, or Parquet copies. An interrupted run goes on where it was if the same

@@ -1,10 +1,10 @@
-"""The ledger: reserve the cost, then read the data, then publish; nothing is released that was not charged.
+"""The ledger: reserve the cost, then read the data, then issue; nothing is released that was not charged.
 
 The budget belongs to a dataset's *name*, its people, across all versions of the data. A version is a label that
 the curator sets, never a digest of the data: whether a request is free or charged must not become an equality
 test.
 
-A request that was published already costs nothing: the same name@version, canonical request and catalogue give the
+A request that was issued already costs nothing: the same name@version, canonical request and catalogue give the
 earlier release. A reservation stays charged whatever happens, but for one case: what failed before any event was
 read may be refunded. An analyst is a name, not an authentication.
 """
@@ -144,7 +144,7 @@ less, or use what is published already
         *,
         again: bool = False,
     ) -> Reservation | Issued:
-        """Charge a request in one transaction, or refuse it; what was published already is returned at no cost.
+        """Charge a request in one transaction, or refuse it; what was issued already is returned at no cost.
 
         ``request`` is JSON text and is made canonical. ``analyst`` is the user's name if None. ``again`` asks for
         a fresh, charged draw. When this returns a reservation, it is durable.
@@ -179,7 +179,7 @@ less, or use what is published already
         return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge)
 
     def issued(self, dataset: str, version: str | None, request: str, catalogue: str) -> Issued | None:
-        """Return what was published for this very request, if anything; charges nothing."""
+        """Return what was issued for this very request, if anything; charges nothing."""
         request = check_asked(dataset, version, "-", request, catalogue)
         self._open()
         with self.store.reading() as run:
@@ -199,7 +199,7 @@ less, or use what is published already
         self._anchor(Mark(reservation.entry, reservation.head))
 
     def keep_issued(self, reservation: Reservation, folder: str, digest: str) -> Issued:
-        """Note what was published; called by the reservation."""
+        """Note what was issued; called by the reservation."""
         with self._writing() as (run, head):
             reserved = queries.entry(run, reservation.entry)
             outcome = queries.outcome(run, reservation.entry)

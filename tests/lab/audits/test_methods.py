@@ -13,8 +13,8 @@ import pytest
 
 from headcount.lab.audits.auditing import Finding, audit
 from headcount.lab.audits.cases import CASES, case_of
-from headcount.lab.audits.processes import workers
 from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
+from headcount.lab.processes import workers
 
 PROVEN = [name for name in NAMES if is_proven(name)]
 CLAIMED = [name for name in NAMES if not is_proven(name)]

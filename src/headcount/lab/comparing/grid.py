@@ -59,7 +59,7 @@ from headcount.events.log import EventLog, packed_log
 from headcount.events.store import DESCRIPTION, PackedSource, open_store
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
-from headcount.lab.following import follow_parent
+from headcount.lab.processes import follow_parent
 
 DEFAULT_SEED = 2015
 SCHEMA = pa.schema(
@@ -161,8 +161,8 @@ def run_grid(
     one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
     """
     processes = processes or os.cpu_count() or 1
-    with _folder(parts) as folder, _packed(grid, folder, progress) as data:
-        units = list(_units(grid, data, folder))
+    with _folder(parts) as folder:
+        units = list(_units(grid, _packed(grid, folder, progress), folder))
         total = len(grid.trials)
         left = [unit for unit in units if _read(unit.part) is None]
         done = total - sum(len(unit.trials) for unit in left)
@@ -316,12 +316,11 @@ def _folder(parts: Path) -> Iterator[Path]:
             parts.rmdir()
 
 
-@contextmanager
-def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> Iterator[dict[str, _Data]]:
+def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> dict[str, _Data]:
     """Pack every log that is asked for."""
     used = {trial.dataset for trial in grid.trials}
     names = [name for name in grid.logs if name in used]
-    yield {
+    return {
         name: _Data.of(grid.logs[name], folder / _STORES / str(place), progress)
         for place, name in enumerate(names)
     }

@@ -98,22 +98,32 @@ class Order(_OfMetric):
         return Judgement(_all(holds for holds, _ in outcomes), said)
 
 
-class MetricOrder(_OfMetric):
+class _MethodByMethod(_OfMetric):
+    """What looks at each method alone."""
+
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
+        """Look at each method, and sum up."""
+        seen = [self.seen(results, dataset, table, method) for method in self.methods]
+        said = "; ".join(f"{method} {each.measured}" for method, each in zip(self.methods, seen, strict=True))
+        return Judgement(_all(each.holds for each in seen), said)
+
+    @abstractmethod
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+        """Look at one method."""
+
+
+class MetricOrder(_MethodByMethod):
     """Of each method, one metric must lie clearly below the other."""
 
     rule: Literal["metric below"]
     than_metric: str
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:  # noqa: ARG002
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:  # noqa: ARG002
         """Compare the metric of edges with the other metric of items."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            lower = self.found(results, dataset, "edges", method)
-            upper = self.found(results, dataset, "items", method, self.than_metric)
-            outcomes += [_clearly(lower[key], upper[key], 1.0) for key in lower]
-            said.append(f"{method} {_points(lower)} against {_points(upper)}")
-        return Judgement(_all(outcomes), "; ".join(said))
+        lower = self.found(results, dataset, "edges", method)
+        upper = self.found(results, dataset, "items", method, self.than_metric)
+        holds = _all(_clearly(lower[key], upper[key], 1.0) for key in lower)
+        return Judgement(holds, f"{_points(lower)} against {_points(upper)}")
 
 
 class AgainstValue(_OfMetric):
@@ -140,53 +150,43 @@ class AgainstValue(_OfMetric):
         return Judgement(_all(outcomes), f"{_list(found)} ({self.rule} {number(self.value)})")
 
 
-class Valley(_OfMetric):
+class Valley(_MethodByMethod):
     """A point between the ends must lie clearly below both; it fails if an end is clearly below all others."""
 
     rule: Literal["valley"]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
-        """Look at the shape of each method's curve."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            curve = list(self.found(results, dataset, table, method).items())
-            (first, last), inner = (curve[0][1], curve[-1][1]), [each for _, each in curve[1:-1]]
-            lowest = min(curve, key=lambda each: each[1].mean)
-            if any(_clearly(each, first) and _clearly(each, last) for each in inner):
-                outcomes.append(True)
-            elif any(all(_clearly(end, each) for each in inner) for end in (first, last)):
-                outcomes.append(False)
-            else:
-                outcomes.append(None)
-            said.append(f"{method} from {first.shown} to {last.shown}, lowest {_at(lowest)}")
-        return Judgement(_all(outcomes), "; ".join(said))
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+        """Look at the shape of the curve."""
+        curve = list(self.found(results, dataset, table, method).items())
+        (first, last), inner = (curve[0][1], curve[-1][1]), [each for _, each in curve[1:-1]]
+        lowest = min(curve, key=lambda each: each[1].mean)
+        holds = None
+        if any(_clearly(each, first) and _clearly(each, last) for each in inner):
+            holds = True
+        elif any(all(_clearly(end, each) for each in inner) for end in (first, last)):
+            holds = False
+        return Judgement(holds, f"from {first.shown} to {last.shown}, lowest {_at(lowest)}")
 
 
-class LowestAt(_OfMetric):
+class LowestAt(_MethodByMethod):
     """The point must lie clearly below all others; it fails if another lies clearly below it."""
 
     rule: Literal["lowest at"]
     at: float
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
-        """Hold the point against all others of each method's curve."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            curve = self.found(results, dataset, table, method)
-            here = next(each for (_, x), each in curve.items() if x == self.at)
-            others = [each for (_, x), each in curve.items() if x != self.at]
-            if all(_clearly(here, each) for each in others):
-                outcomes.append(True)
-            else:
-                outcomes.append(False if any(_clearly(each, here) for each in others) else None)
-            lowest = min(curve.items(), key=lambda each: each[1].mean)
-            said.append(f"{method} {here.shown} there, lowest {_at(lowest)}")
-        return Judgement(_all(outcomes), "; ".join(said))
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+        """Hold the point against all others of the curve."""
+        curve = self.found(results, dataset, table, method)
+        here = next(each for (_, x), each in curve.items() if x == self.at)
+        others = [each for (_, x), each in curve.items() if x != self.at]
+        holds = True if all(_clearly(here, each) for each in others) else None
+        if any(_clearly(each, here) for each in others):
+            holds = False
+        lowest = min(curve.items(), key=lambda each: each[1].mean)
+        return Judgement(holds, f"{here.shown} there, lowest {_at(lowest)}")
 
 
-class LowestEarlier(_OfMetric):
+class LowestEarlier(_MethodByMethod):
     """One curve must have its lowest point clearly before the other: so for all points that may be the lowest."""
 
     rule: Literal["lowest earlier"]
@@ -194,23 +194,14 @@ class LowestEarlier(_OfMetric):
     earlier: str
     later: str
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Compare where two curves may have their lowest points."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            first, second = (
-                _lowest(self._curve(results, dataset, table, method, which))
-                for which in (self.earlier, self.later)
-            )
-            if max(first) < min(second):
-                outcomes.append(True)
-            else:
-                outcomes.append(False if min(first) >= max(second) else None)
-            said.append(
-                f"{method} lowest at {_choice(first)} ({self.earlier}) and {_choice(second)} ({self.later})"
-            )
-        return Judgement(_all(outcomes), "; ".join(said))
+        first, second = (
+            _lowest(self._curve(results, dataset, table, method, which)) for which in (self.earlier, self.later)
+        )
+        holds = True if max(first) < min(second) else False if min(first) >= max(second) else None
+        said = f"lowest at {_choice(first)} ({self.earlier}) and {_choice(second)} ({self.later})"
+        return Judgement(holds, said)
 
     def _curve(self, results: Results, dataset: str, table: str, method: str, which: str) -> Points:
         if self.by == "table":
@@ -219,20 +210,16 @@ class LowestEarlier(_OfMetric):
         return {key: each for key, each in found.items() if key[0] == float(which)}
 
 
-class Trend(_OfMetric):
+class Trend(_MethodByMethod):
     """At the last point the metric must lie clearly below (falls) or above (rises) that at the first."""
 
     rule: Literal["falls", "rises"]
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
-        """Compare both ends of each method's curve."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            curve = list(self.found(results, dataset, table, method).values())
-            outcomes.append(_clearly(curve[-1], curve[0], 1.0 if self.rule == "falls" else -1.0))
-            said.append(f"{method} from {curve[0].shown} to {curve[-1].shown}")
-        return Judgement(_all(outcomes), "; ".join(said))
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
+        """Compare both ends of the curve."""
+        curve = list(self.found(results, dataset, table, method).values())
+        holds = _clearly(curve[-1], curve[0], 1.0 if self.rule == "falls" else -1.0)
+        return Judgement(holds, f"from {curve[0].shown} to {curve[-1].shown}")
 
 
 class FallsSlower(_OfMetric):
@@ -257,23 +244,17 @@ class FallsSlower(_OfMetric):
         return Estimate.of([first - last for first, last in zip(curve[0].runs, curve[-1].runs, strict=True)])
 
 
-class Drawn(_OfMetric):
+class Drawn(_MethodByMethod):
     """The paper shows one outcome: it must lie within the range of our runs, and fails if it does not."""
 
     rule: Literal["drawn"]
     value: float
 
-    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
+    def seen(self, results: Results, dataset: str, table: str, method: str) -> Judgement:
         """Look whether a single outcome is one that we could have had."""
-        outcomes: list[Holds] = []
-        said = []
-        for method in self.methods:
-            runs = [run for each in self.found(results, dataset, table, method).values() for run in each.runs]
-            outcomes.append(min(runs) <= self.value <= max(runs))
-            said.append(
-                f"{method} {number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
-            )
-        return Judgement(_all(outcomes), "; ".join(said))
+        runs = [run for each in self.found(results, dataset, table, method).values() for run in each.runs]
+        said = f"{number(min(runs))} to {number(max(runs))}, on average {Estimate.of(runs).shown}"
+        return Judgement(min(runs) <= self.value <= max(runs), said)
 
 
 class Equals(_Rule):

@@ -1,4 +1,9 @@
-"""Worker processes of an audit: started where there is enough to do, and gone when it ends, however it ends."""
+"""Worker processes: started where there is enough to do, and gone when that ends, however it ends.
+
+A worker waits for its next task on a pipe that all workers hold, so it never sees that nobody is left to write to
+it. Another pipe, or a handle on Windows, is the parent's alone: Python gives it to every process that it spawns,
+to be watched.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,27 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 
 from headcount.errors import SurroundingsError
-from headcount.lab.following import follow_parent
 
 _BUSY = 0.2  # seconds that a first task takes, so that the next one gets a process of its own
 _PATIENCE = 20.0
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def follow_parent() -> None:
+    """Leave interruptions to the parent, and end when it ends; for the beginning of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)  # nobody is left to be told anything
 
 
 @contextlib.contextmanager
