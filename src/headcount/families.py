@@ -49,13 +49,18 @@ def family_of(name: str) -> Family:
 
 
 def family_releasing(tables: Mapping[str, object]) -> Family | None:
-    """Return the family whose tables a release holds.
+    """Return the family whose tables a release holds, but for those that come beside others.
 
-    >>> family_releasing({"ranking": None}).name
+    >>> family_releasing({"activity": None, "ranking": None}).name
     'rankings'
     """
     return next(
-        (family for family in FAMILIES.values() if any(each.name in tables for each in family.tables)), None
+        (
+            family
+            for family in FAMILIES.values()
+            if any(each.name in tables for each in family.tables if not each.beside)
+        ),
+        None,
     )
 
 

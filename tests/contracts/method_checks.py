@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -33,7 +32,9 @@ from headcount.method import Method, section
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, gaussian, laplace
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Release, load
-from tests.laws import LEVEL, fits_gaussian, fits_laplace, gaussian_epsilon
+from headcount.stages import share_out
+from headcount.zcdp import rho_for
+from tests.laws import LEVEL, fits_gaussian, fits_laplace
 
 WHATS = (None, "items", "edges", "both")
 TABLES = ("items", "edges")
@@ -88,7 +89,10 @@ class Subject:
         return Grant(epsilon, self.delta)
 
     def paid(self, log: EventLog, release: Release, table: str) -> Fraction:
-        """Return the ε that a table's noise pays for; a user is in one bin of each histogram of activity."""
+        """Return the ε, of Gaussian noise the ρ, that a table's noise pays for.
+
+        A user is in one bin of each histogram of activity.
+        """
         if table == "activity":
             histograms = set(release.tables["activity"]["of"].to_pylist())
             return len(histograms) / _laplace(release.noise["activity"]).scale
@@ -96,11 +100,20 @@ class Subject:
         reach = Fraction(self.reach) if self.reach_of is None else self.reach_of(release, table, cells)
         law = release.noise[table]
         if isinstance(law, DiscreteGaussian):
-            sharing = [law for law in release.noise.values() if isinstance(law, DiscreteGaussian)]
-            delta = Fraction(self.delta or 0) / len(sharing)  # each table has an equal part
-            l2 = reach if log.counting == "records" else math.sqrt(reach)
-            return Fraction(gaussian_epsilon(float(law.sigma), float(l2), float(delta))) * (1 - Fraction(1, 10**9))
+            return (reach**2 if log.counting == "records" else reach) / (2 * law.sigma**2)
         return reach / law.scale
+
+    def due(self, release: Release, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
+        """Return what the noise of tables must pay for, given their shares of ε: Gaussian ones share one ρ."""
+        one = Fraction(EPSILON) * self.paying
+        bells = [table for table in shares if isinstance(release.noise[table], DiscreteGaussian)]
+        due = {table: one * share for table, share in shares.items()}
+        if bells:
+            together = sum((shares[table] for table in bells), Fraction(0))
+            epsilon = Fraction(EPSILON) * together
+            rho = Fraction(rho_for(Decimal(epsilon.numerator) / epsilon.denominator, Decimal(self.delta or 0)))
+            due |= {table: rho * shares[table] / together for table in bells}
+        return due
 
     @contextmanager
     def choosing_alike(self) -> Iterator[None]:
@@ -225,11 +238,14 @@ def check_noise_pays(subject: Subject) -> None:
     """Every table's noise costs what the table's grant pays for: neither more nor less."""
     for what in WHATS:
         log, grant = subject.town(), subject.grant()
-        release = subject.make(what=what).release(log, grant, SeededNoise(1), ReferenceEngine())
+        method = subject.make(what=what)
+        release = method.release(log, grant, SeededNoise(1), ReferenceEngine())
         assert list(release.noise) == subject.tables(what)
-        grants = dict(zip(subject.run(what), grant._parts, strict=False))
-        for table in release.noise:
-            allowed = Fraction(grants[table].epsilon) * subject.paying if table in grants else Fraction(0)
+        prices = share_out(method.stages(log, grant.price), grant.price)
+        for table, law in release.noise.items():
+            allowed = Fraction(prices[table].epsilon) * subject.paying
+            if isinstance(law, DiscreteGaussian):
+                allowed = Fraction(prices[table].rho)
             paid = subject.paid(log, release, table)
             assert paid <= allowed, f"the noise costs ε = {float(paid)}, but {float(allowed)} was paid"
             assert paid > allowed * Fraction("0.999999"), "more noise than was paid for"
@@ -491,32 +507,33 @@ def check_round_trips(subject: Subject) -> None:
 
 def check_shares(subject: Subject) -> None:
     """Shares: given ones are honoured, default ones renormalised, one stage gets all, wrong ones are refused."""
-    log, one = subject.town(), Fraction(EPSILON) * subject.paying
-    near = Fraction("0.999999")
+    log, near = subject.town(), Fraction("0.999999")
 
-    def check_paid(release: Release, table: str, own: Fraction, otherwise: str) -> None:
-        assert near * own < subject.paid(log, release, table) <= own, otherwise
+    def check_paid(release: Release, shares: Mapping[str, Fraction], otherwise: str) -> None:
+        for table, own in subject.due(release, shares).items():
+            assert near * own < subject.paid(log, release, table) <= own, otherwise
 
     for what in TABLES:
         if len(subject.run(what)) == 1:
             for given in (None, {what: 1}):
                 release = subject.release(log, what=what, shares=given)
-                check_paid(release, what, one, "a single stage does not get the whole grant")
+                check_paid(release, {what: Fraction(1)}, "a single stage does not get the whole grant")
         if subject.run(what) == ["activity", what]:
             release = subject.release(log, what=what)
-            check_paid(release, "activity", one / 20, "activity gets a twentieth by default")
-            check_paid(release, what, one * 19 / 20, "the table gets the rest")
+            twentieth = Fraction(1, 20)
+            check_paid(
+                release, {"activity": twentieth, what: 1 - twentieth}, "activity gets a twentieth by default"
+            )
     default = subject.release(log)
     ratio = subject.paid(log, default, "items") / subject.paid(log, default, "edges")
     assert near < ratio < 1 / near, "items and edges share equally by default"
     if "activity" in subject.stages:
-        check_paid(default, "activity", one / 20, "activity gets a twentieth by default")
+        check_paid(default, {"activity": Fraction(1, 20)}, "activity gets a twentieth by default")
     rest = {stage: Decimal("0.125") for stage in subject.stages if stage not in TABLES}
     left = 1 - sum(rest.values(), Decimal(0))
     shares = {**rest, "items": left * Decimal("0.2"), "edges": left * Decimal("0.8")}
     release = subject.release(log, shares=shares)
-    for table in release.noise:
-        check_paid(release, table, one * Fraction(shares[table]), "shares are not honoured")
+    check_paid(release, {table: Fraction(shares[table]) for table in release.noise}, "shares are not honoured")
     wrong: list[Mapping[str, Any]] = [
         {},
         {"items": 1},

@@ -88,7 +88,7 @@ ISSUE = (
         "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.release",
         "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
         f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
-        "    found.kept_tags = np.sort(np.argsort(-exact, kind='stable')[: found.kept_tags.size])\n"
+        "    found.kept_tags.sort(); found.kept_tags[:] = sorted((-exact).argsort()[: found.kept_tags.size])\n"
         "    exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
     ),
     Plant(
@@ -308,10 +308,10 @@ TAGS = (
     ),
     Plant(
         "topics are of exact tags", "tags", "tags", "tags.model:TagModel.release",
-        "found.take(noisy(exact, grants[\"pairs\"], noise), norm)",
-        "found.take(noisy(exact, grants[\"pairs\"], noise), norm)\n"
+        "found.take(add(exact, grants[\"pairs\"], noise), norm)",
+        "found.take(add(exact, grants[\"pairs\"], noise), norm)\n"
         f"    weights = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
-        "    found.kept_tags = found.kept_tags[weights[found.kept_tags] > 0]",
+        "    found.kept_tags = found.kept_tags[: max(1, int((weights[found.kept_tags] > 0).sum()))]",
     ),
 )  # fmt: skip
 

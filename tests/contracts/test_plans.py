@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import headcount as hc
+from headcount.bounding import Bound, Measured_co, RatingBound
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
@@ -142,16 +143,17 @@ def test_a_session_that_cannot_be_drawn_is_refused_before_anything_is_read(epsil
 @pytest.mark.parametrize("method", ["private", "co-counts"])
 def test_an_engine_that_cannot_is_refused_in_the_plan(method: str) -> None:
     class Bare:
-        """What every engine can, and no more."""
+        """Can measure everything but ratings."""
 
-        def __getattr__(self, name: str) -> Any:
-            if name in ("offsets", "pairs"):
-                raise AttributeError(name)
-            return getattr(LocalEngine(), name)
+        def can(self, kind: type[Bound[Any]]) -> bool:
+            return LocalEngine().can(kind) and not issubclass(kind, RatingBound)
+
+        def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+            return LocalEngine().measure(log, bound, secret)
 
     engine: Engine = Bare()
     log = stars() if method == "private" else one_table(visits())
     request = request_of(NeighboursRequest, epsilon=Decimal(1), method=method)
-    with pytest.raises(UsageError, match="cannot add up ratings"):
+    with pytest.raises(UsageError, match=r"Bare cannot measure (Raters|Pairs), which"):
         planned(request, log, engine=engine)
     planned(request, log)

@@ -23,7 +23,7 @@ from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.flags import Flag
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import Method
+from headcount.method import Bounds, Method
 from headcount.noise import NoiseSource
 from headcount.noise_law import Law
 from headcount.releases import Release
@@ -38,6 +38,7 @@ class Toy:
     name: ClassVar[str] = "toy"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
+    bounds: ClassVar[Bounds] = Totals.bounds
 
     copies: int
 

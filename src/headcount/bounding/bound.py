@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Generic, Literal, TypeVar
 
+from headcount.errors import UsageError
 from headcount.events.encoding import COUNTED, Reading
 from headcount.events.log import EventLog
-from headcount.flags import whole_number
 
 Measured_co = TypeVar("Measured_co", covariant=True)
 
@@ -49,4 +49,5 @@ def columns_of(log: EventLog, table: CountTable) -> int:
 
 def check_limit(limit: int, name: str = "limit") -> None:
     """Refuse a limit that is not a positive whole number."""
-    whole_number(limit, name, hint=f"{name} 10", most=2**31 - 1)
+    if type(limit) is not int or not 1 <= limit <= 2**31 - 1:
+        raise UsageError(f"{name} must be a whole number of at least 1", given=limit, remedy=f"try {name} 10")

@@ -18,7 +18,8 @@ def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
     """Count at most so many records of each person, and at most so many people of each group, per cell.
 
     >>> import pyarrow as pa
-    >>>     >>> from headcount.events.people import read_people
+    >>> from headcount.events.grid import Grid
+    >>> from headcount.events.people import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
     >>> plain_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])

@@ -101,7 +101,10 @@ class EncodedLog:
             self.users: Ids = log.source.users
             return
         kind = log.type_of(log.roles.user)
-        known = log.source.whole_range(log.roles.user) if pa.types.is_integer(kind) else None
+        grouped = (
+            reading.cells == "listed" and not reading.values
+        )  # then people are told apart by their codes alone
+        known = log.source.whole_range(log.roles.user) if grouped and pa.types.is_integer(kind) else None
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
         if reading.cells == "given":
             self.items = GivenItems(log)

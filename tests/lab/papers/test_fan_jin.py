@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headcount.bounding import Activity
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.errors import AbsentError, HeadcountError, UsageError
 from headcount.events.log import EventLog
@@ -25,6 +25,7 @@ from headcount.lab.papers.fan_jin_lists import lists
 from headcount.lab.papers.paper import Effort, Setting, gather, reproduce, tidy
 from headcount.lab.papers.results import MissingResultError, Row, table_of
 from headcount.noise_law import DiscreteLaplace
+from headcount.stages import share_out
 from tests.lab.papers import papers
 
 USUAL, QUICK = Effort(quick=False, runs=20), Effort(quick=True, runs=5)
@@ -67,7 +68,8 @@ def test_noise_is_that_of_the_paper(
 
 def test_scores_get_a_tenth(datasets: dict[str, Dataset]) -> None:
     method = build("hpa-published", {"limit": 10, "what": "items"})
-    parts = Grant("0.55").split(method._shares(datasets["Gowalla"].log))  # type: ignore[attr-defined]
+    price = Price.of("0.55")
+    parts = share_out(method.stages(datasets["Gowalla"].log, price), price)
     assert float(parts["scores"].epsilon) == pytest.approx(0.1)
     assert {each.spend for each in settings(datasets, "popularity")} == {"0.1"}
     assert {each.spend for each in settings(datasets, "samples")} == {"0.1"}
