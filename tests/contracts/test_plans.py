@@ -28,6 +28,7 @@ from headcount.queries.request import QueryRequest
 from headcount.rankings.request import RankRequest
 from headcount.request import Spending, request_of
 from headcount.tags.request import TagsRequest
+from tests.contracts.test_families import case_of
 from tests.curating import planned
 from tests.queries import town
 from tests.queries.test_session import unreadable
@@ -72,8 +73,24 @@ def counted(name: str) -> Case:
     return ReleaseRequest, {"method": name} | ({"limit": 3} if needs else {"what": "items"}), visits, False
 
 
+def plain(name: str) -> Case:
+    """Return a method as the contracts of all families ask for it."""
+    case = case_of(name)
+    words = case.request.model_dump(exclude_unset=True, exclude={"epsilon", "delta"})
+    return type(case.request), words, lambda: case.log, False
+
+
+OWN = ("totals", "rankings", "queries", "tags", "neighbours")
+"""Families of which cases are written down here."""
+
 CASES: Mapping[str, Case] = {
     **{name: counted(name) for name in FAMILIES["counts"].methods},
+    **{
+        name: plain(name)
+        for family in FAMILIES.values()
+        for name in family.methods
+        if family.name not in ("counts", *OWN)
+    },
     "fpa of many": (ReleaseRequest, {"method": "fpa", "limit": 10**6}, visits, False),
     "sra, gaussian": (ReleaseRequest, {"method": "sra", "limit": 3, "noise": "gaussian"}, visits, True),
     "by default": (ReleaseRequest, {}, visits, False),
