@@ -33,6 +33,7 @@ from headcount.method import Method, section
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, gaussian, laplace
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Release, load
+from tests.contracts.asking import Asking
 from tests.laws import LEVEL, fits_gaussian, fits_laplace, gaussian_epsilon
 
 WHATS = (None, "items", "edges", "both")
@@ -544,6 +545,14 @@ def check_needs_a_context_for_edges(subject: Subject) -> None:
         assert not grant._taken, "the refusal cost the grant"
 
 
+def check_asks_for_what_it_declares(subject: Subject) -> None:
+    """An engine is asked for nothing but the kinds of bounds that the method declares."""
+    for what in WHATS:
+        engine, method = Asking(), subject.make(what=what)
+        method.release(subject.town(), subject.grant(), SeededNoise(1), engine)
+        engine.check_declared(method)
+
+
 def _column(release: Release, table: str, column: str) -> NDArray[np.float64]:
     values: NDArray[np.float64] = release.tables[table][column].to_numpy()
     return values
@@ -580,4 +589,5 @@ CHECKS = (
     check_round_trips,
     check_shares,
     check_needs_a_context_for_edges,
+    check_asks_for_what_it_declares,
 )

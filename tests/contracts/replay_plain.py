@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from headcount.family import Family, Reads, example_of, fields_of
@@ -53,17 +54,17 @@ _Form = tuple[str, Callable[[int], Crowd], Callable[[crowds.People], Any]]
 def _events() -> Iterator[_Form]:
     for place, (form, words) in enumerate(crowds.FORMS.items()):
         shape = crowds.SHAPES[place % len(crowds.SHAPES)]
-        yield form, lambda seed, shape=shape: crowds.events(shape, seed), Reading(words)
+        yield form, partial(crowds.events, shape), Reading(words)
 
 
 def _ratings() -> Iterator[_Form]:
     for shape in crowds.SHAPES:
-        yield shape, lambda seed, shape=shape: crowds.events(shape, seed), Reading(RATED)
+        yield shape, partial(crowds.events, shape), Reading(RATED)
 
 
 def _tags() -> Iterator[_Form]:
     for people in (0, 1, 8, 60):
-        yield f"{people} people", lambda seed, people=people: crowds.taggers(people, seed), crowds.tag_log
+        yield f"{people} people", partial(crowds.taggers, people), crowds.tag_log
 
 
 _FORMS: Mapping[Reads, Callable[[], Iterator[_Form]]] = {"events": _events, "ratings": _ratings, "tags": _tags}

@@ -17,6 +17,7 @@ from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import RefusedError, UsageError
+from headcount.events.log import EventLog
 from headcount.families import FAMILIES, build, describe
 from headcount.family import example_of
 from headcount.guarantee import Standing
@@ -24,6 +25,7 @@ from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release, load
 from tests.contracts import method_checks
+from tests.contracts.asking import check_engine_is_asked_first
 from tests.contracts.method_checks import Subject, town
 from tests.contracts.special import special_of
 from tests.curating import planned, ran
@@ -131,6 +133,16 @@ def test_claims_run_only_where_the_caller_says_research(name: str) -> None:
     release = release_function(town(), epsilon="0.7", method=name, research=True, **ENTRIES[name]["parameters"])
     assert release.guarantee.standing is Standing.CLAIMED
     assert not release.is_private
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_engine_that_cannot_is_refused_before_anything_is_reserved(name: str) -> None:
+    check_engine_is_asked_first(request_for(name, research=True), town())
+
+
+def test_so_is_one_that_cannot_select_items() -> None:
+    request = ReleaseRequest(epsilon=Decimal("0.7"), delta=Decimal("1e-6"), method="sra", limit=3)
+    check_engine_is_asked_first(request, EventLog.of([("ann", "tea")], items=None))
 
 
 def test_the_curator_refuses_a_seeded_source() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ import pytest
 import headcount as hc
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
-from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, UsageError
 from headcount.events.log import EventLog
 from headcount.families import FAMILIES
@@ -29,7 +26,6 @@ from headcount.rankings.request import RankRequest
 from headcount.request import Spending, request_of
 from headcount.tags.request import TagsRequest
 from tests.contracts.test_families import case_of
-from tests.curating import planned
 from tests.queries import town
 from tests.queries.test_session import unreadable
 from tests.tags import worlds
@@ -154,21 +150,3 @@ def test_a_session_that_cannot_be_drawn_is_refused_before_anything_is_read(epsil
     shares = {"total": "0.997", "start": "0.001", "tests": "0.001", "answers": "0.001"}
     with pytest.raises(UsageError, match="more than can be drawn"):
         hc.QuerySession(unreadable(), epsilon=epsilon, bins=town.BINS, shares=shares, max_records=9)
-
-
-@pytest.mark.parametrize("method", ["private", "co-counts"])
-def test_an_engine_that_cannot_is_refused_in_the_plan(method: str) -> None:
-    class Bare:
-        """What every engine can, and no more."""
-
-        def __getattr__(self, name: str) -> Any:
-            if name in ("offsets", "pairs"):
-                raise AttributeError(name)
-            return getattr(LocalEngine(), name)
-
-    engine: Engine = Bare()
-    log = stars() if method == "private" else one_table(visits())
-    request = request_of(NeighboursRequest, epsilon=Decimal(1), method=method)
-    with pytest.raises(UsageError, match="cannot add up ratings"):
-        planned(request, log, engine=engine)
-    planned(request, log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from headcount.guarantee import Standing
 from headcount.noise import SeededNoise
 from headcount.releases import Release
 from headcount.request import Spending
+from tests.contracts.asking import Asking
 from tests.contracts.moves import Move, Violation
 from tests.contracts.replay import Tape, wrapped_noise
 from tests.contracts.replay_case import Case
@@ -66,7 +68,12 @@ def test_neighbours_cannot_be_told_apart(group: str) -> None:
     reached: dict[Key, float] = defaultdict(float)
     taken: set[tuple[str, Any]] = set()
     for case in GROUPS[group]():
-        release, moves = kept(case, NEIGHBOURS)
+        asking = Asking(case.engine())
+        heard = dataclasses.replace(case, engine=partial(Asking, asking.engine, asking.kinds))
+        release, moves = kept(heard, NEIGHBOURS)
+        if isinstance(case.request, Spending):
+            selecting = case.reading({}).selects
+            asking.check_declared(case.request.build(selecting=selecting), selecting=selecting)
         for each in moves:
             key = group, each.mechanism, 0
             if group not in UNSTEADY:

@@ -51,7 +51,7 @@ from tests.counts.worlds import (
 )
 
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
-NEARLY = {("add_gaussian", step): 1 - 36 / (1 << 16) for step in (2, 3, 4)}
+NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
 SPECIAL = {"adaptive": Special({"stages": ("activity", "items", "edges")}, NEARLY)}
 
 What = Literal["items", "edges", "both"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -106,9 +107,9 @@ class Copy:
             command, cwd=self.root, env=environment, capture_output=True, encoding="utf-8", check=False
         )
 
-    def headcount(self, *words: str) -> str:
+    def headcount(self, line: str) -> str:
         """Run the program in the copy, and return what it printed."""
-        done = self.run("-c", "from headcount.cli.main import run; run()", *words)
+        done = self.run("-c", "from headcount.cli.main import run; run()", *shlex.split(line))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
