@@ -28,6 +28,8 @@ bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against r
 
 docs: $(MARK)                   ## write again what is generated in docs/
 	$(BIN)/python tools/cli_reference.py
+	$(BIN)/python tools/method_lists.py
+	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
 
 lock: $(MARK)                   ## pin what is installed now, without index addresses
 	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools > requirements.lock

@@ -16,6 +16,7 @@ from headcount.family import example_of
 from headcount.guarantee import Standing
 from headcount.queries.asked import Asked
 from headcount.request import Spending
+from tests.queries import town
 
 NAMES = method_names()
 HOME = Path(__file__).parents[1] / "src" / "headcount"
@@ -28,7 +29,7 @@ ASKED = Asked(
 
 def parameters_of(name: str) -> dict[str, Any]:
     kind = family_of(name).kind(name)
-    asked: dict[str, Any] = {"asked": ASKED} if family_of(name).reads == "people" else {}
+    asked = {"asked": town.asked()} if family_of(name).reads == "people" else {}
     return example_of(kind) | asked
 
 
@@ -82,6 +83,6 @@ def test_families_load_no_method_before_one_is_asked_for() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    packages = {f"headcount.{each}" for each in ("counts", "neighbours", "queries", "rankings", "tags")}
+    packages = {family.package for family in FAMILIES.values()}
     light = {"headcount", "headcount.families", "headcount.family", "headcount.errors", *packages}
     assert set(done.stdout.split()) == light

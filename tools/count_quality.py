@@ -22,24 +22,26 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import headcount as hc
+from headcount.counts import FAMILY
+from headcount.family import needed_by
 from headcount.lab.comparing.metrics import mean_absolute_error
 from headcount.lab.made_up.logs import checkins, ratings
 
 LIMITS = (10, 30, 100)
-LIMITED = ("lpa", "hpa", "fpa", "gs-r", "gs-s", "gs")
 REAL = ("movielens-1m", "kosarak-prefix", "fimi-retail")
 
 
 def settings() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every proven method, with what it is called in the table; LPA without a cut is SRA at the same limit."""
-    for method in LIMITED:
+    """Every proven method but the default, which has its own page; LPA without a cut is SRA at the same limit."""
+    for method in FAMILY.methods:
+        if method in ("sra", FAMILY.default):
+            continue
+        if "limit" not in needed_by(FAMILY.kind(method)):
+            yield method, {"method": method}
+            continue
         for limit in LIMITS:
-            yield (
-                f"{'lpa or sra' if method == 'lpa' else method}, limit {limit}",
-                {"method": method, "limit": limit},
-            )
-    for method in ("dpsense", "dpsense-s"):
-        yield method, {"method": method}
+            called = "lpa or sra" if method == "lpa" else method
+            yield f"{called}, limit {limit}", {"method": method, "limit": limit}
 
 
 def logs(folder: Path) -> Iterator[tuple[str, hc.EventLog, list[int]]]:

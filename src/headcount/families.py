@@ -6,23 +6,23 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headcount import counts, neighbours, queries, rankings, tags
 from headcount.errors import UnknownNameError
-from headcount.family import Family, Table, fields_of
+from headcount.family import Family, Table, fields_of, resolved
 
 if TYPE_CHECKING:
     from headcount.method import Method
 
+_HOMES = (
+    "counts:FAMILY",
+    "counts:TOTALS",
+    "rankings:FAMILY",
+    "queries:FAMILY",
+    "tags:FAMILY",
+    "neighbours:FAMILY",
+)
+
 FAMILIES: Mapping[str, Family] = {
-    family.name: family
-    for family in (
-        counts.FAMILY,
-        counts.TOTALS,
-        rankings.FAMILY,
-        queries.FAMILY,
-        tags.FAMILY,
-        neighbours.FAMILY,
-    )
+    family.name: family for family in (resolved(__package__, home) for home in _HOMES)
 }
 
 

@@ -63,7 +63,7 @@ class Family:
     ``command`` are the words of its command, ``short_help`` what the list of commands says of it, ``usage`` how
     ``headcount methods`` says that its methods are asked for. ``delta`` says what a δ is for: methods that take
     Gaussian noise as a parameter, all that are proven, or none. ``report`` makes the part of a page that is its
-    own.
+    own. ``page`` is where its methods are explained, below ``docs``.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Family:
     tables: tuple[Table, ...]
     delta: Literal["noise", "proven", "none"] = "none"
     report: str = ""
+    page: str = "methods/{name}.md"
 
     @property
     def words(self) -> str:

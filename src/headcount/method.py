@@ -70,12 +70,12 @@ class Staged:
         return laws_of(self.stages(log, price), price)
 
 
-def check_engine(method: Method, engine: Engine) -> None:
-    """Refuse an engine that cannot measure what a method asks for, before anything is reserved or read."""
-    for kind in method.bounds:
+def check_engine(name: str, bounds: Bounds, engine: Engine) -> None:
+    """Refuse an engine that cannot measure what something asks for, before anything is reserved or read."""
+    for kind in bounds:
         if not engine.can(kind):
             raise UsageError(
-                f"{type(engine).__name__} cannot measure {kind.__name__}, which {method.name} needs",
+                f"{type(engine).__name__} cannot measure {kind.__name__}, which {name} needs",
                 remedy="use --engine local",
             )
 

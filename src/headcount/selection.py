@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, in_short
-from headcount.method import PUBLIC_CATALOGUE, Method
+from headcount.method import PUBLIC_CATALOGUE, Bounds, Method
 from headcount.noise import NoiseSource, select, threshold_for
 from headcount.releases import Release
 from headcount.stages import Paying
@@ -46,6 +46,8 @@ _PUBLIC_CONTEXTS = "the contexts are public, fixed without looking at the log"
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     """Select items with a ``share`` of ε and with all of δ, or half of it where the method needs some as well."""
+
+    bounds: ClassVar[Bounds] = (Support,)
 
     limit: int = DEFAULT_LIMIT
     share: Decimal = DEFAULT_SHARE

@@ -25,6 +25,7 @@ from headcount.method import Method, section
 from headcount.noise import SeededNoise
 from headcount.releases import Release, load
 from headcount.request import Spending
+from tests.contracts.asking import Asking, check_engine_is_asked_first
 from tests.contracts.method_checks import _with_parts, recorded_spending
 from tests.curating import ran
 
@@ -159,6 +160,18 @@ def check_requests_round_trip_and_run(case: Case) -> None:
     assert release.guarantee == request.guarantee()
 
 
+def check_asks_for_what_it_declares(case: Case) -> None:
+    """An engine is asked for nothing but the kinds of bounds that the method declares."""
+    engine = Asking()
+    case.release(engine=engine)
+    engine.check_declared(case.method)
+
+
+def check_engine_that_cannot_is_refused(case: Case) -> None:
+    """An engine that lacks one of them is refused before anything is reserved."""
+    check_engine_is_asked_first(case.request, case.log)
+
+
 def _values(release: Release) -> dict[str, Any]:
     return {name: table.to_pydict() for name, table in release.tables.items()}
 
@@ -175,4 +188,6 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_hides_the_log,
     check_is_documented,
     check_requests_round_trip_and_run,
+    check_asks_for_what_it_declares,
+    check_engine_that_cannot_is_refused,
 )

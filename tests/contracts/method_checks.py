@@ -34,6 +34,7 @@ from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 from headcount.releases import Release, load
 from headcount.stages import share_out
 from headcount.zcdp import rho_for
+from tests.contracts.asking import Asking
 from tests.laws import LEVEL, fits_gaussian, fits_laplace
 
 WHATS = (None, "items", "edges", "both")
@@ -561,6 +562,14 @@ def check_needs_a_context_for_edges(subject: Subject) -> None:
         assert not grant._taken, "the refusal cost the grant"
 
 
+def check_asks_for_what_it_declares(subject: Subject) -> None:
+    """An engine is asked for nothing but the kinds of bounds that the method declares."""
+    for what in WHATS:
+        engine, method = Asking(), subject.make(what=what)
+        method.release(subject.town(), subject.grant(), SeededNoise(1), engine)
+        engine.check_declared(method)
+
+
 def _column(release: Release, table: str, column: str) -> NDArray[np.float64]:
     values: NDArray[np.float64] = release.tables[table][column].to_numpy()
     return values
@@ -597,4 +606,5 @@ CHECKS = (
     check_round_trips,
     check_shares,
     check_needs_a_context_for_edges,
+    check_asks_for_what_it_declares,
 )

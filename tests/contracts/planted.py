@@ -158,7 +158,7 @@ COUNTS = (
         f"engine = LocalEngine(); steps = [str({_PEOPLE}), self",
     ),
     Plant(
-        "the scale-up sees exact sums", "counts", "dpsense-s", "counts.dpsense:weighted",
+        "the scale-up sees exact sums", "counts", "dpsense", "counts.dpsense:weighted",
         "counts=noisy.counts * float(factor)",
         "counts=noisy.counts * float(factor) * (1 if counts.sensitive_values.sum() else 0)",
     ),

@@ -16,6 +16,7 @@ from tests.contracts import crowds
 from tests.contracts.crowds import Crowd, Reading
 from tests.contracts.replay_case import Case
 from tests.contracts.replay_counts import count_cases, rank_cases, selection_cases, totals_cases
+from tests.contracts.replay_plain import plain_cases
 from tests.contracts.replay_queries import STATEMENTS, query_cases, session_cases
 
 # Neighbours
@@ -94,14 +95,19 @@ def _proven(family: str, cases: Callable[[str], Iterator[Case]]) -> dict[str, Ca
     return {name: partial(cases, name) for name, method in methods if method.standing is Standing.PROVEN}
 
 
+_OWN: Mapping[str, Callable[[], Iterator[Case]]] = {
+    "rankings": rank_cases, "totals": totals_cases, "neighbours": neighbour_cases, "tags": tag_cases,
+}  # fmt: skip
+
 GROUPS: Mapping[str, Callable[[], Iterator[Case]]] = {
     **_proven("counts", count_cases),
-    "rankings": rank_cases,
-    "totals": totals_cases,
-    "selection": selection_cases,
-    "neighbours": neighbour_cases,
-    "tags": tag_cases,
     **_proven("queries", query_cases),
+    **{
+        name: _OWN.get(name, partial(plain_cases, family))
+        for name, family in FAMILIES.items()
+        if name not in ("counts", "queries")
+    },
+    "selection": selection_cases,
     "sessions": session_cases,
 }
 """What a method is registered under is what its cases are found under: a new one has some without further ado."""

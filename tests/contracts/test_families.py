@@ -16,6 +16,7 @@ from headcount.guarantee import Standing
 from headcount.request import request_of
 from tests.contracts import family_checks
 from tests.contracts.family_checks import Case
+from tests.contracts.replay_plain import words_for
 from tests.queries import town
 from tests.tags import worlds
 
@@ -57,9 +58,7 @@ def case_of(name: str, delta: str | None = None, **options: Any) -> Case:
     family = family_of(name)
     kind, asks = family.kind(name), family.request_kind()
     parameters = example_of(kind) | options
-    words: dict[str, Any] = {"method": name, **parameters} if "method" in asks.model_fields else dict(parameters)
-    own = {key: words.pop(key) for key in list(words) if key in asks.model_fields}
-    own |= {"options": words} if words else {}
+    own = words_for(family, name, parameters)
     if family.reads == "people":
         parameters |= {"asked": town.asked()}
         own |= {"bins": town.BINS, "queries": town.STATEMENTS}

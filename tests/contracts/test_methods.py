@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from headcount.api import release as release_function
-from headcount.bounding import Scale, Scored
-from headcount.budget import Grant
 from headcount.counts import FAMILY
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
@@ -27,94 +22,26 @@ from headcount.families import FAMILIES, build, describe
 from headcount.family import example_of
 from headcount.guarantee import Standing
 from headcount.method import Method
-from headcount.noise import NoiseSource, SeededNoise
+from headcount.noise import SeededNoise
 from headcount.releases import Release, load
 from tests.contracts import method_checks
+from tests.contracts.asking import check_engine_is_asked_first
 from tests.contracts.method_checks import Subject, town
+from tests.contracts.special import special_of
 from tests.curating import planned, ran
-
-
-def _forced(index: Callable[[Scored], int]) -> Callable[[Scored, Grant, NoiseSource], int]:
-    """Return a choice that is paid for, and made without looking."""
-
-    def choose(scored: Scored, grant: Grant, source: NoiseSource) -> int:
-        grant.spend()
-        return index(scored)
-
-    return choose
-
-
-def _theta(release: Release, table: str, cells: int) -> Fraction:
-    chosen = release.chosen[table]
-    return Fraction(chosen["theta"]) * Fraction(chosen.get("alpha", 1))
-
-
-def _walsh(release: Release, table: str, cells: int) -> Fraction:
-    """ρ · M or √ρ · √n · M, whichever is less, for M = 3 records that may hit one cell."""
-    size, kept = 1 << (cells - 1).bit_length(), release.chosen[table]["coefficients"]
-    return Fraction(min(kept * 3, math.isqrt(kept * size * 9 - 1) + 1))
-
-
-def _fourier(release: Release, table: str, cells: int) -> Fraction:
-    """√m · M in units of 2^-16, with √d of them for rounding, for M = 5."""
-    reach = (5 << 16) + math.isqrt(cells - 1) + 1
-    return Fraction(math.isqrt(release.chosen[table]["coefficients"] * reach**2 - 1) + 1, 1 << 16)
-
-
-def _weighted(log: EventLog, release: Release, table: str) -> NDArray[np.float64]:
-    """The counts of all records under the limit that was chosen, scaled up."""
-    chosen = release.chosen[table]
-    exact = getattr(ReferenceEngine().measure(log, Scale(chosen["theta"]), bytes(16)), table)
-    values: NDArray[np.float64] = exact.sensitive_values.ravel() / exact.unit * float(chosen.get("alpha", 1))
-    return values
 
 
 def _limit(release: Release, table: str, cells: int) -> Fraction:
     return Fraction(release.chosen[table]["limit"])
 
 
-HALF, MOST = Fraction(1, 2), Fraction(9, 10)
-SMOOTH = {"reconciles": False}
-SENSE = {"paying": MOST, "reach_of": _theta, "truth": _weighted, "reconciles": False}
-STEERED = {"stages": ("activity", "items", "edges")}
-TUNED = {"headcount.counts.tuned_groups.best_size": lambda *_: 2}
-
 METHODS = FAMILY.kinds()
 
-# What is special about a method: the most one user can add to a table of ``town`` if not 3, its stages, and more.
-SPECIAL: Mapping[str, Mapping[str, Any]] = {
-    "adaptive": STEERED,
-    "hpa": {"stages": ("scores", "items", "edges")},
-    "fpa": {
-        **SMOOTH,
-        "paying": MOST,
-        "reach_of": _walsh,
-        "forced": {"headcount.counts.walsh_hadamard.choose": _forced(lambda scored: scored.size - 1)},
-    },
-    "gs-r": SMOOTH,
-    "gs-s": {**SMOOTH, "paying": HALF},
-    "gs": {**SMOOTH, "paying": HALF, "forced": TUNED},
-    "dpsense": {**SENSE, "forced": {"headcount.counts.dpsense.choose": _forced(lambda _: 2)}},
-    "dpsense-s": {
-        **SENSE,
-        "forced": {"headcount.counts.dpsense_scaled.choose": _forced(lambda _: 2 * 101 + 25)},
-    },
-    "lpa-published": {"reach": 5},
-    "hpa-published": {"stages": ("scores", "items", "edges")},
-    "fpa-published": {
-        **SMOOTH,
-        "reach_of": _fourier,
-        "forced": {"headcount.lab.published.smoothing.best_number": lambda transformed, _: transformed.size},
-    },
-    "gs-r-published": {**SMOOTH, "reach": 5},
-    "gs-s-published": {**SMOOTH, "parameters": {"sampling": "column"}, "reach": 5, "paying": HALF},
-    "gs-published": {**SMOOTH, "parameters": {"sampling": "none"}, "reach": 5, "paying": HALF, "forced": TUNED},
-}
-
 ENTRIES: Mapping[str, Mapping[str, Any]] = {
-    name: {"parameters": example_of(kind), **SPECIAL.get(name, {})} for name, kind in METHODS.items()
+    name: {"parameters": example_of(kind), **special_of(kind).subject} for name, kind in METHODS.items()
 }
 
+STEERED = special_of(METHODS["adaptive"]).subject
 GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
 WEIGHED_USERS: Mapping[str, Any] = {**STEERED, "counting": "users", "reconciles": False}
 
@@ -137,14 +64,10 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),
-    ("gs-s", {**SMOOTH, "parameters": {"limit": 3, "sampling": "row"}, "paying": HALF}),
-    ("gs-s", {**SMOOTH, "parameters": {"limit": 3, "sampling": "none"}, "paying": HALF}),
-    ("gs", {**SMOOTH, "parameters": {"limit": 3, "sampling": "row"}, "paying": HALF, "forced": TUNED}),
+    ("gs-s", {**ENTRIES["gs-s"], "parameters": {"limit": 3, "sampling": "row"}}),
+    ("gs-s", {**ENTRIES["gs-s"], "parameters": {"limit": 3, "sampling": "none"}}),
+    ("gs", {**ENTRIES["gs"], "parameters": {"limit": 3, "sampling": "row"}}),
 )
-
-
-def test_what_is_special_is_about_methods_that_are_there() -> None:
-    assert set(SPECIAL) <= set(METHODS)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +133,16 @@ def test_claims_run_only_where_the_caller_says_research(name: str) -> None:
     release = release_function(town(), epsilon="0.7", method=name, research=True, **ENTRIES[name]["parameters"])
     assert release.guarantee.standing is Standing.CLAIMED
     assert not release.is_private
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_engine_that_cannot_is_refused_before_anything_is_reserved(name: str) -> None:
+    check_engine_is_asked_first(request_for(name, research=True), town())
+
+
+def test_so_is_one_that_cannot_select_items() -> None:
+    request = ReleaseRequest(epsilon=Decimal("0.7"), delta=Decimal("1e-6"), method="sra", limit=3)
+    check_engine_is_asked_first(request, EventLog.of([("ann", "tea")], items=None))
 
 
 def test_the_curator_refuses_a_seeded_source() -> None:

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.bounding import Bound, Measured_co, RatingBound
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
-from headcount.engines.engine import Engine
-from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, UsageError
 from headcount.events.log import EventLog
 from headcount.families import FAMILIES
@@ -29,7 +25,7 @@ from headcount.queries.request import QueryRequest
 from headcount.rankings.request import RankRequest
 from headcount.request import Spending, request_of
 from headcount.tags.request import TagsRequest
-from tests.curating import planned
+from tests.contracts.test_families import case_of
 from tests.queries import town
 from tests.queries.test_session import unreadable
 from tests.tags import worlds
@@ -73,8 +69,24 @@ def counted(name: str) -> Case:
     return ReleaseRequest, {"method": name} | ({"limit": 3} if needs else {"what": "items"}), visits, False
 
 
+def plain(name: str) -> Case:
+    """Return a method as the contracts of all families ask for it."""
+    case = case_of(name)
+    words = case.request.model_dump(exclude_unset=True, exclude={"epsilon", "delta"})
+    return type(case.request), words, lambda: case.log, False
+
+
+OWN = ("totals", "rankings", "queries", "tags", "neighbours")
+"""Families of which cases are written down here."""
+
 CASES: Mapping[str, Case] = {
     **{name: counted(name) for name in FAMILIES["counts"].methods},
+    **{
+        name: plain(name)
+        for family in FAMILIES.values()
+        for name in family.methods
+        if family.name not in ("counts", *OWN)
+    },
     "fpa of many": (ReleaseRequest, {"method": "fpa", "limit": 10**6}, visits, False),
     "sra, gaussian": (ReleaseRequest, {"method": "sra", "limit": 3, "noise": "gaussian"}, visits, True),
     "by default": (ReleaseRequest, {}, visits, False),
@@ -138,22 +150,3 @@ def test_a_session_that_cannot_be_drawn_is_refused_before_anything_is_read(epsil
     shares = {"total": "0.997", "start": "0.001", "tests": "0.001", "answers": "0.001"}
     with pytest.raises(UsageError, match="more than can be drawn"):
         hc.QuerySession(unreadable(), epsilon=epsilon, bins=town.BINS, shares=shares, max_records=9)
-
-
-@pytest.mark.parametrize("method", ["private", "co-counts"])
-def test_an_engine_that_cannot_is_refused_in_the_plan(method: str) -> None:
-    class Bare:
-        """Can measure everything but ratings."""
-
-        def can(self, kind: type[Bound[Any]]) -> bool:
-            return LocalEngine().can(kind) and not issubclass(kind, RatingBound)
-
-        def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-            return LocalEngine().measure(log, bound, secret)
-
-    engine: Engine = Bare()
-    log = stars() if method == "private" else one_table(visits())
-    request = request_of(NeighboursRequest, epsilon=Decimal(1), method=method)
-    with pytest.raises(UsageError, match=r"Bare cannot measure (Raters|Pairs), which"):
-        planned(request, log, engine=engine)
-    planned(request, log)

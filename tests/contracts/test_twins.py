@@ -100,6 +100,7 @@ BROKEN_METHODS: list[tuple[type[SimpleRandom], Callable[[Subject], None]]] = [
     (twins.HidesTheSeed, method_checks.check_marks_simulation),
     (twins.IgnoresShares, method_checks.check_shares),
     (twins.KeepsLessInABlock, method_checks.check_engines_agree),
+    (twins.AsksForMore, method_checks.check_asks_for_what_it_declares),
 ]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.bounding import Noisy, Sample
+from headcount.bounding import Activity, Noisy, Sample
 from headcount.budget import Grant, Price, Priced
 from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import noised_tables, release_of
@@ -52,6 +52,17 @@ class HalfNoise(SimpleRandom):
             values = pa.array((exact + draw(half, exact.size, noise)).astype(np.float64))
             tables[name] = table.set_column(2, "count", values)
         return replace(honest, tables=tables)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsksForMore(SimpleRandom):
+    """Looks at how active people are as well, and does not declare it."""
+
+    name: ClassVar[str] = "asks-for-more"
+
+    def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
+        (engine or LocalEngine()).measure(log, Activity("items", 3), noise.key())
+        return super().release(log, grant, noise, engine)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,7 @@ from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release
 from tests.cases import Case, cases, scale_of, secrets
 from tests.contracts.method_checks import amounts_of, recorded_draws, recorded_spending
+from tests.contracts.special import Special
 from tests.counts.worlds import (
     Floats,
     Integers,
@@ -48,6 +49,10 @@ from tests.counts.worlds import (
     truth,
     watched,
 )
+
+# each of at most 36 weights is cut down to a whole multiple of 2^-16
+NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
+SPECIAL = {"adaptive": Special({"stages": ("activity", "items", "edges")}, NEARLY)}
 
 What = Literal["items", "edges", "both"]
 Counting = Literal["records", "users"]

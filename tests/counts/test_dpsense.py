@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from headcount.bounding import Scale, Scored
 from headcount.budget import Grant
@@ -26,8 +27,26 @@ from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise
 from headcount.releases import Release
 from tests.cases import scale_of
+from tests.contracts.special import Special, forced
 from tests.counts.worlds import Floats, Watching, by_chance, counts_of, log_of, town, truth, watched, zipf
 from tests.laws import LEVEL
+
+
+def _theta(release: Release, table: str, cells: int) -> Fraction:
+    chosen = release.chosen[table]
+    return Fraction(chosen["theta"]) * Fraction(chosen.get("alpha", 1))
+
+
+def _weighted(log: EventLog, release: Release, table: str) -> NDArray[np.float64]:
+    """The counts of all records under the limit that was chosen, scaled up."""
+    chosen = release.chosen[table]
+    exact = getattr(ReferenceEngine().measure(log, Scale(chosen["theta"]), bytes(16)), table)
+    values: NDArray[np.float64] = exact.sensitive_values.ravel() / exact.unit * float(chosen.get("alpha", 1))
+    return values
+
+
+SENSE = {"paying": Fraction(9, 10), "reach_of": _theta, "truth": _weighted, "reconciles": False}
+SPECIAL = {"dpsense": Special({**SENSE, "forced": {"headcount.counts.dpsense.choose": forced(lambda _: 2)}})}
 
 UNIT = 1 << 16
 BOTH = (SensitivityControl, ScaledSensitivityControl)
@@ -166,21 +185,6 @@ def test_everyone_counts_weighted(theta: int) -> None:
     assert total - 0.01 < counts_of(release).sum() < total + 0.01
 
 
-@pytest.mark.parametrize(("theta", "hundredths"), [(1, 100), (2, 125), (5, 199), (8, 200)])
-def test_scaled_counts_are_weighted_counts_times_alpha(theta: int, hundredths: int) -> None:
-    sizes = (1, 2, 3, 6, 8, 9, 50)
-    index = 101 * (theta - 1) + hundredths - 100
-    with choosing(index):
-        release = ScaledSensitivityControl().release(people(*sizes, d=8), Grant("1000000"), SeededNoise(1))
-    alpha = Fraction(hundredths, 100)
-    assert release.chosen["items"] == {"theta": theta, "alpha": f"{float(alpha):.2f}"}
-    assert np.allclose(counts_of(release), weighed(sizes, theta, 8) * float(alpha), atol=0.001)
-    law = release.noise["items"]
-    assert scale_of(law) == alpha * theta / (10**6 * Fraction(9, 10))
-    assert law.step == alpha / UNIT
-    assert f"multiplied by α = {float(alpha):.2f}" in release.explain()
-
-
 def test_noise_of_scale_theta_in_steps_of_the_weights() -> None:
     with choosing(4):
         release = SensitivityControl().release(town(50, 8, 3), Grant("2"), SeededNoise(1))
@@ -304,32 +308,3 @@ def test_scaling_corrects_the_undercount(world: World, by_dpsense: list[Release]
         for releases in (scaled, by_dpsense)
     )
     assert by_chance(error, error_before) < LEVEL
-
-
-def test_where_people_are_within_the_limit_nothing_is_scaled() -> None:
-    """Everybody has 5 records of 20 items: θ is not less, α is 1 or a hundredth more, and the counts are right."""
-    log = zipf(np.full(20_000, 5), 20)
-    release = ScaledSensitivityControl().release(log, Grant("5"), SeededNoise(1))
-    theta, alpha = release.chosen["items"]["theta"], float(release.chosen["items"]["alpha"])
-    assert theta >= 5
-    assert alpha <= 1.02
-    assert abs(counts_of(release).sum() / truth(log).sum() - 1) < 0.03
-
-
-def test_without_the_cut_a_repeating_user_breaks_the_claim() -> None:
-    """One column, 160 people with a record each, and one with 100: the published choice at ε = 0.1 loses 5.5.
-
-    The exact law of the factor α, from the definition; θ can only be 1. With the cut at d · repeats = 1 record,
-    the same user costs no more than is paid.
-    """
-
-    def law(kept: float, true: float) -> Floats:
-        alphas = np.arange(100, 201) / 100
-        weights = np.exp(0.1 / 2 * -(np.abs(alphas * kept - true) + alphas / 0.9))
-        return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-    def loss(with_user: Floats, without: Floats) -> float:
-        return float(np.abs(np.log(with_user / without)).max())
-
-    assert 5 < loss(law(161, 260), law(160, 160)) < 6
-    assert loss(law(161, 161), law(160, 160)) <= 0.1

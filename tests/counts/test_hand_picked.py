@@ -15,7 +15,10 @@ from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
 from tests.cases import LAW, scale_of
 from tests.contracts.method_checks import recorded_spending, town
+from tests.contracts.special import Special
 from tests.in_parts import InParts
+
+SPECIAL = {"hpa": Special({"stages": ("scores", "items", "edges")})}
 
 
 class Watching(InParts):

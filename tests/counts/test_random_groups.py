@@ -13,6 +13,7 @@ from headcount.counts.random_groups import RandomGroups
 from headcount.engines.reference import ReferenceEngine
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
+from tests.contracts.special import Special
 from tests.counts.worlds import (
     Watching,
     check_averages,
@@ -23,6 +24,8 @@ from tests.counts.worlds import (
     town,
     truth,
 )
+
+SPECIAL = {"gs-r": Special({"reconciles": False})}
 
 
 @pytest.mark.parametrize("counting", ["records", "users"])

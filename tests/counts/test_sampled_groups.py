@@ -22,6 +22,7 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
+from tests.contracts.special import Special
 from tests.counts.worlds import (
     Floats,
     Watching,
@@ -38,6 +39,8 @@ from tests.counts.worlds import (
     zipf,
 )
 from tests.laws import LEVEL
+
+SPECIAL = {"gs-s": Special({"reconciles": False, "paying": Fraction(1, 2)}, audit_runs=5000)}
 
 WAYS = get_args(Sampling)
 

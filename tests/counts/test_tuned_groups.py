@@ -6,6 +6,7 @@ Comparisons of errors are on seeded worlds and seeded noise, and not by chance a
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,7 @@ from headcount.counts.tuned_groups import TunedGroups
 from headcount.engines.reference import ReferenceEngine
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
+from tests.contracts.special import Special
 from tests.counts.worlds import (
     Floats,
     by_chance,
@@ -36,6 +38,9 @@ from tests.counts.worlds import (
     zipf,
 )
 from tests.laws import LEVEL
+
+TUNED = {"headcount.counts.tuned_groups.best_size": lambda *_: 2}
+SPECIAL = {"gs": Special({"reconciles": False, "paying": Fraction(1, 2), "forced": TUNED}, audit_runs=5000)}
 
 
 @pytest.mark.parametrize("sampling", ["column", "row", "none"])

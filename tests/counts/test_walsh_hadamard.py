@@ -26,7 +26,29 @@ from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise, laplace
 from headcount.releases import Release
 from tests.cases import scale_of
+from tests.contracts.special import Special, forced
 from tests.counts.worlds import Floats, Watching, columns_of, counts_of, log_of, town, truth, watched
+
+
+def _reach(release: Release, table: str, cells: int) -> Fraction:
+    """ρ · M or √ρ · √n · M, whichever is less, for M = 3 records that may hit one cell."""
+    size, kept = 1 << (cells - 1).bit_length(), release.chosen[table]["coefficients"]
+    return Fraction(min(kept * 3, math.isqrt(kept * size * 9 - 1) + 1))
+
+
+SPECIAL = {
+    "fpa": Special(
+        {
+            "reconciles": False,
+            "paying": Fraction(9, 10),
+            "reach_of": _reach,
+            "forced": {"headcount.counts.walsh_hadamard.choose": forced(lambda scored: scored.size - 1)},
+        },
+        # the bound allows for a person who moves two candidates by √2 · Δ differently: none here is the worst one
+        {("choose", 1): 0.6, ("choose", 3): 0.6},
+        audit_runs=5000,
+    )
+}
 
 
 def walsh(size: int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,9 +77,10 @@ class Copy:
     @classmethod
     def in_folder(cls, root: Path) -> Copy:
         """Copy what runs; times are kept, by which compiled kernels are known."""
-        for name in ("src", "tests", "docs"):
+        for name in ("src", "tests", "docs", "tools"):
             shutil.copytree(ROOT / name, root / name)
-        shutil.copy(ROOT / "pyproject.toml", root)
+        for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"):
+            shutil.copy(ROOT / name, root)
         return cls(root)
 
     def follow(self, parts: list[Block]) -> list[Path]:
@@ -88,6 +90,7 @@ class Copy:
             what, _, name = block.mark.partition(": ")
             path = self.root / name
             if what == "file":
+                path.parent.mkdir(exist_ok=True)
                 path.write_text(block.text, encoding="utf-8")
             elif what == "change":
                 path.write_text(changed(path.read_text(encoding="utf-8"), block.text), encoding="utf-8")
@@ -103,6 +106,12 @@ class Copy:
         return subprocess.run(
             command, cwd=self.root, env=environment, capture_output=True, encoding="utf-8", check=False
         )
+
+    def headcount(self, line: str) -> str:
+        """Run the program in the copy, and return what it printed."""
+        done = self.run("-c", "from headcount.cli.main import run; run()", *shlex.split(line))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def test(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run tests in the copy."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shlex
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.docs.recipes import Copy, broken, recipes, run_in_place
 from tests.lab.papers.papers import shared
 
 RECIPES = recipes()
-MOST_LINES = 60
+MOST_LINES = {"A family": 100}
 
 
 @pytest.fixture
@@ -38,15 +38,109 @@ def test_a_recipe_is_short(name: str) -> None:
     found_there = sum(
         line.startswith(" ") for block in RECIPES[name] if block.kind == "diff" for line in block.text.splitlines()
     )
-    assert len(lines) - found_there <= MOST_LINES
+    assert len(lines) - found_there <= MOST_LINES.get(name, 60)
 
 
-@pytest.mark.parametrize("name", ["A bound", "A paper"])
+@pytest.mark.parametrize("name", ["A method", "A family", "A bound", "A paper"])
 def test_what_a_recipe_adds_is_in_style(name: str, copy: Copy) -> None:
     files = [str(each) for each in copy.follow(RECIPES[name]) if each.suffix == ".py"]
     for check in (["format", "--check"], ["check"]):
         done = copy.run("-m", "ruff", *check, *files)
         assert done.returncode == 0, done.stdout
+
+
+# A method and a family
+
+
+LOG = "visits.csv --user user --item venue --items venues.csv"
+
+
+def released(name: str, copy: Copy, prepared: Path) -> str:
+    """Follow a recipe and write the lists of the pages, run the command that it shows, and return its page."""
+    copy.follow(RECIPES[name])
+    shutil.copytree(prepared, copy.root, dirs_exist_ok=True)
+    for tool in ("cli_reference.py", "method_lists.py"):
+        assert copy.run(f"tools/{tool}").returncode == 0
+    [command] = [block.text for block in RECIPES[name] if block.kind == "text" and not block.mark]
+    folder = command.split()[-1]
+    assert folder in copy.headcount(command.removeprefix("headcount "))
+    copy.headcount(f"report {folder} --to page.html")
+    return (copy.root / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path) -> None:
+    assert "weighed" in released("A method", copy, prepared)
+    compared = copy.headcount(
+        f"compare {LOG} --methods weighed,sra --epsilon 1 --limits 3 --runs 1 --processes 1 --report all.html"
+    )
+    assert "weighed" in compared
+    assert "weighed" in (copy.root / "all.html").read_text(encoding="utf-8")
+    assert "weighed        proven\n    Everything each person did" in copy.headcount("methods")
+    assert "weighed" in copy.headcount("plan --users 900 --items 9 --median 5 --max 60 --epsilon 1")
+    assert "weighed" in copy.headcount("audit weighed --limit 2 --runs 200")
+
+
+def test_a_method_keeps_the_contracts(copy: Copy) -> None:
+    copy.follow(RECIPES["A method"])
+    assert copy.run("tools/method_lists.py").returncode == 0
+    files = ("tests/counts/test_weighed.py", "src/headcount/counts/weighed.py", "tests/test_families.py")
+    suites = ("methods", "plans", "replay", "success")
+    done = copy.test(
+        *files, "tests/docs/test_pages.py", *(f"tests/contracts/test_{each}.py" for each in suites),
+        "-m", "not slow", "-k", "weighed or every_proven_method or method_lists or can_be_reached",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"= (Scale,)": "= ()"},
+        {"self.limit * FIXED_POINT": "FIXED_POINT"},
+        {"self.limit, None, grant,": "self.limit + 1, None, grant,"},
+    ],
+    ids=["declares no bound", "announces too little noise", "allows for more"],
+)
+def test_a_broken_method_is_caught(instead: Mapping[str, str], copy: Copy) -> None:
+    copy.follow(broken(RECIPES["A method"], instead))
+    assert copy.test("tests/contracts/test_methods.py", "-k", "weighed").returncode == 1
+
+
+def test_a_family_is_everywhere_without_another_line(copy: Copy, prepared: Path) -> None:
+    assert "<h1>How many are regulars</h1>" in released("A family", copy, prepared)
+    assert "regulars    Release how many people have so many records." in copy.headcount("--help")
+    assert "Regulars: headcount regulars\n\nat-least       proven" in copy.headcount("methods")
+    planned = copy.headcount(f"regulars {LOG} --epsilon 1 --least 5 --dry-run")
+    assert "each number: standard deviation" in planned
+    assert "at-least" in copy.headcount("audit at-least --runs 200")
+
+
+def test_a_family_keeps_the_contracts(copy: Copy) -> None:
+    copy.follow(RECIPES["A family"])
+    assert copy.run("tools/method_lists.py").returncode == 0
+    suites = ("families", "plans", "replay", "success")
+    done = copy.test(
+        "tests/regulars", "tests/test_families.py", "tests/docs/test_pages.py",
+        *(f"tests/contracts/test_{each}.py" for each in suites),
+        "-m", "not slow", "-k", "regulars or at-least or every_proven_method or every_charged or can_be_reached",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    linted = copy.run("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
+    assert linted.returncode == 0, linted.stdout
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"= (Activity,)": "= ()"},
+        {"of_l1(1)": "of_l1(2)"},
+        {"noisy = add(enough, grant, noise)": "noisy = add(enough, Grant(grant.price), noise)"},
+    ],
+    ids=["declares no bound", "announces too much noise", "spends what nobody handed over"],
+)
+def test_a_broken_family_is_caught(instead: Mapping[str, str], copy: Copy) -> None:
+    copy.follow(broken(RECIPES["A family"], instead))
+    assert copy.test("tests/contracts/test_families.py", "-k", "at-least").returncode == 1
 
 
 # A bound
@@ -187,12 +281,9 @@ def test_a_paper_is_run_and_judged(copy: Copy, tmp_path: Path) -> None:
     copy.follow(RECIPES["A paper"])
     (tmp_path / "data").mkdir()
     [command] = [block.text for block in RECIPES["A paper"] if block.kind == "text"]
-    _, *words = shlex.split(command.replace("DIR", str(shared(tmp_path / "data"))))
-    done = copy.run(
-        "-c", "from headcount.cli.main import run; run()", *words, "--processes", "1", "--json", "--quiet"
-    )
-    assert done.returncode == 0, done.stderr
-    assert [each["verdict"] for each in json.loads(done.stdout)["claims"]] == ["reproduced"]
+    line = command.strip().removeprefix("headcount ").replace("DIR", str(shared(tmp_path / "data")))
+    found = json.loads(copy.headcount(f"{line} --processes 1 --json --quiet"))
+    assert [each["verdict"] for each in found["claims"]] == ["reproduced"]
     assert (copy.root / "nobody.html").exists()
     tested = copy.test("tests/lab/papers/test_claims.py", "-k", "nobody")
     assert tested.returncode == 0, tested.stdout

@@ -12,7 +12,22 @@ from headcount.events.log import EventLog
 from headcount.neighbours.model import NeighbourModel
 from headcount.neighbours.related import CoCountRelease
 from headcount.noise import SeededNoise
+from tests.contracts.special import Special
 from tests.laws import LEVEL, fits_gaussian, fits_laplace
+
+UNITS = 1 << 16
+SPECIAL = {
+    "co-counts": Special(
+        nearly={
+            # each of 12 weights near 1 is cut down to a whole multiple of 2^-16
+            ("add", 1): 1 - 12 / (10 * UNITS),
+            ("add_gaussian", 1): 1 - 2 / UNITS,
+            # both factors of a pair are cut down to multiples of 1/256, from just below 1
+            ("add", 2): (255 / 256) ** 2,
+            ("add_gaussian", 2): (255 / 256) ** 2,
+        }
+    )
+}
 
 
 def clubs(people: int = 400) -> EventLog:

@@ -53,5 +53,6 @@ TOTALS = Family(
         ),
     ),
     report="totals:part",
+    page="totals.md",
     methods={"totals": Listed("totals:Totals")},
 )

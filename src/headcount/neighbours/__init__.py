@@ -16,6 +16,7 @@ FAMILY = Family(
     delta="proven",
     tables=(ITEMS,),
     report="models:part",
+    page="neighbours.md",
     methods={
         "private": Listed("private:PrivateNeighbours"),
         "co-counts": Listed("related:CoCountRelease"),

@@ -21,6 +21,7 @@ FAMILY = Family(
     default="auto",
     tables=(ANSWERS,),
     report="answers:part",
+    page="query.md",
     methods={
         "auto": Listed("choosing:Automatic"),
         "histogram": Listed("histogram:Histogram"),

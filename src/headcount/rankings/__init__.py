@@ -21,5 +21,6 @@ FAMILY = Family(
     default="top-k",
     tables=(RANKING,),
     report="rankings:part",
+    page="rank.md",
     methods={"top-k": Listed("top_k:DirectTopK")},
 )

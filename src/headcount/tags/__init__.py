@@ -20,6 +20,7 @@ FAMILY = Family(
     delta="proven",
     tables=(TAGS, RESOURCES, ASSIGNMENTS),
     report="topics:part",
+    page="tags.md",
     methods={
         "tag-model": Listed("model:TagModel"),
     },

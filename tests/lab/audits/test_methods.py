@@ -11,25 +11,28 @@ from decimal import Decimal
 
 import pytest
 
+from headcount.families import family_of
 from headcount.lab.audits.auditing import Finding, audit
 from headcount.lab.audits.cases import CASES, case_of
-from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
+from headcount.lab.audits.targets import NAMES, SELECTION, is_proven, pairs_for, target
 from headcount.lab.processes import workers
+from tests.contracts.special import Special, special_of
 
 PROVEN = [name for name in NAMES if is_proven(name)]
 CLAIMED = [name for name in NAMES if not is_proven(name)]
 SEPARATE = {name for name, case in CASES.items() if case.copies}
 SHARP = 0.6
-ENOUGH = {
-    "fpa": 5000, "gs-s": 5000, "gs": 5000, "dpsense": 4000, "dpsense-s": 4000, "co-counts": 4000, "auto": 4000,
-}  # fmt: skip
-"""Runs that it takes to be sharp, where 3,000 are too few."""
 
 
 def attack(name: str, epsilon: str, runs: int) -> Finding:
     pairs = pairs_for(name, 2, Decimal(epsilon))
     with workers() as pool:
         return audit(target(name, 2, Decimal(epsilon)), pairs, runs, pool=pool)
+
+
+def runs_of(name: str) -> int:
+    """Return how many runs it takes to be sharp."""
+    return Special().audit_runs if name == SELECTION else special_of(family_of(name).kind(name)).audit_runs
 
 
 @pytest.mark.parametrize("name", CLAIMED)
@@ -54,7 +57,7 @@ def test_the_simplest_methods_stand_and_the_audit_is_sharp(name: str, sharp: flo
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 @pytest.mark.parametrize("name", PROVEN)
 def test_proven_methods_stand(name: str, epsilon: str) -> None:
-    few = 800 if epsilon != "1" else ENOUGH.get(name, 3000)
+    few = 800 if epsilon != "1" else runs_of(name)
     found = attack(name, epsilon, 200_000 if name in SEPARATE else few)
     assert not found.violation, found.sentence()
     if epsilon == "1":

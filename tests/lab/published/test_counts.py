@@ -13,6 +13,12 @@ from headcount.noise import SeededNoise
 from tests.cases import Case, cases, scale_of
 from tests.contracts.engine_checks import batches_of
 from tests.contracts.method_checks import town
+from tests.contracts.special import Special
+
+SPECIAL = {
+    "lpa-published": Special({"reach": 5}),
+    "hpa-published": Special({"stages": ("scores", "items", "edges")}),
+}
 
 
 @given(cases())

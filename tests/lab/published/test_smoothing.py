@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -26,7 +27,26 @@ from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release
 from tests.cases import scale_of
+from tests.contracts.special import Special
+from tests.counts.test_tuned_groups import TUNED
 from tests.counts.worlds import columns_of, counts_of, log_of, town, truth
+
+
+def _reach(release: Release, table: str, cells: int) -> Fraction:
+    """√m · M in units of 2^-16, with √d of them for rounding, for M = 5."""
+    reach = (5 << 16) + math.isqrt(cells - 1) + 1
+    return Fraction(math.isqrt(release.chosen[table]["coefficients"] * reach**2 - 1) + 1, 1 << 16)
+
+
+SMOOTH: dict[str, Any] = {"reconciles": False}
+HALVED: dict[str, Any] = {**SMOOTH, "reach": 5, "paying": Fraction(1, 2)}
+ALL = {"headcount.lab.published.smoothing.best_number": lambda transformed, _: transformed.size}
+SPECIAL = {
+    "fpa-published": Special({**SMOOTH, "reach_of": _reach, "forced": ALL}),
+    "gs-r-published": Special({**SMOOTH, "reach": 5}),
+    "gs-s-published": Special({**HALVED, "parameters": {"sampling": "column"}}),
+    "gs-published": Special({**HALVED, "parameters": {"sampling": "none"}, "forced": TUNED}),
+}
 
 GROUPS: list[tuple[Method, Any]] = [
     (RandomGroupsPublished(what="items"), RandomGroups),

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 from headcount.budget import Price
 from headcount.counts import EDGES
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.log import EventLog
 from headcount.families import family_of, method_names
-from headcount.family import Reads, fields_of
+from headcount.family import Reads, example_of, fields_of, needed_by
 from headcount.guarantee import Standing
 from headcount.lab.audits.adjacent import Pair, crafted, raters
 from headcount.lab.audits.cases import case_of
@@ -100,7 +99,9 @@ def _fields(name: str) -> set[str]:
 
 
 def _events(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
-    parameters: dict[str, Any] = {"limit": limit} if "limit" in _fields(name) else {}
+    kind = family_of(name).kind(name)
+    parameters = {key: value for key, value in example_of(kind).items() if key in needed_by(kind)}
+    parameters |= {"limit": limit} if "limit" in _fields(name) else {}
     parameters |= {"noise": "gaussian"} if delta else {}
     case = case_of(name)
     once = bool(delta) and case.once

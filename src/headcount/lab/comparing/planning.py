@@ -36,6 +36,15 @@ CHOSEN = "limit and what it cuts off are modelled"
 ADAPTIVE = "the method's own prediction, by which it chooses its limit"
 UNKNOWN = "cannot be predicted from these figures"
 
+MODELS = {
+    "sampled": "noise, and what the limit cuts off under these laws",
+    "picked": "the same, as if the popularity of items were known when records are picked",
+    "weighed": "the same, at the limit that it would choose most likely",
+    "grouped": "the same, and what smoothing random groups does under Zipf's law",
+    "adaptive": "its own prediction, by which it chooses its limit, as if its histogram had no noise",
+}
+"""What errors can be predicted by, as the ``foreseen`` of a method says; anything else says why they cannot be."""
+
 _ITEMS, _EDGES = "items", "edges"
 _USUAL_ERROR = 0.8  # of a standard deviation: what errors of a bell-shaped law are on average
 _CANDIDATES = [1 << power for power in range(21)]

@@ -70,6 +70,7 @@ class CoupledIteration(Answering):
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = REASON
     bounds: ClassVar[Bounds] = ()
+    page: ClassVar[str] = "query.md#cim"
 
     threshold: float = 0.3
     eta: float = 7.0

@@ -135,6 +135,7 @@ class PncfPublished(Staged):
     standing: ClassVar[Standing] = Standing.CLAIMED
     reason: ClassVar[str | None] = _REASON
     bounds: ClassVar[Bounds] = ()
+    page: ClassVar[str] = "neighbours-published.md"
 
     k: int = 40
     metric: Metric = "cos"

@@ -1,0 +1,142 @@
+"""Write the lists of methods in README.md and docs/ from the families: ``python tools/method_lists.py [--check]``.
+
+A list stands between ``<!-- methods: KIND -->`` and ``<!-- end of methods -->``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from headcount.families import FAMILIES, summary
+from headcount.lab.comparing.planning import MODELS
+from headcount.method import Method, section
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+WIDTH = 115
+_BLOCK = re.compile(r"(?<=^<!-- methods: )(\S+) -->\n.*?^(?=<!-- end of methods -->$)", re.MULTILINE | re.DOTALL)
+
+
+class Entry(NamedTuple):
+    """A method: its name, what it is, the heading of its family, and where it is explained, below docs/."""
+
+    name: str
+    kind: type[Method]
+    heading: str
+    place: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether its promise is."""
+        return self.kind.reason is None
+
+    def link(self, folder: Path) -> str:
+        """Return a link to its page, from a page in a folder, with the name that the page has."""
+        page = DOCS / self.place.partition("#")[0]
+        title = re.search(r"^# ([^:\n]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        if title is None:
+            raise SystemExit(f"{page} has no heading")
+        way = "../" if folder == DOCS / "methods" else "docs/" if folder == ROOT else ""
+        return f"[{title[1]}]({(way + self.place).replace('../methods/', '')})"
+
+
+def entries() -> Iterator[Entry]:
+    """Yield every method of every family; one that is only claimed has a heading on the page of its family."""
+    for family in FAMILIES.values():
+        for name, kind in family.kinds().items():
+            own = family.page.format(name=name.removesuffix("-published"))
+            place = getattr(kind, "page", own if kind.reason is None else f"{own}#{name}")
+            yield Entry(name, kind, family.heading, place)
+
+
+def by_family(said: Callable[[Entry], str], *, proven: bool = True) -> Iterator[str]:
+    """Yield a line for each family, with what is said of its methods; what is said twice is said once."""
+    for heading in dict.fromkeys(each.heading for each in entries()):
+        found = [said(each) for each in entries() if each.heading == heading and each.proven == proven]
+        if found:
+            yield wrapped(f"- {heading}: {', '.join(dict.fromkeys(found))}")
+
+
+def wrapped(line: str) -> str:
+    """Break a line of a list."""
+    return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def named(folder: Path) -> Iterator[str]:  # noqa: ARG001
+    """Yield the names of all methods whose promise is proven."""
+    return by_family(lambda each: f"`{each.name}`")
+
+
+def claimed(folder: Path) -> Iterator[str]:  # noqa: ARG001
+    """Yield the names of all others."""
+    return by_family(lambda each: f"`{each.name}`", proven=False)
+
+
+def linked(folder: Path) -> Iterator[str]:
+    """Yield links to the pages of methods."""
+    return by_family(lambda each: each.link(folder))
+
+
+def table(folder: Path) -> Iterator[str]:
+    """Yield a table of all methods, family by family."""
+    yield "| Method | What it does | Guarantee | Page |"
+    yield "|---|---|---|---|"
+    for each in entries():
+        standing = "proven" if each.proven else "claimed, does not hold"
+        yield f"| `{each.name}` | {summary(each.name)} | {standing} | {each.link(folder)} |"
+
+
+def papers(folder: Path) -> Iterator[str]:
+    """Yield where methods come from, unless it is their own page."""
+    for each in entries():
+        reference = section(each.kind, "Reference")
+        if not reference.startswith("docs/"):
+            yield wrapped(f"- {each.link(folder)}, `{each.name}`: {reference}")
+
+
+def planned(folder: Path) -> Iterator[str]:  # noqa: ARG001
+    """Yield how the errors of methods of counts are predicted, or why they cannot be."""
+    counts = [each for each in entries() if each.kind in FAMILIES["counts"].kinds().values() and each.proven]
+    models = {each.name: getattr(each.kind, "foreseen", "") for each in counts}
+    yield "| Method | How its errors are predicted |"
+    yield "|---|---|"
+    for model, words in MODELS.items():
+        names = ", ".join(f"`{name}`" for name, own in models.items() if own == model)
+        yield f"| {names} | {words} |"
+    names = ", ".join(f"`{name}`" for name, own in models.items() if own not in MODELS)
+    yield f"| {names} | cannot be predicted: `headcount plan` says why. Nothing is shown in place of a number |"
+
+
+LISTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
+    each.__name__: each for each in (named, claimed, linked, table, papers, planned)
+}
+
+
+def written(path: Path) -> str:
+    """Return the text of a page with its lists as they should be."""
+
+    def block(found: re.Match[str]) -> str:
+        return f"{found[1]} -->\n" + "".join(f"{line}\n" for line in LISTS[found[1]](path.parent))
+
+    return _BLOCK.sub(block, path.read_text(encoding="utf-8"))
+
+
+def main() -> int:
+    pages = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    stale = [path for path in pages if written(path) != path.read_text(encoding="utf-8")]
+    for path in stale:
+        if "--check" in sys.argv[1:]:
+            print(f"{path.relative_to(ROOT)} is out of date: run `make docs`")
+        else:
+            path.write_text(written(path), encoding="utf-8", newline="\n")
+            print(f"{path.relative_to(ROOT)}: methods listed anew")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
