@@ -7,16 +7,16 @@ values. Methods, requests and report parts are named as ``module:name``, and imp
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from headcount.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from headcount.method import Method
 
 RESEARCH = "headcount.lab.methods"
@@ -26,8 +26,7 @@ Reads = Literal["events", "ratings", "people", "tags"]
 """What kind of log is read: it decides the event flags, and the logs that contracts and audits make up."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A released table: what it is called, what its numbers are, and how their noise is told of beforehand.
 
     In ``error``, ``{noun}`` stands for the noun, ``{reach}`` for how far noise goes, ``{noise}`` for the name of
@@ -46,8 +45,7 @@ class Table:
     beside: str = ""
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """A method in the list of its family: where it is, and in which colour and shape plots draw it."""
 
     home: str
@@ -55,8 +53,7 @@ class Listed:
     shape: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Family:
+class Family(NamedTuple):
     """Methods that release the same tables on the same request.
 
     ``methods`` are those whose promise is proven; the lab has others, as published, which are for research.
@@ -71,12 +68,12 @@ class Family:
     heading: str
     command: tuple[str, ...]
     short_help: str
-    usage: str = ""
-    reads: Reads = "events"
-    request: str = "request:Request"
     methods: Mapping[str, Listed]
     default: str
     tables: tuple[Table, ...]
+    usage: str = ""
+    reads: Reads = "events"
+    request: str = "request:Request"
     delta: Literal["noise", "proven", "none"] = "none"
     report: str = ""
     page: str = "methods/{name}.md"
@@ -138,14 +135,18 @@ def resolved(package: str, reference: str) -> Any:
     return getattr(importlib.import_module(f"{package}.{module}"), name)
 
 
-def fields_of(kind: type[Method]) -> dict[str, dataclasses.Field[Any]]:
+def fields_of(kind: type[Method]) -> dict[str, Field[Any]]:
     """Return the parameters of a method."""
+    import dataclasses  # when it is needed: `headcount --help` goes without
+
     return {each.name: each for each in dataclasses.fields(cast("Any", kind))}
 
 
 def needed_by(kind: type[Method]) -> list[str]:
     """Return the parameters that a method cannot do without."""
-    return [name for name, each in fields_of(kind).items() if each.default is dataclasses.MISSING]
+    from dataclasses import MISSING
+
+    return [name for name, each in fields_of(kind).items() if each.default is MISSING]
 
 
 def example_of(kind: type[Method]) -> dict[str, Any]:

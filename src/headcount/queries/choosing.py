@@ -133,7 +133,7 @@ class Automatic(Answering):
     def _fitted(
         self, log: EventLog, cells: Bounded, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> tuple[Release, str]:
-        """FittedTable a table and find out how wrong it is; then mend it, or count all cells instead.
+        """Fit a table and find out how wrong it is; then mend it, or count all cells instead.
 
         What the choice knows of the total was cheap; a table that sums to it needs a better one.
         """

@@ -110,7 +110,7 @@ class MultiplicativeWeights(Answering):
         return start_stage(self.asked.grid, reach, share), Stage("rounds", 1 - share, moves=moved)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """FittedTable a table, mend it, answer from it, and say how good that is."""
+        """Fit a table, mend it, answer from it, and say how good that is."""
         self.check(log)
         asked, guarantee = self.asked, self.guarantee(grant)
         grants = share_out(self.stages(log, grant.price), grant)
