@@ -140,7 +140,7 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
     ]  # fmt: skip
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(arguments)
-    said = re.sub(r"entry \d+", "entry N", err.getvalue().replace(str(folder), "."))
+    said = re.sub(r"entry\s+\d+", "entry N", err.getvalue().replace(str(folder), "."))
     if code != 0:
         return Seen(code, said=said)
     files = {

@@ -92,6 +92,7 @@ def test_a_method_keeps_the_contracts(copy: Copy) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "instead",
     [
@@ -129,6 +130,7 @@ def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     assert linted.returncode == 0, linted.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "instead",
     [
@@ -154,6 +156,7 @@ def test_a_bound_adds_up_within_its_reach(copy: Copy) -> None:
     assert "5 passed" in done.stdout  # its own test, three engines, and that all bounds are measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "instead",
     [
@@ -176,14 +179,16 @@ def engine_of(instead: Mapping[str, str]) -> Engine:
     return engine
 
 
+STATISTICAL = (engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter)
+QUICK = (engine_checks.check_equals_reference,)
 LIGHT = [
-    each
+    pytest.param(each, id=str(each.__name__), marks=[] if each in QUICK else [pytest.mark.slow])
     for each in engine_checks.CHECKS
-    if each not in (engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter)
+    if each not in STATISTICAL
 ]
 
 
-@pytest.mark.parametrize("check", LIGHT, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize("check", LIGHT)
 def test_an_engine_keeps_the_contracts(check: Callable[[Engine], None]) -> None:
     check(engine_of({}))
 
@@ -195,6 +200,7 @@ def _no_shrinking() -> Iterator[None]:
     settings.load_profile("headcount")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_shrinking")
 @pytest.mark.parametrize(
     "instead",
@@ -260,6 +266,7 @@ def test_a_value_of_another_kind_is_missing(sqlite: Format, tmp_path: Path) -> N
     assert batch.column("user").to_pylist() == [SOUND["user"], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "instead",
     [
