@@ -8,6 +8,7 @@ rounded down, so that no rounding lengthens them; a person who leaves takes exac
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ TOGETHER = FIXED_POINT // 2
 """What a person's pairs of tags weigh beside their tagged resources: half, and noise grows by an eighth."""
 
 
-class TagBound(Bound[Bounded]):
+class TagBound(Bound[Bounded], ABC):
     """What people tagged, each assignment once; nothing is drawn."""
 
     draws: ClassVar[bool] = False
@@ -33,9 +34,9 @@ class TagBound(Bound[Bounded]):
         """Listed resources with listed tags."""
         return Reading("listed", "required")
 
+    @abstractmethod
     def sensitivity(self, log: TagLog) -> Sensitivity:
         """Return how far one person can move the weights, in their units."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
