@@ -10,6 +10,7 @@ import pytest
 
 import headcount as hc
 from headcount.bounding import (
+    UNDRAWN,
     Activity,
     Bound,
     Cells,
@@ -124,6 +125,14 @@ def test_a_person_in_both_groups_shows(bound: Bound[Any]) -> None:
     """The same people twice are not the same as once: the test above could fail."""
     whole = LocalEngine(threads=1).measure(log_of(rows(), bound), bound, SECRET)
     assert shown(whole.with_others(whole)) != shown(whole)
+
+
+@pytest.mark.parametrize(
+    "bound", [each for each in BOUNDS if not each.draws], ids=lambda each: type(each).__name__
+)
+def test_what_says_that_it_draws_nothing_hangs_on_no_secret(bound: Bound[Any]) -> None:
+    one, other = (LocalEngine().measure(log_of(rows(), bound), bound, secret) for secret in (SECRET, UNDRAWN))
+    assert shown(one) == shown(other)
 
 
 def test_what_is_of_another_bound_is_refused() -> None:

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from headcount.bounding import Bound, Measured_co
+from headcount.bounding import UNDRAWN, Bound, Measured_co
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -35,6 +35,7 @@ class Asking:
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Remember the kind, and measure."""
         self.kinds.add(type(bound))
+        assert not bound.draws or secret != UNDRAWN, f"{bound} draws with a secret that everybody knows"
         return self.engine.measure(log, bound, secret)
 
     def check_declared(self, method: Method, *, selecting: bool = False) -> None:
