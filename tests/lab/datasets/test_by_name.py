@@ -14,9 +14,11 @@ import pytest
 
 from headcount.errors import AbsentError, DataError, UnknownNameError
 from headcount.events.encoding import EncodedLog
+from headcount.lab.datasets import baskets, downloads, large, stand_ins
 from headcount.lab.datasets import by_name as datasets
-from headcount.lab.datasets import downloads, stand_ins
-from headcount.lab.datasets.by_name import AGES, ENTRIES, Sizes, check_sizes, form_of, load
+from headcount.lab.datasets.by_name import check_sizes, form_of, load
+from headcount.lab.datasets.entries import AGES, ENTRIES
+from headcount.lab.datasets.parsed import Sizes
 from tests.lab.papers import papers
 
 HOME = os.environ.get("HEADCOUNT_DATA")
@@ -56,7 +58,7 @@ def test_unpacked_files_are_found_as_well(tmp_path: Path) -> None:
         (tmp_path / "ml-1m" / name).write_text(text, encoding="latin-1")
     assert downloads.movielens_1m(tmp_path).table.num_rows == 4
     (tmp_path / "kosarak.dat").write_text("1 2 3\n1\n4 5\n")
-    assert downloads.kosarak(tmp_path).table["user"].to_pylist() == [1, 1, 1, 2, 3, 3]
+    assert baskets.kosarak(tmp_path).table["user"].to_pylist() == [1, 1, 1, 2, 3, 3]
 
 
 def test_gowalla_has_days(tmp_path: Path, unpublished: None) -> None:
@@ -84,12 +86,6 @@ def test_shared_foursquare_counts_minutes_from_a_tuesday(tmp_path: Path) -> None
     assert held["2"] == [0, 0, 1, 0, 0, 0, 1, 0]  # after midnight there, and the next Sunday
 
 
-def test_kosarak_is_read_compressed(tmp_path: Path) -> None:
-    (tmp_path / "kosarak.dat.gz").write_bytes(gzip.compress(b"1 2 2\n\n7\n"))
-    table = downloads.kosarak(tmp_path).table
-    assert table.to_pydict() == {"user": [1, 1, 1, 3], "item": [1, 2, 2, 7]}
-
-
 def test_hetrec_has_names(tmp_path: Path, unpublished: None) -> None:
     papers.hetrec(tmp_path)
     plays, tags = load("hetrec-lastfm-plays", tmp_path), load("hetrec-lastfm-tags", tmp_path)
@@ -112,6 +108,12 @@ def test_netflix_in_its_archives_or_unpacked(tmp_path: Path, unpublished: None, 
 
 
 Write = Callable[[Path], object]
+
+
+def large_netflix(folder: Path) -> object:
+    return large.netflix(folder).table
+
+
 BAD: dict[str, tuple[Write, Callable[[Path], object], str]] = {
     "too few fields": (
         lambda folder: papers.movielens(folder, ratings="1::10::5::978300760\n1::20::3\n"),
@@ -140,17 +142,17 @@ BAD: dict[str, tuple[Write, Callable[[Path], object], str]] = {
     ),
     "words among numbers": (
         lambda folder: (folder / "kosarak.dat").write_text("1 2\n3 four\n"),
-        downloads.kosarak,
+        baskets.kosarak,
         r"kosarak\.dat, line 2: expected numbers between blanks, not '3 four'",
     ),
     "no film": (
         lambda folder: (folder / "mv_0000001.txt").write_text("1488844,3,2005-09-06\n"),
-        downloads.netflix,
+        large_netflix,
         r"mv_0000001\.txt, line 1: expected the number of a film and a colon",
     ),
     "no date": (
         lambda folder: (folder / "mv_0000001.txt").write_text("1:\n1,3,2005-09-06\n2,3,today\n"),
-        downloads.netflix,
+        large_netflix,
         r"mv_0000001\.txt, line 3: expected date as date32",
     ),
     "no archive": (
@@ -165,7 +167,7 @@ BAD: dict[str, tuple[Write, Callable[[Path], object], str]] = {
     ),
     "a cut file": (
         lambda folder: (folder / "kosarak.dat.gz").write_bytes(gzip.compress(b"1 2\n" * 999)[:-9]),
-        downloads.kosarak,
+        baskets.kosarak,
         r"kosarak\.dat\.gz is damaged",
     ),
 }  # fmt: skip
@@ -221,7 +223,9 @@ def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_where_to_get_what_is_absent(tmp_path: Path) -> None:
-    complaint = r"get ml-1m\.zip from https://grouplens\.org/.*, or put movielens-1m\.parquet and .*HEADCOUNT_DATA"
+    complaint = (
+        r"get ml-1m\.zip \(ratings\.dat .* from GroupLens.*; or put movielens-1m\.parquet \(.*HEADCOUNT_DATA"
+    )
     with pytest.raises(AbsentError, match=complaint):
         load("movielens-1m", tmp_path)
     with pytest.raises(DataError, match="is not a folder"):
@@ -231,7 +235,8 @@ def test_where_to_get_what_is_absent(tmp_path: Path) -> None:
 
 
 def test_half_a_download_is_none(tmp_path: Path) -> None:
-    (tmp_path / "ratings.dat").write_text(papers.MOVIELENS["ratings.dat"])
+    (tmp_path / "ml-1m").mkdir()
+    (tmp_path / "ml-1m" / "ratings.dat").write_text(papers.MOVIELENS["ratings.dat"])
     assert form_of("movielens-1m", tmp_path) is None
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from headcount.errors import DataError
 from headcount.events.log import EventLog
-from headcount.lab.datasets.by_name import ENTRIES, Dataset, Kind, Sizes
+from headcount.lab.datasets.by_name import Dataset, Kind
+from headcount.lab.datasets.entries import ENTRIES
+from headcount.lab.datasets.parsed import Sizes
 from headcount.lab.papers.claims import Claims, parse_claims, read_claims
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.results import Results, Row, table_of

@@ -111,7 +111,7 @@ def test_without_data_there_is_nothing_to_run(tmp_path: Path) -> None:
     (tmp_path / "foursquare-nyc.parquet").unlink()
     found, absent = gather(FAN_JIN.claims, tmp_path)
     assert set(found) == {"Gowalla", "MovieLens", "Netflix"}
-    assert "get dataset_tsmc2014.zip from" in absent["Foursquare"]
+    assert "get dataset_tsmc2014.zip (dataset_TSMC2014_NYC.txt: user, venue" in absent["Foursquare"]
 
 
 def test_a_single_run_has_no_interval(tmp_path: Path) -> None:

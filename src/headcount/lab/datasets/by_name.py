@@ -2,7 +2,8 @@
 
 :func:`load` looks in a folder for the publisher's files first, then for ``NAME.parquet``; what can be had from
 neither may have a stand-in that is made on the spot. What was used is part of the result, and whoever shows a
-number shows it as well. No data comes with the package.
+number shows it as well. No data comes with the package. What is known of each is in
+:mod:`headcount.lab.datasets.entries`.
 
 None of this is private: the catalogue of a log is the items that occur in it, as in the papers.
 """
@@ -11,46 +12,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headcount.errors import AbsentError, DataError, UnknownNameError
+from headcount.errors import AbsentError, DataError, UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
+from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.times import LABELS
-from headcount.lab.datasets import downloads, people, stand_ins
-from headcount.lab.datasets.downloads import Member, Parsed
+from headcount.lab.datasets.entries import ENTRIES, DatasetEntry, Download
+from headcount.lab.datasets.files import has
+from headcount.lab.datasets.parsed import Census, Parsed, Sizes, whole
 from headcount.lab.datasets.stand_ins import StandInShape, stand_in
 
 Kind = Literal["shared", "original download", "stand-in"]
 HOME = "HEADCOUNT_DATA"
-AGES = ("Under 25", "25-34", "Above 34")
-"""The age groups of Fan and Jin, section 6.3."""
-
-_WEEK = {"context": "weekday", "contexts": {"weekday": list(LABELS["weekday"])}}
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much there is."""
-
-    records: int
-    users: int
-    items: int
-
-    @classmethod
-    def of(cls, table: pa.Table) -> Sizes:
-        """Count rows, users and items."""
-        return cls(table.num_rows, *(len(pc.unique(table[name])) for name in ("user", "item")))
-
-    def __str__(self) -> str:
-        return f"{self.records:,} records of {self.users:,} users about {self.items:,} items"
 
 
 @dataclass(frozen=True)
@@ -66,47 +46,31 @@ class Dataset:
     scale: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class DatasetEntry:
-    """What is known of a data set: how to read each form of it, and what its publisher says of its size."""
-
-    about: str
-    licence: str
-    page: str = ""
-    download: Callable[[Path], Parsed] | None = None
-    members: tuple[Member, ...] = ()
-    publisher_says: Sizes | None = None
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    """MD5 of archives, where the publisher gives it."""
-    shared: tuple[str, ...] = ()
-    labels: tuple[str, str] = ("", "")
-    shape: StandInShape | None = None
-    scale: float = 1.0
-    words: Mapping[Kind, Mapping[str, Any]] = field(default_factory=dict)
-    prepare: Callable[[pa.Table], pa.Table] = lambda table: table
-    people: Callable[[pa.Table], pa.Table] | None = None
-    """How a table of people becomes a log, whose items are ``cells`` of a grid."""
-    cells: int = 0
-
-
-def load(name: str, folder: str | os.PathLike[str] | None = None, *, scale: float | None = None) -> Dataset:
+def load(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    scale: float | None = None,
+    as_published: bool = True,
+) -> Dataset:
     """Load a data set by name, in the best form that is at hand.
 
     ``folder`` is where to look; by default what ``HEADCOUNT_DATA`` names. ``scale`` makes a stand-in smaller or
-    larger than it is by default.
+    larger than it is by default. Without ``as_published`` the publisher's files may be of another size than known
+    here: they may have changed since.
 
     >>> load("netflix", ".", scale=0.0001).sizes
     Sizes(records=10048, users=48, items=10006)
     """
     kind, home = form_of(name, folder), _home(folder)
     entry = ENTRIES[name]
-    if kind == "original download" and entry.download is not None and home is not None:
-        return _downloaded(name, entry, entry.download, home)
+    if kind == "original download" and home is not None:
+        return _downloaded(name, entry, home, as_published=as_published)
     if kind == "shared" and home is not None:
         return _shared(name, entry, home)
     if entry.shape is not None:
         return _made(name, entry, entry.shape, entry.scale if scale is None else scale)
-    raise AbsentError(f"{name} is not in {home or 'any folder: none was named'}", remedy=_where_to_get(entry))
+    raise AbsentError(f"{name} is not in {home or 'any folder: none was named'}", remedy=where_to_get(name))
 
 
 def form_of(name: str, folder: str | os.PathLike[str] | None = None) -> Kind | None:
@@ -118,11 +82,64 @@ def form_of(name: str, folder: str | os.PathLike[str] | None = None) -> Kind | N
     if name not in ENTRIES:
         raise UnknownNameError.among("data set", name, ENTRIES)
     entry, home = ENTRIES[name], _home(folder)
-    if home is not None and entry.download is not None and downloads.has(home, entry.members):
+    if home is not None and _download_in(entry, home):
         return "original download"
     if home is not None and entry.shared and all((home / f"{each}.parquet").is_file() for each in entry.shared):
         return "shared"
     return "stand-in" if entry.shape is not None else None
+
+
+def save_copy(name: str, folder: str | os.PathLike[str], into: str | os.PathLike[str]) -> list[Path]:
+    """Write the publisher's files as a copy that :func:`load` takes: large ones are faster to read from it.
+
+    What a copy holds is not checked against what the publisher says, so that it serves for files that have changed
+    as well; reports say that a copy was used.
+    """
+    home = _home(folder)
+    found = None if home is None else _download_in(ENTRIES[name], home)
+    if home is None or found is None:
+        raise AbsentError(f"the publisher's files of {name} are not in {folder}", remedy=where_to_get(name))
+    entry, target = ENTRIES[name], Path(into)
+    if home.resolve() == target.resolve():
+        raise UsageError("a copy must go into another folder", given=str(into), remedy="downloads are read first")
+    target.mkdir(parents=True, exist_ok=True)
+    parsed = found.read(home)
+    written = [target / f"{each}.parquet" for each in entry.shared]
+    columns = parsed.source.names
+    schema = pa.schema([(column, parsed.source.type_of(column)) for column in columns])
+    with pq.ParquetWriter(written[0], schema, compression="zstd") as file:
+        for batch in parsed.source.batches(columns):
+            file.write_batch(batch)
+    if entry.labels[0]:
+        named = {entry.labels[0]: list(parsed.labels), entry.labels[1]: list(parsed.labels.values())}
+        pq.write_table(pa.table(named), written[1], compression="zstd")
+    return written
+
+
+def where_to_get(name: str) -> str:
+    """Say which files to get, from whom, and what they must hold.
+
+    >>> print(where_to_get("fimi-retail"))
+    get retail.dat (a line for each basket: its goods between blanks) from the FIMI repository \
+(http://fimi.uantwerpen.be/data/): 908,576 records of 88,162 users about 16,470 items; or put fimi-retail.parquet \
+(user, item) there; and name the folder with --data or HEADCOUNT_DATA
+    """
+    entry = ENTRIES[name]
+    ways = []
+    if entry.downloads:
+        forms = ", or ".join(f"{each.files} ({each.holds})" for each in entry.downloads)
+        ways.append(f"get {forms} from {entry.page}{_said(entry.publisher_says)}")
+    if entry.shared:
+        names = f" and {entry.shared[1]}.parquet ({', '.join(entry.labels)})" if entry.labels[0] else ""
+        ways.append(f"put {entry.shared[0]}.parquet ({entry.copy_columns}){names} there")
+    return f"{'; or '.join(ways)}; and name the folder with --data or {HOME}"
+
+
+def _said(sizes: Sizes | None) -> str:
+    known = [f"{many:,} {what}" for what, many in vars(sizes).items() if many] if sizes else []
+    if sizes and len(known) == len(vars(sizes)):
+        known = [str(sizes)]
+    return f": {', '.join(known)}" if known else ""
 
 
 def _home(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -135,27 +152,29 @@ def _home(folder: str | os.PathLike[str] | None) -> Path | None:
     return home
 
 
-def _where_to_get(entry: DatasetEntry) -> str:
-    ways = []
-    if entry.members:
-        files = sorted({each.archive or each.name for each in entry.members})
-        ways.append(f"get {', '.join(files)} from {entry.page}")
-    if entry.shared:
-        ways.append(f"put {' and '.join(f'{each}.parquet' for each in entry.shared)} there")
-    return f"{', or '.join(ways)}, and name the folder with --data or {HOME}"
+def _download_in(entry: DatasetEntry, home: Path) -> Download | None:
+    return next((each for each in entry.downloads if has(home, each.members)), None)
 
 
-def _downloaded(name: str, entry: DatasetEntry, read: Callable[[Path], Parsed], home: Path) -> Dataset:
+def _downloaded(name: str, entry: DatasetEntry, home: Path, *, as_published: bool) -> Dataset:
     """Read the publisher's files, and check that they are as the publisher says."""
-    for path in sorted({found for each in entry.members if (found := each.find(home))}):
-        if path.name in entry.checksums:
+    found = _download_in(entry, home)
+    if found is None:
+        raise AbsentError(f"{name} is not in {home}", remedy=where_to_get(name))
+    for path in sorted({path for each in found.members if (path := each.find(home))}):
+        if as_published and path.name in entry.checksums:
             check_checksum(path, entry.checksums[path.name])
-    parsed = read(home)
-    sizes = Sizes.of(parsed.table)
-    if entry.publisher_says is not None:
-        check_sizes(name, sizes, entry.publisher_says)
-    said = f"the publisher's own files ({entry.page}), as large as published; {sizes}"
-    return _dataset(name, entry, "original download", parsed, said, sizes)
+    parsed = found.read(home)
+    if as_published and entry.publisher_says is not None:
+        check_sizes(name, _raw_sizes(entry, parsed), entry.publisher_says)
+    size = "as large as published" if as_published else "of whatever size"
+    return _dataset(name, entry, "original download", parsed, f"the publisher's own files, {entry.page}, {size}")
+
+
+def _raw_sizes(entry: DatasetEntry, parsed: Parsed) -> Sizes:
+    if entry.people is not None:
+        return Sizes(parsed.table.num_rows, 0, 0)
+    return Census.of(parsed.source).sizes
 
 
 def check_checksum(path: Path, expected: str) -> None:
@@ -165,7 +184,7 @@ def check_checksum(path: Path, expected: str) -> None:
     if found != expected:
         raise DataError(
             f"{path.name} is not the publisher's file: its MD5 is {found}, and should be {expected}",
-            remedy="download it again",
+            remedy=_MENDED,
         )
 
 
@@ -176,209 +195,53 @@ def check_sizes(name: str, found: Sizes, publisher_says: Sizes) -> None:
         if expected and got != expected:
             raise DataError(
                 f"{name} has {got:,} {what} where its publisher gives {expected:,}",
-                remedy="download it again, and leave the files as they are",
+                remedy=_MENDED,
             )
 
 
+_MENDED = (
+    "download it again, and leave the files as they are; if the publisher has changed them since, go on with a "
+    "copy: headcount.lab.datasets.by_name.save_copy writes one, whatever they hold"
+)
+
+
 def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
-    table = pq.read_table(home / f"{entry.shared[0]}.parquet")
-    if entry.people is not None:
-        table = entry.people(table)
+    source = open_source(home / f"{entry.shared[0]}.parquet")
     labels: dict[Any, str] = {}
     if entry.labels[0]:
         named = pq.read_table(home / f"{entry.shared[1]}.parquet", columns=list(entry.labels))
         labels = dict(zip(*(named[column].to_pylist() for column in entry.labels), strict=True))
-    if "resource" in table.column_names:
-        table = table.rename_columns({"resource": "item"})
-    table = table.filter(pc.and_(pc.is_valid(table["user"]), pc.is_valid(table["item"])))
-    sizes = Sizes.of(table)
-    said = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}; {sizes}"
-    return _dataset(name, entry, "shared", Parsed(table, labels), said, sizes)
+    if "resource" in source.names:
+        table = whole(source)
+        names = ["item" if each == "resource" else each for each in table.column_names]
+        source = TableSource(table.rename_columns(names))
+    said = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}"
+    return _dataset(name, entry, "shared", Parsed(source, labels), said)
 
 
 def _made(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> Dataset:
     table = stand_in(shape, scale)
     days = pa.array(LABELS["weekday"])
     table = table.set_column(2, "weekday", days.take(table["weekday"].combine_chunks()))
-    sizes = Sizes.of(table)
     share = f"{100 * scale:g} %" if scale < 1 else "all"
-    said = f"a stand-in with {share} of the users and records that {shape.source}, give for {entry.about}; {sizes}"
-    made = _dataset(name, entry, "stand-in", Parsed(table), said, sizes)
-    whole = replace(made.log, catalogue=Catalogue.of(range(shape.items)))
-    return replace(made, log=whole, scale=scale)
+    said = f"a stand-in with {share} of the users and records that {shape.source}, give for {entry.about}"
+    numbered = replace(entry, columns=range(shape.items), licence="made up: nothing of the real data is in it")
+    return replace(_dataset(name, numbered, "stand-in", Parsed.of(table), said), scale=scale)
 
 
-def _dataset(name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str, sizes: Sizes) -> Dataset:
-    table = entry.prepare(parsed.table)
-    ids = pc.unique(table["item"]).sort().to_pylist()
-    items = Catalogue.of(ids, [parsed.labels.get(each) for each in ids])
-    if entry.cells:
-        items = Catalogue.of(range(entry.cells))
-    log = read_events(table, user="user", item="item", items=items, **entry.words.get(kind, {}))
-    return Dataset(name, log, kind, said, entry.licence, sizes)
-
-
-def _with_age_groups(table: pa.Table) -> pa.Table:
-    """Turn the ages of MovieLens, 1 for under 18, into the three groups of Fan and Jin."""
-    age = table["age"]
-    group = pc.if_else(pc.less(age, 25), AGES[0], pc.if_else(pc.less(age, 35), AGES[1], AGES[2]))
-    return table.set_column(table.column_names.index("age"), "age", group)
-
-
-_DEMOGRAPHIC = {"context": "gender,age", "contexts": {"gender": ["M", "F"], "age": list(AGES)}}
-_NEW_YORK = "America/New_York"
-_GROUPLENS = (
-    "research use with acknowledgement; not to be redistributed, nor used commercially, without permission"
-)
-_HETREC = "non-commercial use; cite Last.fm and HetRec 2011"
-_LASTFM = "https://grouplens.org/datasets/hetrec-2011/"
-
-ENTRIES: Mapping[str, DatasetEntry] = {
-    "movielens-1m": DatasetEntry(
-        about="MovieLens 1M, film ratings with gender and age of the users",
-        licence=_GROUPLENS,
-        page="https://grouplens.org/datasets/movielens/1m/",
-        download=downloads.movielens_1m,
-        members=(downloads.RATINGS, downloads.USERS, downloads.MOVIES),
-        publisher_says=Sizes(records=1_000_209, users=6_040, items=3_706),
-        checksums={"ml-1m.zip": "c4d9eecfca2ab87c1945afe126590906"},
-        shared=("movielens-1m", "movielens-1m-items"),
-        labels=("item", "title"),
-        words={"shared": _DEMOGRAPHIC, "original download": _DEMOGRAPHIC},
-        prepare=_with_age_groups,
-    ),
-    "movielens-100k": DatasetEntry(
-        about="MovieLens 100K, film ratings",
-        licence=_GROUPLENS,
-        shared=("movielens-100k", "movielens-100k-items"),
-        labels=("item", "title"),
-    ),
-    "foursquare-nyc": DatasetEntry(
-        about="Foursquare check-ins in New York; the copy counts minutes from about 2012-04-03 18:00 UTC",
-        licence="research use; traces of people's movements, to be handled with care",
-        page="https://sites.google.com/site/yangdingqi/home/foursquare-dataset",
-        download=downloads.foursquare_nyc,
-        members=(downloads.FOURSQUARE,),
-        publisher_says=Sizes(records=227_428, users=1_083, items=38_333),
-        shared=("foursquare-nyc",),
-        words={
-            "shared": {
-                "context": "weekday:minute",
-                "time_format": "min@2012-04-03T18:00:00+00:00",
-                "timezone": _NEW_YORK,
-            },
-            "original download": {"context": "weekday:time", "timezone": _NEW_YORK},
-        },
-    ),
-    "gowalla-10core": DatasetEntry(
-        about="Gowalla, users and places with ten or more alone, each pair once and without time",
-        licence="no licence text found; cite the papers",
-        shared=("gowalla-10core",),
-    ),
-    "gowalla": DatasetEntry(
-        about="all check-ins of Gowalla",
-        licence="no licence text found; cite E. Cho, S. A. Myers, J. Leskovec, KDD 2011",
-        page="https://snap.stanford.edu/data/loc-gowalla.html",
-        download=downloads.gowalla,
-        members=(downloads.GOWALLA,),
-        publisher_says=Sizes(records=6_442_890, users=0, items=0),
-        shape=stand_ins.GOWALLA,
-        scale=0.1,
-        words={"original download": {"context": "weekday:time"}, "stand-in": _WEEK},
-    ),
-    "kosarak": DatasetEntry(
-        about="Kosarak, clicks on a news portal",
-        licence="no licence text found",
-        page="http://fimi.uantwerpen.be/data/",
-        download=downloads.kosarak,
-        members=(downloads.KOSARAK,),
-        publisher_says=Sizes(records=0, users=990_002, items=41_270),
-    ),
-    "kosarak-prefix": DatasetEntry(
-        about="Kosarak, the first 36,682 of 990,002 sessions",
-        licence="no licence text found",
-        shared=("kosarak-prefix",),
-    ),
-    "hetrec-lastfm-plays": DatasetEntry(
-        about="Last.fm, the artists that people listened to most",
-        licence=_HETREC,
-        page=_LASTFM,
-        download=downloads.hetrec_plays,
-        members=(downloads.PLAYS, downloads.ARTISTS),
-        publisher_says=Sizes(records=92_834, users=1_892, items=17_632),
-        shared=("hetrec-lastfm-plays", "hetrec-lastfm-artists"),
-        labels=("item", "name"),
-    ),
-    "hetrec-lastfm-tags": DatasetEntry(
-        about="Last.fm, the tags that people gave to artists",
-        licence=_HETREC,
-        page=_LASTFM,
-        download=downloads.hetrec_tags,
-        members=(downloads.TAGGED, downloads.ARTISTS),
-        publisher_says=Sizes(records=186_479, users=1_892, items=12_523),
-        shared=("hetrec-lastfm-tags", "hetrec-lastfm-artists"),
-        labels=("item", "name"),
-    ),
-    "hetrec-movielens-tags": DatasetEntry(
-        about="MovieLens, the tags that people gave to films",
-        licence="non-commercial research; cite HetRec 2011",
-        page=_LASTFM,
-        shared=("hetrec-movielens-tags",),
-    ),
-    "fimi-retail": DatasetEntry(
-        about="FIMI retail, the baskets of a Belgian supermarket",
-        licence="use with acknowledgement of the donor, T. Brijs",
-        shared=("fimi-retail",),
-    ),
-    "bms-webview-1": DatasetEntry(
-        about="BMS-WebView-1, page views of a shop (KDD Cup 2000)",
-        licence="research use with acknowledgement",
-        shared=("bms-webview-1",),
-    ),
-    "msweb": DatasetEntry(
-        about="areas of microsoft.com that people visited in a week of 1998",
-        licence="CC BY 4.0",
-        shared=("msweb", "msweb-items"),
-        labels=("item", "title"),
-    ),
-    "uci-adult": DatasetEntry(
-        about="UCI Adult, the complete records of the training set, in 16 bins each of four columns",
-        licence="CC BY 4.0",
-        shared=("uci-adult",),
-        people=people.adult_cells,
-        cells=people.ADULT_CELLS,
-    ),
-    "nltcs": DatasetEntry(
-        about="the National Long-Term Care Survey, 16 questions of two values",
-        licence="no licence text found",
-        shared=("nltcs",),
-        people=people.nltcs_cells,
-        cells=people.NLTCS_CELLS,
-    ),
-    "dpbench-nettrace": DatasetEntry(
-        about="connections of a network trace by host (DPBench)",
-        licence="no licence text found; cite M. Hay and others, SIGMOD 2016",
-        shared=("dpbench-1d",),
-        people=people.nettrace_cells,
-        cells=people.NETTRACE_CELLS,
-    ),
-    "netflix": DatasetEntry(
-        about="Netflix",
-        licence="the publisher no longer hands it out",
-        page="https://www.netflixprize.com",
-        download=downloads.netflix,
-        members=(downloads.NETFLIX,),
-        publisher_says=Sizes(records=100_480_507, users=480_189, items=17_770),
-        shape=stand_ins.NETFLIX,
-        scale=0.01,
-        words={"original download": {"context": "weekday:date"}, "stand-in": _WEEK},
-    ),
-    "pubmed": DatasetEntry(
-        about="PubMed abstracts",
-        licence="the real data are at UCI; nothing of them is used",
-        page="https://archive.ics.uci.edu/dataset/164/bag+of+words",
-        shape=stand_ins.PUBMED,
-        scale=0.01,
-    ),
-}
-"""All data sets that are known by name."""
+def _dataset(name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str) -> Dataset:
+    """Describe the log of what was read."""
+    source: Source = parsed.source
+    if entry.people is not None:
+        source = TableSource(entry.people(whole(source)))
+    if entry.prepare is not None:
+        source = entry.prepare(source)
+    census = Census.of(source)
+    if entry.columns is not None:
+        items = Catalogue.of(entry.columns)
+    else:
+        ids = census.items.to_pylist()
+        items = Catalogue.of(ids, [parsed.labels.get(each) for each in ids])
+    words = next((words for column, words in entry.words.items() if column in source.names), {})
+    log = read_events(source, user="user", item="item", items=items, **words)
+    return Dataset(name, log, kind, f"{said}; {census.sizes}", entry.licence, census.sizes)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headcount.errors import DataError
-from headcount.lab.datasets.by_name import Dataset
+from headcount.lab.datasets.by_name import Dataset, Kind
 from headcount.lab.papers.pictures import Picture, Pictures, drawn
 from headcount.lab.papers.rules import NotInTheText, Rule
 
@@ -42,14 +42,37 @@ class Publication(_Frozen):
         return f"{self.authors}. {self.title}. {self.venue}."
 
 
-class PaperData(_Frozen):
-    """A data set of the paper, and the one that we take for it."""
+class _Stands(_Frozen):
+    """Which data set stands for one of the paper, and whether it is the same."""
 
-    paper: str
     name: str
     same: bool
     note: str
     lacks: list[Literal["items", "edges"]] = []
+
+
+class Preferred(_Stands):
+    """A better one, for those who have it; ``form``: only if it is read from its publisher's own files."""
+
+    form: Literal["original download"] | None = None
+
+
+class PaperData(_Stands):
+    """A data set of the paper, and the one that we take for it.
+
+    ``first`` are those that are taken in its place where they are at hand, the best first. None is a stand-in.
+    """
+
+    paper: str
+    first: list[Preferred] = []
+
+    def at_hand(self, form_of: Callable[[str], Kind | None]) -> PaperData:
+        """Return it with what is taken for it; ``form_of`` says in which form a data set is there."""
+        for each in self.first:
+            form = form_of(each.name)
+            if form not in (None, "stand-in") and each.form in (None, form):
+                return PaperData(paper=self.paper, **each.model_dump(exclude={"form"}))
+        return self
 
 
 class ClaimCase(_Frozen):
@@ -104,6 +127,10 @@ class Claims(_Frozen):
     def data(self, name: str) -> PaperData:
         """Return what stands for a data set of the paper."""
         return next(each for each in self.dataset if each.paper == name)
+
+    def at_hand(self, form_of: Callable[[str], Kind | None]) -> Claims:
+        """Return the claims with the data that are taken for those of the paper."""
+        return self.model_copy(update={"dataset": [each.at_hand(form_of) for each in self.dataset]})
 
 
 def read_claims(name: str) -> Claims:

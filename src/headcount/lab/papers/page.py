@@ -90,7 +90,7 @@ def _setup(done: Reproduction) -> list[str]:
 
 def _datasets(done: Reproduction) -> list[dict[str, str]]:
     said = []
-    for each in done.paper.claims.dataset:
+    for each in done.claims.dataset:
         used = done.datasets.get(each.paper)
         if used is not None:
             words = {"kind": used.kind, "provenance": used.provenance, "licence": used.licence}

@@ -28,8 +28,9 @@ from headcount.events.log import EventLog
 from headcount.lab.comparing.comparison import MARK
 from headcount.lab.comparing.grid import DEFAULT_SEED, TrialGrid, run_grid
 from headcount.lab.comparing.trials import Measure, Trial
-from headcount.lab.datasets.by_name import ENTRIES, Dataset, form_of, load
-from headcount.lab.papers.claims import ALL, Claims, read_claims
+from headcount.lab.datasets.by_name import Dataset, form_of, load, where_to_get
+from headcount.lab.datasets.entries import ENTRIES
+from headcount.lab.papers.claims import ALL, Claims, PaperData, read_claims
 from headcount.lab.papers.results import Results, Row, table_of
 from headcount.lab.papers.verdicts import Verdict, judge_all
 
@@ -119,6 +120,8 @@ class Reproduction:
     """What came out: the tidy table, a verdict for every claim, and which data were used."""
 
     paper: Paper
+    claims: Claims
+    """With the data that were taken for those of the paper."""
     table: pa.Table
     verdicts: Sequence[Verdict]
     datasets: Mapping[str, Dataset]
@@ -137,7 +140,13 @@ class Reproduction:
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
             "datasets": {
-                name: {"name": each.name, "kind": each.kind, "scale": each.scale, "provenance": each.provenance}
+                name: {
+                    "name": each.name,
+                    "same": self.claims.data(name).same,
+                    "kind": each.kind,
+                    "scale": each.scale,
+                    "provenance": each.provenance,
+                }
                 for name, each in self.datasets.items()
             },
             "absent": dict(self.absent),
@@ -163,7 +172,7 @@ def reproduce(
     effort = Effort(quick, runs or (paper.quick_runs if quick else paper.runs))
     if effort.runs < FEWEST_RUNS:
         raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=effort.runs)
-    claims = paper.claims
+    claims = at_hand(paper.claims, folder)
     progress("reading the data", 0, None)
     datasets, absent = gather(claims, folder)
     settings = list(paper.settings(effort, datasets))
@@ -175,7 +184,12 @@ def reproduce(
     table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
     stand_ins = [name for name, each in datasets.items() if each.kind == "stand-in"]
     verdicts = judge_all(claims, Results(table), absent, stand_ins)
-    return Reproduction(paper, table, verdicts, datasets, absent, effort, seed, time.monotonic() - begin)
+    return Reproduction(paper, claims, table, verdicts, datasets, absent, effort, seed, time.monotonic() - begin)
+
+
+def at_hand(claims: Claims, folder: str | os.PathLike[str] | None) -> Claims:
+    """Take the paper's own data, or what comes nearer to them, wherever they are at hand."""
+    return claims.at_hand(lambda name: form_of(name, folder))
 
 
 def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[str, Dataset], dict[str, str]]:
@@ -183,6 +197,7 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
 
     A stand-in is made only for claims that it can decide. Without any real data there is nothing to run.
     """
+    claims = at_hand(claims, folder)
     shape_alone = {case.dataset for claim in claims.claim if claim.shape_alone for case in claim.cases}
     found: dict[str, Dataset] = {}
     absent: dict[str, str] = {}
@@ -192,14 +207,14 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
             continue
         kind = form_of(each.name, folder) if each.name in ENTRIES else None
         if kind == "stand-in" and each.paper not in shape_alone:
-            absent[each.paper] = f"{each.note}, which cannot decide it"
+            absent[each.paper] = f"{each.note}, which cannot decide it{_better(each)}"
         elif each.name not in ENTRIES:
-            absent[each.paper] = each.note
+            absent[each.paper] = f"{each.note}{_better(each)}"
         else:
             try:
                 found[each.paper] = load(each.name, folder)
             except AbsentError as error:
-                absent[each.paper], last = f"{each.name} is not at hand ({error.remedy})", error
+                absent[each.paper], last = f"{each.name} is not at hand ({error.remedy}){_better(each)}", error
     if ALL in {each.paper for each in claims.dataset} and (last is not None or len(found) < FEWEST_COMPARED):
         absent[ALL] = "data sets are compared, and not all that this takes are at hand"
     if last is not None and all(each.kind == "stand-in" for each in found.values()):
@@ -207,6 +222,11 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
             f"none of the data of {claims.paper.name} is at hand: {last.problem}", remedy=last.remedy
         )
     return found, absent
+
+
+def _better(data: PaperData) -> str:
+    """Say where to get what would be taken first."""
+    return "".join(f"; {each.name} would do better ({where_to_get(each.name)})" for each in data.first)
 
 
 def tidy(

@@ -112,7 +112,8 @@ def _untestable(
     if case.dataset in stand_ins and not claim.shape_alone:
         return f"of {case.dataset} only a stand-in is at hand, which has its sizes and nothing else"
     if claim.exact_data and not data.same:
-        return f"the number is one of the paper's own data, and {data.name} is another log"
+        better = "".join(f"; {each.name} would decide it" for each in data.first if each.same)
+        return f"the number is one of the paper's own data, and {data.name} is another log{better}"
     return None
 
 
