@@ -165,16 +165,12 @@ def _downloaded(name: str, entry: DatasetEntry, home: Path, *, as_published: boo
         if as_published and path.name in entry.checksums:
             check_checksum(path, entry.checksums[path.name])
     parsed = found.read(home)
+    census = None if entry.people else Census.of(parsed.source)
     if as_published and entry.publisher_says is not None:
-        check_sizes(name, _raw_sizes(entry, parsed), entry.publisher_says)
+        check_sizes(name, census.sizes if census else Sizes(parsed.table.num_rows, 0, 0), entry.publisher_says)
     size = "as large as published" if as_published else "of whatever size"
-    return _dataset(name, entry, "original download", parsed, f"the publisher's own files, {entry.page}, {size}")
-
-
-def _raw_sizes(entry: DatasetEntry, parsed: Parsed) -> Sizes:
-    if entry.people is not None:
-        return Sizes(parsed.table.num_rows, 0, 0)
-    return Census.of(parsed.source).sizes
+    said = f"the publisher's own files, {entry.page}, {size}"
+    return _dataset(name, entry, "original download", parsed, said, census)
 
 
 def check_checksum(path: Path, expected: str) -> None:
@@ -229,14 +225,17 @@ def _made(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> 
     return replace(_dataset(name, numbered, "stand-in", Parsed.of(table), said), scale=scale)
 
 
-def _dataset(name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str) -> Dataset:
-    """Describe the log of what was read."""
+def _dataset(
+    name: str, entry: DatasetEntry, kind: Kind, parsed: Parsed, said: str, census: Census | None = None
+) -> Dataset:
+    """Describe the log of what was read; ``census`` is that of the rows as they were, if it was taken already."""
     source: Source = parsed.source
     if entry.people is not None:
         source = TableSource(entry.people(whole(source)))
     if entry.prepare is not None:
         source = entry.prepare(source)
-    census = Census.of(source)
+    if census is None or source is not parsed.source:
+        census = Census.of(source)
     if entry.columns is not None:
         items = Catalogue.of(entry.columns)
     else:
