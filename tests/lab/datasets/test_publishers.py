@@ -16,7 +16,8 @@ from headcount.errors import AbsentError, DataError, UsageError
 from headcount.events.encoding import EncodedLog
 from headcount.lab.datasets import files, large, people
 from headcount.lab.datasets.by_name import Dataset, form_of, load, save_copy, where_to_get
-from headcount.lab.datasets.entries import ENTRIES, DatasetEntry
+from headcount.lab.datasets.entries import ENTRIES
+from headcount.lab.datasets.entry import DatasetEntry
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes
 from tests.lab.datasets.publishers import COMBINED, OTHER_FORMS, PUBLISHED, TEST, TRAIN, Published, texts
 from tests.lab.papers import papers
@@ -305,3 +306,13 @@ def test_places_that_nobody_visits_are_columns_too(tmp_path: Path) -> None:
     PUBLISHED["gowalla-all-places"].write(tmp_path)
     every, visited = (load(name, tmp_path, as_published=False) for name in ("gowalla-all-places", "gowalla"))
     assert (len(every.log.catalogue.ids), len(visited.log.catalogue.ids)) == (20, 2)
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES.items(), ids=list(ENTRIES))
+def test_the_page_lists_files_sizes_and_terms(name: str, entry: DatasetEntry) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    forms = [each.files.split(" and ") for each in entry.downloads]
+    named = " or ".join(" and ".join(f"`{file}`" for file in form) for form in forms) or "none: a copy alone"
+    known = vars(entry.publisher_says).values() if entry.publisher_says else (0, 0, 0)
+    sizes = ", ".join(f"{many:,}" if many else "–" for many in known)
+    assert f"| `{name}` | {named} | {sizes} | {entry.licence} |" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from headcount.lab.datasets import by_name, large
 from headcount.lab.datasets.by_name import Kind, form_of
 from headcount.lab.datasets.entries import ENTRIES
-from headcount.lab.papers.claims import PaperData, Preferred, parse_claims
-from headcount.lab.papers.paper import at_hand, gather
+from headcount.lab.papers import paper
+from headcount.lab.papers.claims import Claims, PaperData, Preferred, parse_claims
+from headcount.lab.papers.paper import at_hand, gather, reproduce
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.results import Results, Row, table_of
-from headcount.lab.papers.verdicts import judge_all
+from headcount.lab.papers.verdicts import Verdict, judge_all
 from tests.lab.datasets.publishers import PUBLISHED
 from tests.lab.papers import papers
 from tests.lab.papers.test_claims import HIGH, LOW, TINY
@@ -77,12 +79,12 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize(("paper", "data", "name", "same"), OWN)
+@pytest.mark.parametrize(("which", "data", "name", "same"), OWN)
 def test_claims_use_the_papers_own_data_where_they_are(
-    paper: str, data: str, name: str, same: bool, tmp_path: Path
+    which: str, data: str, name: str, same: bool, tmp_path: Path
 ) -> None:
     papers.shared(tmp_path)
-    claims = PAPERS[paper].claims
+    claims = PAPERS[which].claims
     before = at_hand(claims, tmp_path).data(data)
     assert before == claims.data(data)
     PUBLISHED[name].write(tmp_path)
@@ -95,12 +97,12 @@ def test_claims_use_the_papers_own_data_where_they_are(
 
 def test_every_preference_is_tried_above() -> None:
     written = {
-        (paper, each.paper, better.name)
-        for paper in PAPERS
-        for each in PAPERS[paper].claims.dataset
+        (name, each.paper, better.name)
+        for name in PAPERS
+        for each in PAPERS[name].claims.dataset
         for better in each.first
     }
-    assert written == {(paper, data, name) for paper, data, name, _ in OWN}
+    assert written == {(which, data, name) for which, data, name, _ in OWN}
 
 
 def test_they_are_loaded_in_place_of_the_other_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +112,7 @@ def test_they_are_loaded_in_place_of_the_other_log(tmp_path: Path, monkeypatch: 
     dpsense = PAPERS["dpsense"].claims
     found, absent = gather(dpsense, tmp_path)
     assert found["Kosarak"].name == "kosarak-prefix"
-    assert "netflix would do better (get nf_prize_dataset.tar.gz" in absent["Netflix"]
+    assert "; for the data of the paper get nf_prize_dataset.tar.gz" in absent["Netflix"]
     for name in ("kosarak", "netflix", "bms-pos"):
         PUBLISHED[name].write(tmp_path)
     found, absent = gather(dpsense, tmp_path)
@@ -143,3 +145,25 @@ def test_a_number_of_the_papers_own_data_is_judged_on_them(tmp_path: Path) -> No
         ("Films items", "reproduced"),
         ("Places items", "reproduced"),
     ]
+
+
+def test_a_part_of_the_papers_own_data_is_not_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    papers.shared(tmp_path)
+    (tmp_path / "kosarak.parquet").write_bytes((tmp_path / "kosarak-prefix.parquet").read_bytes())
+    claims = at_hand(PAPERS["dpsense"].claims, tmp_path)
+    assert claims.data("Kosarak").same
+    found, _ = gather(claims, tmp_path)
+    assert (found["Kosarak"].name, found["Kosarak"].as_published) == ("kosarak", False)
+    judged: list[Claims] = []
+
+    def judge(given: Claims, *_: object) -> list[Verdict]:
+        judged.append(given)
+        return []
+
+    monkeypatch.setattr(paper, "judge_all", judge)
+    nothing = replace(PAPERS["dpsense"], settings=lambda *_: (), derived=lambda _: ())
+    done = reproduce(nothing, tmp_path, tmp_path / "parts", quick=True, processes=1)
+    assert judged == [done.claims]
+    assert not done.claims.data("Kosarak").same
+    assert not done.summary()["datasets"]["Kosarak"]["same"]
+    assert done.claims.data("Transaction") == claims.data("Transaction")

@@ -13,10 +13,11 @@ from headcount.errors import DataError
 from headcount.lab.datasets.files import Member, bad, numbers_by_line, opened
 from headcount.lab.datasets.parsed import Parsed
 
-KOSARAK, RETAIL = Member("kosarak.dat"), Member("retail.dat")
-BMS_SESSIONS, BMS_VIEWS, BMS_POS = (Member(f"{name}.dat") for name in ("BMS1", "BMS-WebView-1", "BMS-POS"))
+KOSARAK, RETAIL, BMS_SESSIONS, BMS_VIEWS, BMS_POS = (
+    Member(f"{name}.dat", f"{name}.dat.gz") for name in ("kosarak", "retail", "BMS1", "BMS-WebView-1", "BMS-POS")
+)
 GOWALLA_TRAIN, GOWALLA_VALID, GOWALLA_TEST = (Member(f"gowalla/{name}.txt") for name in ("train", "valid", "test"))
-MSWEB, MSWEB_TEST = (Member(f"anonymous-msweb.{part}") for part in ("data", "test"))
+MSWEB, MSWEB_TEST = (Member(f"anonymous-msweb.{part}", f"anonymous-msweb.{part}.gz") for part in ("data", "test"))
 TEST_FROM = 100_000
 """Added to the visitors of the test file of msweb, whose numbers are used in the other file as well."""
 

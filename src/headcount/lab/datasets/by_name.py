@@ -24,7 +24,8 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.times import LABELS
-from headcount.lab.datasets.entries import ENTRIES, DatasetEntry, Download
+from headcount.lab.datasets.entries import ENTRIES
+from headcount.lab.datasets.entry import DatasetEntry, Download
 from headcount.lab.datasets.files import has
 from headcount.lab.datasets.parsed import Census, Parsed, Sizes, whole
 from headcount.lab.datasets.stand_ins import StandInShape, stand_in
@@ -44,6 +45,8 @@ class Dataset:
     licence: str
     sizes: Sizes
     scale: float = 1.0
+    as_published: bool = True
+    """Whether it is as large as its publisher says, if that is known: a copy may be a part of it."""
 
 
 def load(
@@ -120,7 +123,7 @@ def where_to_get(name: str) -> str:
     """Say which files to get, from whom, and what they must hold.
 
     >>> print(where_to_get("fimi-retail"))
-    get retail.dat (a line for each basket: its goods between blanks) from the FIMI repository \
+    get retail.dat.gz (a line for each basket: its goods between blanks) from the FIMI repository \
 (http://fimi.uantwerpen.be/data/): 908,576 records of 88,162 users about 16,470 items; or put fimi-retail.parquet \
 (user, item) there; and name the folder with --data or HEADCOUNT_DATA
     """
@@ -212,7 +215,21 @@ def _shared(name: str, entry: DatasetEntry, home: Path) -> Dataset:
         names = ["item" if each == "resource" else each for each in table.column_names]
         source = TableSource(table.rename_columns(names))
     said = f"{entry.shared[0]}.parquet, a copy kept as Parquet: {entry.about}"
-    return _dataset(name, entry, "shared", Parsed(source, labels), said)
+    if entry.people is not None or entry.publisher_says is None:
+        return _dataset(name, entry, "shared", Parsed(source, labels), said)
+    census = Census.of(source)
+    made = _dataset(name, entry, "shared", Parsed(source, labels), said, census)
+    return replace(made, as_published=nearly(census.sizes, entry.publisher_says))
+
+
+def nearly(found: Sizes, publisher_says: Sizes) -> bool:
+    """Tell whether no more than a thousandth of what is published is missing, or in excess.
+
+    >>> nearly(Sizes(186_478, 1_892, 12_523), Sizes(186_479, 1_892, 0)), nearly(Sizes(9, 9, 9), Sizes(10, 0, 0))
+    (True, False)
+    """
+    pairs = zip(vars(found).values(), vars(publisher_says).values(), strict=True)
+    return all(not known or abs(got - known) <= known / 1000 for got, known in pairs)
 
 
 def _made(name: str, entry: DatasetEntry, shape: StandInShape, scale: float) -> Dataset:

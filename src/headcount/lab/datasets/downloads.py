@@ -18,7 +18,7 @@ _TWITTER_TIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d) (\d\d:\d\d:\d\
 RATINGS, USERS, MOVIES = (Member(f"ml-1m/{name}.dat", "ml-1m.zip") for name in ("ratings", "users", "movies"))
 RATINGS_10M, MOVIES_10M = (Member(f"ml-10M100K/{name}.dat", "ml-10m.zip") for name in ("ratings", "movies"))
 RATINGS_100K, MOVIES_100K = (Member(f"ml-100k/u.{name}", "ml-100k.zip") for name in ("data", "item"))
-GOWALLA = Member("loc-gowalla_totalCheckins.txt")
+GOWALLA = Member("loc-gowalla_totalCheckins.txt", "loc-gowalla_totalCheckins.txt.gz")
 FOURSQUARE = Member("dataset_TSMC2014_NYC.txt", "dataset_tsmc2014.zip")
 PLAYS, TAGGED, ARTISTS = (
     Member(f"{name}.dat", "hetrec2011-lastfm-2k.zip") for name in ("user_artists", "user_taggedartists", "artists")

@@ -1,4 +1,4 @@
-"""What is known of each data set: its publisher's files and terms, how they are read, and what a copy is called.
+"""All data sets that are known by name.
 
 Sizes and checksums are those that publishers give, or that the files are known to have; 0 stands for what we do
 not know for certain.
@@ -6,68 +6,18 @@ not know for certain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.events.readers import Source, TableSource
 from headcount.events.times import LABELS
 from headcount.lab.datasets import baskets, downloads, large, people, stand_ins
-from headcount.lab.datasets.files import Member
-from headcount.lab.datasets.parsed import Parsed, Sizes, whole
-from headcount.lab.datasets.stand_ins import StandInShape
+from headcount.lab.datasets.entry import DatasetEntry, Download
+from headcount.lab.datasets.parsed import Sizes, whole
 
 AGES = ("Under 25", "25-34", "Above 34")
 """The age groups of Fan and Jin, section 6.3."""
-
-
-@dataclass(frozen=True)
-class Download:
-    """One form of a publisher's files: which there are, what they must hold, and how they are read."""
-
-    members: tuple[Member, ...]
-    holds: str
-    read: Callable[[Path], Parsed]
-
-    @property
-    def files(self) -> str:
-        """What is to be downloaded."""
-        named = (each.archive or each.name for each in self.members)
-        return " and ".join(dict.fromkeys(named))
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetEntry:
-    """What is known of a data set."""
-
-    about: str
-    licence: str
-    page: str
-    """Who publishes it, and where it is described."""
-    downloads: tuple[Download, ...] = ()
-    publisher_says: Sizes | None = None
-    """How large the publisher's files are; of a table of people, only how many records."""
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    """MD5 of archives, where the publisher gives it."""
-    shared: tuple[str, ...] = ()
-    """The names of the Parquet files of a copy: rows, and what items are called."""
-    labels: tuple[str, str] = ("", "")
-    copy_columns: str = "user, item"
-    """What the rows of a copy must have."""
-    shape: StandInShape | None = None
-    scale: float = 1.0
-    words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """How contexts are read, by the column that says them: a log takes the words of the first one it has."""
-    prepare: Callable[[Source], Source] | None = None
-    """What is done to the rows, of either form."""
-    people: Callable[[pa.Table], pa.Table] | None = None
-    """How a table of people becomes a log."""
-    columns: range | None = None
-    """The items, where they are numbered and all numbers count; otherwise those that occur."""
 
 
 def with_age_groups(source: Source) -> Source:

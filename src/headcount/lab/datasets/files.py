@@ -29,7 +29,7 @@ _AGAIN = "download it again"
 
 @dataclass(frozen=True)
 class Member:
-    """One file of a download: its name, with the folder that unpacking makes, and the archive it comes in."""
+    """One file of a download: its name, with the folder that unpacking makes, and what it comes packed in."""
 
     name: str
     archive: str | None = None
@@ -37,7 +37,7 @@ class Member:
     def find(self, folder: Path) -> Path | None:
         """Return the file or archive that holds it, unpacked ones first."""
         plain = [folder / self.name, *sorted(folder.glob(f"*/{self.name}"))]
-        packed = [folder / f"{self.name}.gz", *([folder / self.archive] if self.archive else [])]
+        packed = [folder / self.archive] if self.archive else []
         return next((each for each in (*plain, *packed) if each.is_file()), None)
 
 

@@ -20,7 +20,7 @@ from headcount.lab.datasets.parsed import Parsed, StreamedFile
 
 NETFLIX = Member("mv_0000001.txt", "nf_prize_dataset.tar.gz")
 NETFLIX_PARTS = tuple(Member(f"combined_data_{part}.txt") for part in range(1, 5))
-PUBMED = Member("docword.pubmed.txt")
+PUBMED = Member("docword.pubmed.txt", "docword.pubmed.txt.gz")
 _FILM = re.compile(rb"^(\d+):[ \t\r]*$", re.MULTILINE)
 _RATING = {"user": pa.int32(), "rating": pa.int8(), "date": pa.date32()}
 _RATINGS = pa.schema([("user", pa.int32()), ("item", pa.int32()), ("rating", pa.int8()), ("date", pa.date32())])

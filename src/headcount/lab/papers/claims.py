@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from typing import Literal
 
@@ -131,6 +131,16 @@ class Claims(_Frozen):
     def at_hand(self, form_of: Callable[[str], Kind | None]) -> Claims:
         """Return the claims with the data that are taken for those of the paper."""
         return self.model_copy(update={"dataset": [each.at_hand(form_of) for each in self.dataset]})
+
+    def with_parts(self, parts: Collection[str]) -> Claims:
+        """Return the claims where some data are but a part of those of the paper, and so not the same."""
+
+        def less(data: PaperData) -> PaperData:
+            is_part = data.paper in parts and data.same
+            changed = {"same": False, "note": "a part of the data of the paper"}
+            return data.model_copy(update=changed) if is_part else data
+
+        return self.model_copy(update={"dataset": [less(each) for each in self.dataset]})
 
 
 def read_claims(name: str) -> Claims:

@@ -232,8 +232,8 @@ KELLARIS = Paper(
         "The real L1 error of a group size (figure 8) is the one expected over the noise, for the order of "
         f"columns in that run; the best size is one of up to {SIZES} sizes from 1 to the number of columns.",
         "A gain is the MAE of another method over that of GS, run by run.",
-        "Document and Netflix are the data on which the paper sees GS far ahead. Neither can be had: Document is "
-        "left out, and other film ratings stand in the place of Netflix.",
+        "Document and Netflix are the data on which the paper sees GS far ahead. Where they "
+        "are not at hand, Document is left out, and other film ratings stand in the place of Netflix.",
         f"adaptive and dpsense are run here beside the paper's methods, {OURS_RUNS} times at most; both are "
         "private and need no Δ₁.",
     ),

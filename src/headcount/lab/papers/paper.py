@@ -175,6 +175,7 @@ def reproduce(
     claims = at_hand(paper.claims, folder)
     progress("reading the data", 0, None)
     datasets, absent = gather(claims, folder)
+    claims = claims.with_parts([name for name, each in datasets.items() if not each.as_published])
     settings = list(paper.settings(effort, datasets))
     trials = [trial for setting in settings for trial in setting.trials(effort.runs)]
     logs = {name: paper.log_of(each) for name, each in datasets.items()}
@@ -226,7 +227,10 @@ def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[
 
 def _better(data: PaperData) -> str:
     """Say where to get what would be taken first."""
-    return "".join(f"; {each.name} would do better ({where_to_get(each.name)})" for each in data.first)
+    return "".join(
+        f"; for {'the data of the paper' if each.same else each.name} {where_to_get(each.name)}"
+        for each in data.first
+    )
 
 
 def tidy(
