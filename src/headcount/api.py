@@ -109,8 +109,8 @@ def fit_neighbours(
 
     A person's own ratings then predict that person's others, on their own device. With ``method="co-counts"`` it
     is counted which items people have together, which needs no ratings. For research,
-    ``method="pncf-published"`` predicts the ratings ``asked`` for, pairs of a person and an item, from the log
-    itself: see the model's ``predictions``. A ``ledger`` is charged as by :func:`release`.
+    ``method="pncf-predictions-published"`` predicts the ratings ``asked`` for, pairs of a person and an item, from
+    the log itself: see the model's ``predictions``. A ``ledger`` is charged as by :func:`release`.
 
     >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
     >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))

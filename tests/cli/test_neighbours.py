@@ -52,6 +52,7 @@ def test_related_items_of_co_counts(run: Run, work: Path) -> None:
 
 
 PNCF = ("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "1", "--method", "pncf-published")
+PREDICTIONS = (*PNCF[:-1], "pncf-predictions-published")
 
 
 def test_a_model_of_pncf_predicts_and_recommends(run: Run, work: Path) -> None:
@@ -75,10 +76,10 @@ def test_a_model_of_pncf_predicts_and_recommends(run: Run, work: Path) -> None:
 def test_pncf_predicts_for_named_people_from_the_log(run: Run, work: Path, by: str, metric: str) -> None:
     (work / "asked.csv").write_text("user,item\ncyn,tea\nbob,Café Ω\nbob,rye\n", encoding="utf-8")
     how = ("--option", f"by={by}", "--option", f"metric={metric}", "--asked", "asked.csv")
-    assert "add --research" in run(*PNCF, *how, "--out", "m").complaint
-    planned = run(*PNCF, *how, "--research", "--dry-run")
+    assert "add --research" in run(*PREDICTIONS, *how, "--out", "m").complaint
+    planned = run(*PREDICTIONS, *how, "--research", "--dry-run")
     assert "3 predictions" in planned.out
-    done = run(*PNCF, *how, "--research", "--out", "m")
+    done = run(*PREDICTIONS, *how, "--research", "--out", "m")
     assert done.code == 0, done.err
     assert "3 predictions: m" in done.out
     assert "neighbours predict m" in done.err
@@ -98,10 +99,13 @@ def test_pncf_predicts_for_named_people_from_the_log(run: Run, work: Path, by: s
 
 
 def test_pncf_says_what_it_cannot_predict(run: Run, work: Path) -> None:
-    assert "--asked FILE" in run(*PNCF, "--research", "--option", "by=user", "--out", "m").complaint
-    assert "asked.csv cannot be read" in run(*PNCF, "--research", "--asked", "asked.csv", "--out", "m").complaint
+    assert "--asked FILE" in run(*PREDICTIONS, "--research", "--option", "by=user", "--out", "m").complaint
+    assert (
+        "asked.csv cannot be read"
+        in run(*PREDICTIONS, "--research", "--asked", "asked.csv", "--out", "m").complaint
+    )
     (work / "asked.csv").write_text("user,item\ncyn,teaa\n", encoding="utf-8")
-    assert "did you mean 'tea'" in run(*PNCF, "--research", "--asked", "asked.csv", "--out", "m").complaint
+    assert "did you mean 'tea'" in run(*PREDICTIONS, "--research", "--asked", "asked.csv", "--out", "m").complaint
     assert not (work / "m").exists()
 
 

@@ -54,8 +54,8 @@ def fit(**flags: Any) -> None:
     By default it predicts ratings, from --value and its --value-range. With --method co-counts it counts which
     items people have together, and needs no ratings. With --delta its noise is Gaussian, and the model better.
 
-    For research alone: --method pncf-published draws neighbours as published. With --asked FILE, of people and
-    items, it predicts these ratings from the log itself, and --option by=user compares people in place of items.
+    For research alone: --method pncf-published draws neighbours of items as published, and --method
+    pncf-predictions-published predicts the ratings of --asked FILE from the log itself, by items or by people.
     """
     spent = spend(FAMILY, flags)
     if spent is None:

@@ -37,7 +37,7 @@ class NeighboursRequest(ChoosingRequest):
     asked: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "Predict these ratings, for pncf-published: people and items in a CSV file.",
+            "Ratings to predict, by pncf-predictions-published: people and items in a CSV file.",
             "FILE",
             raw=True,
             read=_asked,

@@ -1,7 +1,8 @@
 """PNCF, Algorithm 1: neighbours are drawn and their similarities perturbed, then ratings are predicted from them.
 
-It is the one implementation: what is released (:mod:`headcount.lab.published.pncf_method`), reproduced
-(:mod:`headcount.lab.papers.pncf`) and attacked draws and predicts here. Step 1, the similarities, is in
+It is the one implementation: what is released (:mod:`headcount.lab.published.pncf_method`,
+:mod:`headcount.lab.published.pncf_predictions`), reproduced (:mod:`headcount.lab.papers.pncf`) and attacked draws
+and predicts here. Step 1, the similarities, is in
 :mod:`headcount.lab.recommending.similarity`, steps 2 and 3, which draw and perturb, are in
 :mod:`headcount.lab.published.pncf_selection`, and step 4 is in :mod:`headcount.lab.recommending.candidates`.
 
