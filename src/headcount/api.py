@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -96,6 +96,7 @@ def fit_neighbours(
     delta: Amount | None = None,
     method: str = "private",
     limit: int | None = None,
+    asked: Sequence[tuple[Any, Any]] = (),
     select_limit: int | None = None,
     research: bool = False,
     ledger: Ledger | str | None = None,
@@ -107,8 +108,9 @@ def fit_neighbours(
     """Fit a model of ratings under user-level differential privacy, and return it: it may be kept and shared.
 
     A person's own ratings then predict that person's others, on their own device. With ``method="co-counts"`` it
-    is counted which items people have together, which needs no ratings. A ``ledger`` is charged as by
-    :func:`release`.
+    is counted which items people have together, which needs no ratings. For research,
+    ``method="pncf-predictions-published"`` predicts the ratings ``asked`` for, pairs of a person and an item, from
+    the log itself: see the model's ``predictions``. A ``ledger`` is charged as by :func:`release`.
 
     >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
     >>> log = EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))

@@ -51,6 +51,64 @@ def test_related_items_of_co_counts(run: Run, work: Path) -> None:
     assert run("explain", "m").code == 0
 
 
+PNCF = ("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "1", "--method", "pncf-published")
+PREDICTIONS = (*PNCF[:-1], "pncf-predictions-published")
+
+
+def test_a_model_of_pncf_predicts_and_recommends(run: Run, work: Path) -> None:
+    assert "use private, or add --research" in run(*PNCF, "--out", "m").complaint
+    done = run(*PNCF, "--research", "--option", "k=2", "--option", "metric=cos", "--out", "m")
+    assert done.code == 0, done.err
+    assert "neighbours recommend m" in done.err
+    (work / "mine.csv").write_text("item,rating\ntea,5\n", encoding="utf-8")
+    shown = run("neighbours", "predict", "m", "--user-ratings", "mine.csv")
+    assert shown.code == 0, shown.err
+    assert "NOT PRIVATE" in shown.out
+    assert "[bold]Oat[/x]" in shown.out
+    rows = run("neighbours", "recommend", "m", "--user-ratings", "mine.csv", "--json").data
+    assert [row["rating"] for row in rows] == pytest.approx([5, 5])  # one rating is all that anybody can say
+    assert "no ratings are given" in run("neighbours", "predict", "m").complaint
+    assert "no predictions for named people" in run("neighbours", "predict", "m", "--user", "ann").complaint
+
+
+@pytest.mark.parametrize("by", ["item", "user"])
+@pytest.mark.parametrize("metric", ["cos", "pcc"])
+def test_pncf_predicts_for_named_people_from_the_log(run: Run, work: Path, by: str, metric: str) -> None:
+    (work / "asked.csv").write_text("user,item\ncyn,tea\nbob,Café Ω\nbob,rye\n", encoding="utf-8")
+    how = ("--option", f"by={by}", "--option", f"metric={metric}", "--asked", "asked.csv")
+    assert "add --research" in run(*PREDICTIONS, *how, "--out", "m").complaint
+    planned = run(*PREDICTIONS, *how, "--research", "--dry-run")
+    assert "3 predictions" in planned.out
+    done = run(*PREDICTIONS, *how, "--research", "--out", "m")
+    assert done.code == 0, done.err
+    assert "3 predictions: m" in done.out
+    assert "neighbours predict m" in done.err
+    rows = run("neighbours", "predict", "m", "--json").data
+    assert [(row["user"], row["item"]) for row in rows] == [("cyn", "tea"), ("bob", "tea"), ("bob", "rye")]
+    assert all(1 <= row["rating"] <= 5 for row in rows)
+    shown = run("neighbours", "predict", "m", "--user", "bob", "--items", "rye")
+    assert "NOT PRIVATE" in shown.out
+    assert "cyn" not in shown.out
+    (work / "mine.csv").write_text("item,rating\ntea,5\n", encoding="utf-8")
+    for more, words in (
+        (("--user", "bo"), "did you mean 'bob'"),
+        (("--user-ratings", "mine.csv"), "cannot predict for others"),
+        (("--user", "bob", "--user-ratings", "mine.csv"), "--user names somebody"),
+    ):
+        assert words in run("neighbours", "predict", "m", *more).complaint
+
+
+def test_pncf_says_what_it_cannot_predict(run: Run, work: Path) -> None:
+    assert "--asked FILE" in run(*PREDICTIONS, "--research", "--option", "by=user", "--out", "m").complaint
+    assert (
+        "asked.csv cannot be read"
+        in run(*PREDICTIONS, "--research", "--asked", "asked.csv", "--out", "m").complaint
+    )
+    (work / "asked.csv").write_text("user,item\ncyn,teaa\n", encoding="utf-8")
+    assert "did you mean 'tea'" in run(*PREDICTIONS, "--research", "--asked", "asked.csv", "--out", "m").complaint
+    assert not (work / "m").exists()
+
+
 def test_a_dry_run_reads_nothing(run: Run, work: Path) -> None:
     done = run("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "4", "--dry-run")
     assert done.code == 0

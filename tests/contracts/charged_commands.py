@@ -136,7 +136,7 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
     charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
     arguments = [
         *command.path, *events, *_reading(command.kind, folder, {**kind.options, **options}), *command.flags,
-        "--epsilon", EPSILON, "--out", str(folder / "out"), "--json", *charged,
+        *_predicting(command, folder), "--epsilon", EPSILON, "--out", str(folder / "out"), "--json", *charged,
     ]  # fmt: skip
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(arguments)
@@ -147,6 +147,14 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
         str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()
     }
     return Seen(0, files, frozenset(keys(json.loads(out.getvalue()))), said if ledger else "")
+
+
+def _predicting(command: Command, folder: Path) -> list[str]:
+    """Return the flag that says which ratings to predict, of a method that needs it."""
+    if "pncf-predictions-published" not in command.flags:
+        return []
+    (folder / "asked.csv").write_text(f"user,item\nu1,{ITEMS[0]}\n", encoding="utf-8")
+    return ["--asked", str(folder / "asked.csv")]
 
 
 def _reading(kind: Kind, folder: Path, options: Mapping[str, Any]) -> list[str]:

@@ -79,8 +79,9 @@ def claimed_cases(name: str) -> Iterator[Case]:
         for people in (9, 40):
             yield Case("queries", name, queries, crowds.town(people, people), crowds.town_log)
     else:
+        asked = [("u0", "i01"), ("u1", "i02")] if name == "pncf-predictions-published" else []
         ratings, reading = (
-            request_of(NeighboursRequest, **words),
+            request_of(NeighboursRequest, **words, asked=asked),
             Reading({"value": "stars", "value_range": "1,5"}),
         )
         for shape in ("random", "busy"):

@@ -7,7 +7,8 @@ import pytest
 from headcount.budget import Grant
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.lab.published.pncf import PncfPublished
+from headcount.lab.published.pncf_method import PncfPublished
+from headcount.lab.published.pncf_predictions import PncfPredictionsPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
 from headcount.noise import SeededNoise
@@ -40,6 +41,10 @@ def pages() -> dict[str, tuple[Release, tuple[str, ...]]]:
         "pncf-published": (
             PncfPublished(k=2).release(rated(), Grant("1"), SeededNoise(1)),
             ("Neighbours of items", "The nearest neighbours", "CLAIMED"),
+        ),
+        "pncf-predictions-published": (
+            PncfPredictionsPublished(by="user", asked=(("7", "t"),)).release(rated(), Grant("1"), SeededNoise(1)),
+            ("Ratings predicted for named people", "The first predictions", "eyes alone", "CLAIMED"),
         ),
     }
 

@@ -253,10 +253,16 @@ def _selecting(name: str, command: str, words: Words, form: Words) -> Case:
 
 # Models of ratings
 
+PAIRS = [("u7", "i00"), ("u3", "i05"), ("nobody", "i02")]
 NEIGHBOURS: Mapping[str, Sequence[Words]] = {
     "private": ({}, {"options": {"relations": True}}, {"options": {"relations": False}}),
     "co-counts": ({}, {"limit": 2}, {"options": {"items": 4}}, {"options": {"items": 9}, "limit": 3}),
     "pncf-published": ({}, {"options": {"k": 3}}, {"options": {"metric": "pcc"}}),
+    "pncf-predictions-published": (
+        {"asked": PAIRS},
+        {"options": {"k": 3, "perturbation": "algorithm"}, "asked": PAIRS},
+        {"options": {"by": "user", "metric": "pcc"}, "asked": PAIRS},
+    ),
 }
 RATINGS: Mapping[str, Words] = {
     "stars": {"value": "stars", "value_range": "1,5"},

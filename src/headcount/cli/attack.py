@@ -82,12 +82,9 @@ def knn(**flags: Any) -> None:
         attack = _attack(flags)
         log = _log(flags)
         from headcount.lab.attacks.sybil_knn import mount
-        from headcount.lab.recommending.ratings import Ratings
         from headcount.lab.recommending.raw_ratings import ratings_of
 
-        users, items, values = ratings_of(log)
-        ratings = Ratings.of(users, items, values, n_items=len(log.catalogue.ids))
-        found = mount(ratings, _recommender(flags, log, attack.seed), attack, bar)
+        found = mount(ratings_of(log).ratings, _recommender(flags, log, attack.seed), attack, bar)
     said = {"attack": "knn", "method": flags["method"], **_settings(flags, attack), **found.to_json()}
     if flags["as_json"]:
         terminal.print_json(said)

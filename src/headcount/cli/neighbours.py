@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +11,9 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
-from headcount.errors import DataError
+from headcount.errors import DataError, UsageError
 from headcount.flags import whole_text
-from headcount.neighbours import FAMILY, ITEMS
+from headcount.neighbours import FAMILY, ITEMS, PREDICTIONS
 
 if TYPE_CHECKING:
     from headcount.neighbours.model import NeighbourModel
@@ -54,22 +53,24 @@ def fit(**flags: Any) -> None:
 
     By default it predicts ratings, from --value and its --value-range. With --method co-counts it counts which
     items people have together, and needs no ratings. With --delta its noise is Gaussian, and the model better.
+
+    For research alone: --method pncf-published draws neighbours of items as published, and --method
+    pncf-predictions-published predicts the ratings of --asked FILE from the log itself, by items or by people.
     """
     spent = spend(FAMILY, flags)
     if spent is None:
         return
-    items = spent.release.tables[ITEMS.name]
-    made = f"A model of {some(items.num_rows, ITEMS.noun)}"
+    shown = PREDICTIONS if PREDICTIONS.name in spent.release.tables else ITEMS
+    many = some(spent.release.tables[shown.name].num_rows, shown.noun)
+    made = many if shown is PREDICTIONS else f"A model of {many}"
     show(spent, flags, made, *_next(spent.release, str(spent.folder)))
 
 
-_own = click.option(
-    "--user-ratings",
-    "own",
-    required=True,
-    metavar="FILE",
-    help="A person's own ratings: a CSV file with a header, item and rating first.",
-)
+_OWN: Mapping[str, Any] = {
+    "metavar": "FILE",
+    "help": "A person's own ratings: a CSV file with a header, item and rating first.",
+}
+_own = click.option("--user-ratings", "own", required=True, **_OWN)
 _many = click.option("-k", "k", default="10", show_default=True, metavar="K", help="How many.")
 
 
@@ -79,14 +80,26 @@ _many = click.option("-k", "k", default="10", show_default=True, metavar="K", he
     epilog=options.example("headcount neighbours predict model/ --user-ratings mine.csv --items 260,1196"),
 )
 @click.argument("model")
-@_own
+@click.option("--user-ratings", "own", **_OWN)
+@click.option("--user", metavar="NAME", help="For this person alone, of those that were named with fit --asked.")
 @click.option("--items", metavar="A,B", help="For these items alone, by id or label.  [default: all not rated]")
 @options.json_option
-def predict(model: str, own: str, items: str | None, as_json: bool) -> None:
-    """Predict what somebody with these ratings would give to other items."""
+def predict(model: str, own: str | None, user: str | None, items: str | None, as_json: bool) -> None:
+    """Predict what somebody with these ratings would give to other items.
+
+    A model that was fitted with --asked holds predictions for named people instead; these are shown.
+    """
     fitted = _load(model)
     listed = None if items is None else [each.strip() for each in items.split(",") if each.strip()]
-    _show(fitted, fitted.predict(_ratings(own), listed), as_json=as_json)
+    if own is not None and user is not None:
+        raise UsageError("--user names somebody who is in the log", remedy="leave it or --user-ratings out")
+    if own is not None:
+        rows = fitted.predict(_ratings(own), listed)
+    elif user is None and not fitted.predicts_named:
+        raise UsageError("no ratings are given to predict from", remedy="add --user-ratings FILE")
+    else:
+        rows = fitted.predictions(user, listed)
+    _show(fitted, rows, as_json=as_json)
 
 
 @command.command(
@@ -127,20 +140,10 @@ def _load(folder: str) -> Any:
 
 def _ratings(path: str) -> dict[str, str]:
     """Read a person's own ratings; items stay text, as everywhere in CSV files."""
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as lines:
-            rows = [row for row in csv.reader(lines) if row]
-    except (OSError, UnicodeError) as error:
-        raise DataError(
-            f"{path} cannot be read ({error})", remedy="give a CSV file of items and ratings"
-        ) from error
-    if not rows or any(len(row) < 2 for row in rows):
-        raise DataError(
-            f"{path} must have a header and at least two columns, item and rating",
-            remedy="for example the lines item,rating and 260,5",
-        )
+    from headcount.neighbours.pair_files import pairs_in
+
     read: dict[str, str] = {}
-    for item, rating, *_ in rows[1:]:
+    for item, rating in pairs_in(path, "item", "rating"):
         if item in read:
             raise DataError(f"{path} rates {item!r} twice", remedy="keep one of both")
         read[item] = rating
@@ -159,9 +162,8 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) 
         return
     labelled = any(row["label"] for row in rows)
     number = next(name for name in ("rating", "score") if name in rows[0])
-    columns = [("", "right")] if "rank" in rows[0] else []
-    columns += [("item", "left"), *([("label", "left")] if labelled else []), (number, "right")]
-    keys = [*(["rank"] if "rank" in rows[0] else []), "item", *(["label"] if labelled else [])]
+    keys = [key for key in ("rank", "user", "item", "label") if key in rows[0] and (key != "label" or labelled)]
+    columns = [("", "right") if key == "rank" else (key, "left") for key in keys] + [(number, "right")]
     terminal.print_table(columns, [[*(row[key] for key in keys), f"{row[number]:.2f}"] for row in rows])
     click.echo()
     if not fitted.release.is_private:
@@ -171,10 +173,14 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) 
 
 
 def _next(release: Release, folder: str) -> list[list[str]]:
-    """Return commands to go on with: a model of ratings recommends, the others say what belongs together."""
+    """Return commands to go on with: show what is predicted, recommend, or say what belongs together."""
+    from headcount.neighbours.model import PAIRS
+
     items, explain = release.tables[ITEMS.name], ["headcount", "explain", folder]
+    if PREDICTIONS.name in release.tables:
+        return [["headcount", "neighbours", "predict", folder], explain]
     if not items.num_rows:
         return [explain]
-    if release.method == FAMILY.default:
+    if PAIRS not in release.tables:
         return [["headcount", "neighbours", "recommend", folder, "--user-ratings", "mine.csv"], explain]
     return [["headcount", "neighbours", "related", folder, str(items["item"][0].as_py())], explain]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from headcount.lab.published.cim import CoupledIteration
 from headcount.lab.published.counts import HandPickedPublished, LaplacePerturbationPublished
-from headcount.lab.published.pncf import PncfPublished
+from headcount.lab.published.pncf_method import PncfPublished
+from headcount.lab.published.pncf_predictions import PncfPredictionsPublished
 from headcount.lab.published.pritop import PriTopPublished
 from headcount.lab.published.smoothing import (
     FourierPerturbationPublished,
@@ -26,7 +27,7 @@ METHODS: Mapping[str, tuple[type[Method], ...]] = {
         SampledGroupsPublished,
         TunedGroupsPublished,
     ),
-    "neighbours": (PncfPublished,),
+    "neighbours": (PncfPublished, PncfPredictionsPublished),
     "tags": (PriTopPublished, SuppressionPublished),
     "queries": (CoupledIteration,),
 }

@@ -3,6 +3,7 @@
 from headcount.family import Family, Listed, Table
 
 ITEMS = Table("model/items", "item")
+PREDICTIONS = Table("model/predictions", "prediction", columns=("user", "item", "rating"))
 
 FAMILY = Family(
     name="neighbours",
@@ -14,7 +15,7 @@ FAMILY = Family(
     request="request:NeighboursRequest",
     default="private",
     delta="proven",
-    tables=(ITEMS,),
+    tables=(ITEMS, PREDICTIONS),
     report="models:part",
     page="neighbours.md",
     methods={

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers.co_counts import CoCounts
+from headcount.answers.item_names import ItemNames
+from headcount.answers.speaking import weighed
 from headcount.answers.tastes import Tastes
 from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.neighbours import PREDICTIONS
 from headcount.releases import Release, load
 
 Row = dict[str, Any]
@@ -89,37 +91,84 @@ class NeighbourModel:
         rows = zip(places[:k].tolist(), scores[:k].tolist(), strict=True)
         return [{"rank": rank, **self._row(at, score=score)} for rank, (at, score) in enumerate(rows, 1)]
 
+    @property
+    def predicts_named(self) -> bool:
+        """Whether it holds ratings that were predicted for named people, and nothing to predict others from."""
+        return PREDICTIONS.name in self.release.tables
+
+    def predictions(self, user: Any = None, items: list[Any] | None = None) -> list[Row]:
+        """Return what was predicted for named people when it was fitted: all of it, or for a person or items."""
+        if not self.predicts_named:
+            raise UsageError(
+                "this model holds no predictions for named people",
+                remedy="predict from a person's own ratings, with --user-ratings FILE",
+            )
+        rows = self.release.tables[PREDICTIONS.name].to_pylist()
+        people = dict.fromkeys(row["user"] for row in rows)
+        if user is not None and str(user) not in people:
+            raise UnknownNameError.among("person", user, people, where="what was asked")
+        wanted = None if items is None else {self.place(each) for each in items}
+        return [
+            {"user": row["user"], **self._row(place, rating=row["rating"])}
+            for row, place in zip(rows, (self.place(row["item"]) for row in rows), strict=True)
+            if (user is None or row["user"] == str(user)) and (wanted is None or place in wanted)
+        ]
+
     def place(self, item: Any) -> int:
         """Return where an item is in the catalogue, by its id or label."""
-        for names in (self._by_id, self._by_label):
-            if str(item) in names:
-                return names[str(item)]
-        raise UnknownNameError.among("item", str(item), [*self._by_id, *self._by_label])
+        return self._names.place(item)
 
     def _expected(self, own: Mapping[Any, float]) -> tuple[NDArray[np.float64], set[int]]:
         """Predict a rating for every item, in the declared range."""
-        if "offset" not in self.release.tables[ITEMS].column_names:
+        listed = NEIGHBOURS in self.release.tables
+        if self.predicts_named:
+            raise UsageError(
+                "this model holds predictions for named people, and cannot predict for others",
+                remedy="leave the ratings out, or fit one without --asked",
+            )
+        if not listed and "offset" not in self.release.tables[ITEMS].column_names:
             raise UsageError(
                 f"a model of {self.release.method} knows no ratings, so it predicts none",
                 remedy="ask it for related items, or fit one with --method private",
             )
         low, high = self.range
-        places = {self.place(item): _number(item, value) for item, value in own.items()}
-        if len(places) != len(own):
+        rated = {self.place(item): _number(item, value) for item, value in own.items()}
+        if len(rated) != len(own):
             raise UsageError("an item is rated twice, by its id and its label", remedy="rate it once")
-        stars = 1 + 4 * (np.clip(np.array([*places.values()], dtype=np.float64), low, high) - low) / (high - low)
-        expected = self.tastes.predict(np.array([*places], dtype=np.int64), stars)
-        return low + (expected - 1) / 4 * (high - low), set(places)
+        places = np.array([*rated], dtype=np.int64)
+        values = np.clip(np.array([*rated.values()], dtype=np.float64), low, high)
+        if listed:
+            return self._by_neighbours(places, values), set(rated)
+        expected = self.tastes.predict(places, 1 + 4 * (values - low) / (high - low))
+        return low + (expected - 1) / 4 * (high - low), set(rated)
+
+    def _by_neighbours(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Predict by the neighbours of each item that the person rated; else it is the mean of what they gave."""
+        if not places.size:
+            raise UsageError(
+                "a model of neighbours predicts from ratings, and there are none", remedy="rate at least one item"
+            )
+        items, others, similarity = self._neighbours
+        given = np.zeros(len(self._ids))
+        given[places] = values
+        spoken = np.isin(others, places)
+        weights, none = np.maximum(similarity[spoken], 0.0), np.zeros(given.size)
+        fallback = np.full(given.size, values.mean())
+        return weighed(items[spoken], weights, given[others[spoken]], none, fallback, self.range)
 
     def _related(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if PAIRS in self.release.tables:
             return self._related_by_counts(place)
         if NEIGHBOURS in self.release.tables:
-            table = self.release.tables[NEIGHBOURS]
-            mine = table.filter(np.array([str(each) == self._ids[place] for each in table["item"].to_pylist()]))
-            order = np.argsort(-mine["similarity"].to_numpy(), kind="stable")
-            others = np.array([self._by_id[str(each)] for each in mine["neighbour"].to_pylist()], dtype=np.int64)
-            return others[order], mine["similarity"].to_numpy()[order]
+            items, others, similarity = self._neighbours
+            mine = np.flatnonzero(items == place)
+            order = mine[np.argsort(-similarity[mine], kind="stable")]
+            return others[order], similarity[order]
+        if self.predicts_named:
+            raise UsageError(
+                "this model holds predictions for named people, and no relations between items",
+                remedy="fit one without --asked",
+            )
         if not self.tastes.factors.size:
             raise UsageError(
                 "this model holds no relations between items: they would have drowned in noise",
@@ -135,7 +184,7 @@ class NeighbourModel:
         table = self.release.tables[PAIRS]
         size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
         names = table["item"][: size - 1].to_pylist()[:1] + table["other"][: size - 1].to_pylist()
-        places = np.array([self._by_id[str(each)] for each in names], dtype=np.int64)
+        places = self._places(names)
         at = np.flatnonzero(places == place)
         if not at.size:
             raise self._unrelated(place, size)
@@ -169,14 +218,18 @@ class NeighbourModel:
         return labels
 
     @cached_property
-    def _by_id(self) -> dict[str, int]:
-        return {each: place for place, each in enumerate(self._ids)}
+    def _names(self) -> ItemNames:
+        return ItemNames.of(self._ids, self._labels)
+
+    def _places(self, ids: list[Any]) -> NDArray[np.int64]:
+        return np.array([self._names.by_id[str(each)] for each in ids], dtype=np.int64)
 
     @cached_property
-    def _by_label(self) -> dict[str, int]:
-        """The items by their labels; a label that several have names none of them."""
-        many = Counter(self._labels)
-        return {label: place for place, label in enumerate(self._labels) if label is not None and many[label] == 1}
+    def _neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Items, their neighbours by their places, and how similar these are."""
+        table = self.release.tables[NEIGHBOURS]
+        items, others = (self._places(table[name].to_pylist()) for name in ("item", "neighbour"))
+        return items, others, table["similarity"].to_numpy()
 
     @cached_property
     def tastes(self) -> Tastes:
@@ -185,7 +238,7 @@ class NeighbourModel:
         if FACTORS not in self.release.tables:
             return Tastes(offsets, np.empty(0, dtype=np.int64), np.empty((0, 0)))
         table = self.release.tables[FACTORS]
-        places = np.array([self._by_id[str(each)] for each in table["item"].to_pylist()], dtype=np.int64)
+        places = self._places(table["item"].to_pylist())
         return Tastes(offsets, places, np.array(table["factors"].to_pylist(), dtype=np.float64))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.answers.words import some
-from headcount.neighbours import ITEMS
+from headcount.neighbours import ITEMS, PREDICTIONS
 from headcount.releases import Release
 from headcount.reports.part import Excerpt, Part
 from headcount.reports.wording import noise_words
@@ -22,11 +22,13 @@ def part(release: Release) -> Part:
         f"About {some(items.num_rows, ITEMS.noun)}. Everything in it was made from numbers that carry random "
         f"{noise_words(release)}."
     )
-    makers = {"model/pairs": _pairs, "model/neighbours": _neighbours}
+    makers = {"model/pairs": _pairs, "model/neighbours": _neighbours, PREDICTIONS.name: _predictions}
     found = [make(release) for name, make in makers.items() if name in release.tables]
     if "offset" in items.column_names:
         title = "A model of ratings"
         found += [_liked(release, "descending", "most"), _liked(release, "ascending", "least")]
+    elif PREDICTIONS.name in release.tables:
+        title = "Ratings predicted for named people"
     else:
         title = "Items that people have together" if "count" in items.column_names else "Neighbours of items"
     return Part(title, lede, found)
@@ -59,6 +61,14 @@ def _neighbours(release: Release) -> Excerpt:
     return Excerpt(
         "The nearest neighbours", "As drawn and perturbed", "", ("Item", "Neighbour", "Similarity"), rows, texts=2
     )
+
+
+def _predictions(release: Release) -> Excerpt:
+    names = {row["item"]: _name(row) for row in release.tables[ITEMS.name].to_pylist()}
+    table = release.tables[PREDICTIONS.name]
+    rows = [(row["user"], names[row["item"]], f"{row['rating']:.2f}") for row in _first(table)]
+    caption = "What each person is expected to give, for that person's eyes alone"
+    return Excerpt("The first predictions", caption, "", ("Person", "Item", "Rating"), rows, texts=2)
 
 
 def _first(table: pa.Table) -> list[dict[str, Any]]:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from headcount.budget import Grant
-from headcount.errors import GrantError, UsageError
-from headcount.events.log import EventLog, read_events
-from headcount.guarantee import Standing
 from headcount.lab.published import pncf
-from headcount.lab.published.pncf import PncfPublished, Settings, neighbour_lists
+from headcount.lab.published.pncf import Settings, neighbour_lists
 from headcount.lab.published.pncf_selection import Mechanism
 from headcount.lab.recommending import plain
 from headcount.lab.recommending.candidates import SIDES, By, Queries
 from headcount.lab.recommending.plain import Neighbourhood
 from headcount.lab.recommending.similarity import METRICS, Metric
 from headcount.noise import SeededNoise
-from headcount.releases import Release
 from tests.lab.recommending import made_up
 
 
@@ -82,54 +76,3 @@ def test_recommendations_come_from_drawn_neighbours(by: By) -> None:
         for seed in range(8)
     }
     assert len(drawn) > 1
-
-
-@pytest.fixture
-def log() -> EventLog:
-    ratings = made_up.ratings(1)
-    table = pa.table({"who": ratings.users, "film": [f"f{n}" for n in ratings.items], "stars": ratings.values})
-    catalogue = [f"f{n}" for n in range(12)]
-    return read_events(table, user="who", item="film", items=catalogue, value="stars", value_range="1,5")
-
-
-def released(log: EventLog, **parameters: object) -> tuple[Release, Grant]:
-    grant = Grant("1")
-    return PncfPublished(**parameters).release(log, grant, SeededNoise(1)), grant  # type: ignore[arg-type]
-
-
-def test_the_release_is_a_model_of_neighbours_and_says_that_the_claim_does_not_hold(log: EventLog) -> None:
-    release, grant = released(log, k=3, metric="pcc")
-    assert grant.is_spent
-    assert release.guarantee.standing is Standing.CLAIMED
-    assert not release.is_private
-    assert release.tables["model/items"].to_pylist()[3] == {"item": "f3", "label": None}
-    model = release.tables["model/neighbours"]
-    assert model.column_names == ["item", "neighbour", "similarity"]
-    assert model.num_rows == 3 * 12
-    assert model["item"].to_pylist() == [f"f{n}" for n in range(12) for _ in range(3)]
-    assert all(row["item"] != row["neighbour"] for row in model.to_pylist())
-    assert "3 neighbours were drawn" in release.explain()
-    assert "not established" in release.explain() or "claim" in release.explain()
-
-
-def test_the_model_follows_the_ratings(log: EventLog) -> None:
-    """With a huge ε the neighbours are the most similar items, and similarities are exact."""
-    grant = Grant("1000000")
-    model = PncfPublished(k=2).release(log, grant, SeededNoise(1)).tables["model/neighbours"].to_pylist()
-    alike = Neighbourhood(metric="cos").compared(made_up.ratings(1)).values
-    for row in model:
-        item, other = int(row["item"][1:]), int(row["neighbour"][1:])
-        assert row["similarity"] == pytest.approx(alike[item, other], abs=1e-4)
-
-
-def test_what_it_cannot_use_is_refused(log: EventLog) -> None:
-    from dataclasses import replace
-
-    bare = replace(log, roles=replace(log.roles, value=None), value_range=None)
-    with pytest.raises(UsageError, match="needs ratings"):
-        released(bare)
-    with pytest.raises(UsageError, match="neighbours are compared by"):
-        PncfPublished(k=0)
-    with pytest.raises(GrantError, match="PNCF uses no δ"):
-        PncfPublished().release(log, Grant("1", "1e-6"), SeededNoise(1))
-    assert PncfPublished().laws(log, Grant("1")) == {}

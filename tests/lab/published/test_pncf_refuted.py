@@ -55,3 +55,14 @@ def test_a_sensitivity_fixed_beforehand_would_keep_its_promise() -> None:
     laws = [(place, 2 * GLOBAL["cos"] / CLAIMED) for place in places]
     worst = max(abs(loss(laws[0], laws[1], output / 10)) for output in range(-500, 500))
     assert worst <= CLAIMED / 2 + 1e-9
+
+
+def test_no_finite_beta_makes_lemma_2_a_smooth_bound() -> None:
+    """A smooth bound changes by e^β at most between neighbours; exp(-β) RS goes from nothing to exp(-β)."""
+    agreeing = [(3.0, 3.0)] * 20
+    without, with_them = (
+        float(Neighbourhood(metric="pcc").compared(raters(each), sensitivity=True).sensitivity[0, 1])
+        for each in (agreeing, [*agreeing, PERSON])
+    )
+    assert without == 0
+    assert with_them == pytest.approx(1)

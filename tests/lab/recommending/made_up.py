@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
+from headcount.events.catalogue import Catalogue
+from headcount.events.log import EventLog, read_events
 from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import Metric
 
@@ -13,6 +16,13 @@ def ratings(seed: int = 1, users: int = 30, items: int = 12, share: float = 0.4,
     who, what = np.nonzero(draws.random((users, items)) < share)
     values = 1 + step * draws.integers(0, round(4 / step) + 1, who.size)
     return Ratings.of(who, what, values, n_items=items, n_users=users)
+
+
+def log_of(found: Ratings, labels: list[str] | None = None) -> EventLog:
+    """A log of people u0, u1, … who rated films f0, f1, …"""
+    films = Catalogue.of([f"f{n}" for n in range(found.n_items)], labels)
+    rows = {"who": [f"u{n}" for n in found.users], "film": [f"f{n}" for n in found.items], "stars": found.values}
+    return read_events(pa.table(rows), user="who", item="film", items=films, value="stars", value_range="1,5")
 
 
 def co_rated(found: Ratings, i: int, j: int) -> tuple[list[float], list[float]]:

@@ -27,9 +27,9 @@ def read(**words: Any) -> EventLog:
 
 
 def pairs(log: EventLog) -> dict[tuple[int, int], float]:
-    users, items, values = ratings_of(log)
-    assert [str(each.dtype) for each in (users, items, values)] == ["int32", "int32", "float64"]
-    return dict(zip(zip(users.tolist(), items.tolist(), strict=True), values.tolist(), strict=True))
+    ratings, _ = ratings_of(log)
+    places = zip(ratings.users.tolist(), ratings.items.tolist(), strict=True)
+    return dict(zip(places, ratings.values.tolist(), strict=True))
 
 
 def test_repeats_become_their_mean_and_values_are_cut_to_the_range() -> None:
@@ -43,6 +43,16 @@ def test_a_row_weighs_as_many_records_as_it_stands_for() -> None:
 def test_conditions_hold() -> None:
     assert pairs(read(where="stars < 2")) == {(0, 1): 1.0, (1, 2): 1.0}
     assert pairs(read(where="stars > 100")) == {}
+
+
+def test_people_who_rated_are_known_by_their_ids() -> None:
+    assert ratings_of(read()).people == {"ann": 0, "bob": 1, "cyn": 2}
+    assert ratings_of(read(items="rye,tea")).people == {"ann": 0, "bob": 1}
+    numbered = read_events(
+        pa.table({"u": [70, 7], "i": ["a", "a"], "r": [1, 2]}),
+        user="u", item="i", items="a", value="r", value_range="1,5",
+    )  # fmt: skip
+    assert ratings_of(numbered).people == {"70": 0, "7": 1}
 
 
 def test_what_has_no_ratings_is_refused() -> None:

@@ -91,6 +91,10 @@ CASES: Mapping[str, Case] = {
         rates=False,
     ),
     "pncf-published": Case(only=lambda _: (pair for pair in adjacent.raters() if pair.items < 10)),
+    "pncf-predictions-published": Case(
+        {"by": "user", "asked": (("1", "3"),)},
+        only=lambda _: (pair for pair in adjacent.raters() if pair.items > 3),
+    ),
     "tag-model": Case(
         visible=Decimal("0.55"),
         reason="of tags measured twice the average is published, and some is spent on the number of people",

@@ -156,14 +156,13 @@ def measured(bench: Bench, trial: Trial) -> Iterator[Number]:
     for k in words["ks"]:
         near = neighbourhood(words["configuration"], k, signed=words.get("signed", False))
         if words["as"] == PLAIN:
-            places = some.ranked(some.similarity, k)
-            similarity = some.similarity[places]
+            places, similarity = near.nearest(some)
         else:
             mechanism = Mechanism(epsilon=float(trial.epsilon), **MECHANISMS[words["as"]])
             places, similarity = Settings(neighbourhood=near, mechanism=mechanism).chosen(some, noise)
             if mechanism.truncated:
                 yield from _theorems(some, places, k, mechanism)
-        told = some.predicted(places, near.weights(similarity), near.within)
+        told = near.told(some, places, similarity)
         yield Number(metric="MAE", table="items", k=k, value=split.mean_absolute_error(told))
 
 

@@ -21,11 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import Floats, Integers
+from headcount.errors import UsageError
 from headcount.lab.recommending.candidates import Candidates
 from headcount.lab.recommending.similarity import GLOBAL, Metric
 from headcount.noise import NoiseSource
 
 _LEAST = 1e-9  # a sensitivity of 0 would be divided by
+
+
+Perturbation = Literal["equation", "algorithm"]
+PERTURBATIONS: tuple[Perturbation, ...] = ("equation", "algorithm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +44,14 @@ class Mechanism:
     epsilon: float
     sensitivity: Literal["recommendation", "global"] = "recommendation"
     truncated: bool = True
-    perturbation: Literal["equation", "algorithm"] = "equation"
+    perturbation: Perturbation = "equation"
     rho: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.perturbation not in PERTURBATIONS:
+            raise UsageError(
+                f"similarities are perturbed as by the {' or the '.join(PERTURBATIONS)}", given=self.perturbation
+            )
 
 
 def sensitivities(some: Candidates, metric: Metric, mechanism: Mechanism) -> Floats:

@@ -6,7 +6,7 @@ been rated by hardly anybody.
 
 Prediction
     Items (3.2.3): Σ s(i, j) r_aj / Σ |s(i, j)|. Users: r̄_a + Σ s(a, u) (r_ui - r̄_u) / Σ |s(a, u)|, over the chosen
-    neighbours. Where no weight is left, the user's own mean; the result is cut to the range of ratings.
+    neighbours, by :func:`headcount.answers.speaking.weighed`. Where no weight is left, the user's own mean.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from headcount.answers.speaking import weighed
 from headcount.arrays import Codes, Floats, Integers
 from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import Similarity
@@ -59,11 +60,7 @@ class Candidates:
 
     def predicted(self, chosen: Integers, weights: Floats, within: tuple[float, float]) -> Floats:
         """Average what the chosen candidates say, by their weights."""
-        query, many = self.query[chosen], self.base.size
-        above = np.bincount(query, weights * self.said[chosen], minlength=many)
-        below = np.bincount(query, np.abs(weights), minlength=many)
-        told = np.divide(above, below, out=np.zeros(many), where=below > 0)
-        return np.clip(np.where(below > 0, self.base + told, self.fallback), *within)
+        return weighed(self.query[chosen], weights, self.said[chosen], self.base, self.fallback, within)
 
 
 def candidates(ratings: Ratings, queries: Queries, by: By, alike: Similarity) -> Candidates:
@@ -77,10 +74,11 @@ def candidates(ratings: Ratings, queries: Queries, by: By, alike: Similarity) ->
     said = table.values[places]
     if by == "user":
         said = said - ratings.means[other]
-    sensitivity = alike.sensitivity[target[query], other] if alike.sensitivity.size else np.zeros(0)
+    row = alike.rows(target)[query]
+    sensitivity = alike.sensitivity[row, other] if alike.sensitivity.size else np.zeros(0)
     fallback = ratings.means[queries.users]
     base = np.zeros_like(fallback) if by == "item" else fallback
-    return Candidates(query, alike.values[target[query], other], sensitivity, said, base, fallback)
+    return Candidates(query, alike.values[row, other], sensitivity, said, base, fallback)
 
 
 def parts(ratings: Ratings, queries: Queries, by: By) -> Iterator[slice]:

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcount.arrays import Codes, Floats
+from headcount.arrays import Codes, Floats, Integers
 from headcount.errors import UsageError
-from headcount.lab.recommending.candidates import SIDES, By, Queries, candidates, parts
+from headcount.lab.recommending.candidates import SIDES, By, Candidates, Queries, candidates, parts
 from headcount.lab.recommending.ratings import Ratings
 from headcount.lab.recommending.similarity import METRICS, Metric, Similarity, similarity
 
@@ -58,10 +58,13 @@ class Neighbourhood:
                 given=f"{self.by}, {self.metric}, {self.k}",
             )
 
-    def compared(self, ratings: Ratings, *, sensitivity: bool = False) -> Similarity:
-        """Compare all items, or all users."""
-        rows = ratings if self.by == "item" else ratings.transposed
-        return similarity(rows, self.metric, sensitivity=sensitivity)
+    def compared(
+        self, ratings: Ratings, queries: Queries | None = None, *, sensitivity: bool = False
+    ) -> Similarity:
+        """Compare all items, or all users; those alone that are asked about, if queries are given."""
+        rows, place = (ratings, 1) if self.by == "item" else (ratings.transposed, 0)
+        targets = None if queries is None else np.unique(queries[place])
+        return similarity(rows, self.metric, targets=targets, sensitivity=sensitivity)
 
     def compared_for(self, ratings: Ratings, user: int, *, sensitivity: bool = False) -> Similarity:
         """Compare what one user rated with all items, or that user with all users."""
@@ -71,21 +74,25 @@ class Neighbourhood:
         one = np.array([user], dtype=np.int32)
         return similarity(ratings.transposed, self.metric, targets=one, overlap=True, sensitivity=sensitivity)
 
-    def weights(self, similarity: Floats) -> Floats:
-        """Return how much each neighbour counts."""
-        return similarity if self.signed else np.maximum(similarity, 0.0)
+    def nearest(self, some: Candidates) -> tuple[Integers, Floats]:
+        """Return the places of each query's most similar candidates, and how similar they are."""
+        places = some.ranked(some.similarity, self.k)
+        return places, some.similarity[places]
+
+    def told(self, some: Candidates, places: Integers, similarity: Floats) -> Floats:
+        """Predict by what the neighbours at some places say, weighed by how similar they are taken to be."""
+        return some.predicted(places, similarity if self.signed else np.maximum(similarity, 0.0), self.within)
 
 
 def predict(
     ratings: Ratings, queries: Queries, settings: Neighbourhood, alike: Similarity | None = None
 ) -> Floats:
     """Predict ratings by the k most similar candidates; ``alike`` is taken where it was worked out before."""
-    alike = alike or settings.compared(ratings)
+    alike = alike or settings.compared(ratings, queries)
     told = np.empty(len(queries.users))
     for part in parts(ratings, queries, settings.by):
         some = candidates(ratings, Queries(queries.users[part], queries.items[part]), settings.by, alike)
-        chosen = some.ranked(some.similarity, settings.k)
-        told[part] = some.predicted(chosen, settings.weights(some.similarity[chosen]), settings.within)
+        told[part] = settings.told(some, *settings.nearest(some))
     return told
 
 

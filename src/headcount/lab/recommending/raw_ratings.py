@@ -5,18 +5,29 @@ A proven method never sees them: it asks an engine for sums that are bounded alr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 
-from headcount.arrays import Codes, Floats
 from headcount.bounding import Raters
 from headcount.engines.collecting import collected
+from headcount.engines.plain_reading import names_of
 from headcount.errors import UsageError
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
+from headcount.lab.recommending.ratings import Ratings
 
 
-def ratings_of(log: EventLog) -> tuple[Codes, Codes, Floats]:
-    """Return who gave which item how much: user codes, item codes in the order of the catalogue, and values.
+class RawRatings(NamedTuple):
+    """The ratings of a log, and the code of each person who rated, by the text of their id."""
+
+    ratings: Ratings
+    people: Mapping[str, int]
+
+
+def ratings_of(log: EventLog) -> RawRatings:
+    """Return who gave which item how much; items are coded in the order of the catalogue.
 
     There is one rating for each pair of user and item: the mean of what the user gave it, each value cut to the
     declared range first. A row that stands for several records weighs as much as they do.
@@ -26,12 +37,14 @@ def ratings_of(log: EventLog) -> tuple[Codes, Codes, Floats]:
     if not log.has_catalogue:
         raise UsageError("ratings need a catalogue of items", remedy="name one with --items")
     low, high = (float(end) for end in log.value_range)
-    rows = collected(EncodedLog(log, Raters().reading(log)))
+    coded = EncodedLog(log, Raters().reading(log))
+    rows, size = collected(coded), len(log.catalogue.ids)
     if rows.values is None:
-        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+        return RawRatings(Ratings.of([], [], [], n_items=size), {})
     weights = np.ones(rows.users.size) if rows.times is None else rows.times.astype(np.float64)
     sums = np.clip(rows.values, low, high) * weights
-    size = len(log.catalogue.ids)
     pairs, place = np.unique(rows.users.astype(np.int64) * size + rows.cells, return_inverse=True)
     total, weight = (np.bincount(place, each, pairs.size) for each in (sums, weights))
-    return (pairs // size).astype(np.int32), (pairs % size).astype(np.int32), total / weight
+    ratings = Ratings.of(pairs // size, pairs % size, total / weight, n_items=size)
+    named = enumerate(names_of(coded.users)[: ratings.n_users])
+    return RawRatings(ratings, {str(name): code for code, name in named})

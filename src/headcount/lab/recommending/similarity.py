@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from headcount.arrays import Codes, Floats
+from headcount.arrays import Codes, Floats, Integers
 from headcount.lab.recommending.ratings import Ratings
 
 Metric = Literal["pcc", "cos"]
@@ -35,14 +35,19 @@ _NONE: Floats = np.zeros((0, 0))
 class Similarity:
     """Matrices of targets × items: similarity, the number of co-raters, and recommendation-aware sensitivity.
 
-    All items are targets, unless some were asked for. What was not asked for is empty. A pair without a co-rater
-    has similarity 0; its sensitivity is 1, as that of a pair with one co-rater.
+    Without ``targets``, which are in order, all items are. What was not asked for is empty. A pair without a
+    co-rater has similarity 0; its sensitivity is 1, as that of a pair with one co-rater.
     """
 
     metric: Metric
     values: Floats
     overlap: Codes
     sensitivity: Floats
+    targets: Codes | None = None
+
+    def rows(self, items: Codes) -> Integers:
+        """Return in which rows the items stand, which must be targets."""
+        return items.astype(np.int64) if self.targets is None else np.searchsorted(self.targets, items)
 
 
 def similarity(
@@ -69,6 +74,7 @@ def similarity(
         np.zeros(shape),
         np.zeros(shape if overlap else (0, 0), dtype=np.int32),
         np.zeros(shape) if sensitivity else _NONE,
+        targets,
     )
     compare(
         rows, by_item.starts, by_item.items, by_item.values, ratings.starts, ratings.items, ratings.values,
