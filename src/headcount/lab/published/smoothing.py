@@ -6,17 +6,25 @@ and everything they write says that the claim is not established.
 Why it is not private
     All of them take Δ₁, the largest number of records any user has, from the data. It decides how many groups
     there are, or how much noise: the output shows it, and with it whether the most active user is there. FPA
-    moreover keeps the number of coefficients that is best for the data.
+    moreover keeps the number of coefficients that is best for the data, and looks whether anybody repeats
+    themselves.
 
 Departures from the paper
     Discrete noise, on group sums and on coefficients in fixed point. FPA's coefficients are the real ones of the
     discrete Fourier transform (twice as many, less one, as complex ones), with noise of scale √m Δ₂/ε on m of
-    them, which is the published √(2ρ Δ₁)/ε but for the rounding; Δ₂ = √Δ₁ where users are counted, as the paper
-    assumes, and Δ₁ where records are.
+    them, which is the published √(2ρ Δ₁)/ε but for the rounding.
+
+What Δ₂ is
+    Kellaris and Papadopoulos count a user at most once a column, so Δ₂ = √Δ₁. Fan and Jin run the same algorithm
+    (DFT) on records and tell Δ₁ = M = max |T_k| alone. Where a user has a cell of the table once at most, as with
+    their film ratings, Δ₂ = √M for records too. Where somebody repeats themselves, as with their check-ins, all M
+    records may be about one cell, and Δ₂ = M. Which of both it is, is read from the data, like M. The exact norm of
+    the largest user would lie between them; the text takes nothing but M from the data, so it is not used.
 
 Reference
     G. Kellaris, S. Papadopoulos. Practical Differential Privacy via Grouping and Smoothing. PVLDB 6(5), 2013,
-    sections 2, 3 and 5.
+    sections 2, 3 and 5. L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015,
+    section 6 (DFT).
 """
 
 from __future__ import annotations
@@ -38,7 +46,9 @@ from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampl
 from headcount.counts.tables import LEVEL, at_most, were_kept
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.counts.walsh_hadamard import COEFFICIENTS
+from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
+from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.lab.published.counts import largest_user
@@ -156,7 +166,8 @@ class _BestCoefficients(UpToMaximum):
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Look for the best number of coefficients, and release the counts that these describe."""
-        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
+        counted = log if somebody_repeats(log, table) else replace(log, counting="users")
+        counts: Bounded = getattr(engine.measure(counted, Sample(self.limit), noise.key()), table)
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
         noisy = add(head(transformed, kept), grant, noise)
@@ -174,6 +185,22 @@ class _BestCoefficients(UpToMaximum):
             ),
             chosen={"coefficients": kept},
         )
+
+
+def somebody_repeats(log: EventLog, table: CountTable) -> bool:
+    """Tell whether anybody has two records in one cell of a table, unprotected; if not, √M bounds their L2 norm.
+
+    >>> visits = [("ann", "tea", "AM"), ("ann", "tea", "PM")]
+    >>> log = EventLog.of(visits, items=["tea"], contexts=["AM", "PM"])
+    >>> somebody_repeats(log, "items"), somebody_repeats(log, "edges")
+    (True, False)
+    """
+    rows = collected(EncodedLog(log))
+    if rows.times is not None and (rows.times > 1).any():
+        return True
+    merged = table == "items" and log.context_of == "record"  # a person with one context has no item in two
+    columns = rows.cells // log.width if merged else rows.cells
+    return np.unique(rows.users.astype(np.int64) * log.cells + columns).size < rows.users.size
 
 
 def best_number(transformed: Bounded, epsilon: Fraction) -> int:
