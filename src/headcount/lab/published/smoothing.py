@@ -46,9 +46,7 @@ from headcount.counts.sampled_groups import SampledGroups, Sampling, check_sampl
 from headcount.counts.tables import LEVEL, at_most, were_kept
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.counts.walsh_hadamard import COEFFICIENTS
-from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
-from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.lab.published.counts import largest_user
@@ -166,8 +164,7 @@ class _BestCoefficients(UpToMaximum):
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Look for the best number of coefficients, and release the counts that these describe."""
-        counted = log if somebody_repeats(log, table) else replace(log, counting="users")
-        counts: Bounded = getattr(engine.measure(counted, Sample(self.limit), noise.key()), table)
+        counts = everything(log, table, self.limit, noise.key(), engine)
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
         noisy = add(head(transformed, kept), grant, noise)
@@ -187,20 +184,24 @@ class _BestCoefficients(UpToMaximum):
         )
 
 
-def somebody_repeats(log: EventLog, table: CountTable) -> bool:
-    """Tell whether anybody has two records in one cell of a table, unprotected; if not, √M bounds their L2 norm.
+def everything(log: EventLog, table: CountTable, limit: int, secret: bytes, engine: Engine) -> Bounded:
+    """Count a table of people with at most ``limit`` (M) records, and Δ₂ = √M unless somebody repeats themselves.
 
-    >>> visits = [("ann", "tea", "AM"), ("ann", "tea", "PM")]
-    >>> log = EventLog.of(visits, items=["tea"], contexts=["AM", "PM"])
-    >>> somebody_repeats(log, "items"), somebody_repeats(log, "edges")
-    (True, False)
+    Where nobody is in a cell twice, records are people, cell by cell, and counting these says so. Unprotected.
+
+    >>> from headcount.engines.local import LocalEngine
+    >>> log = EventLog.of([("ann", "tea", "AM"), ("ann", "tea", "PM")], items=["tea"], contexts=["AM", "PM"])
+    >>> counted = [everything(log, table, 2, bytes(16), LocalEngine()) for table in ("items", "edges")]
+    >>> [each.sensitivity.l2_squared for each in counted]
+    [4, 2]
     """
-    rows = collected(EncodedLog(log))
-    if rows.times is not None and (rows.times > 1).any():
-        return True
-    merged = table == "items" and log.context_of == "record"  # a person with one context has no item in two
-    columns = rows.cells // log.width if merged else rows.cells
-    return np.unique(rows.users.astype(np.int64) * log.cells + columns).size < rows.users.size
+
+    def counted(read: EventLog) -> Bounded:
+        both = engine.measure(read, Sample(limit), secret)
+        return both.items if table == "items" else both.edges
+
+    records, people = counted(log), counted(replace(log, counting="users"))
+    return people if np.array_equal(records.sensitive_values, people.sensitive_values) else records
 
 
 def best_number(transformed: Bounded, epsilon: Fraction) -> int:
