@@ -15,11 +15,12 @@ Departures from the paper
     them, which is the published √(2ρ Δ₁)/ε but for the rounding.
 
 What Δ₂ is
-    Kellaris and Papadopoulos count a user at most once a column, so Δ₂ = √Δ₁. Fan and Jin run the same algorithm
-    (DFT; WWW 2015, section 6) on records and tell Δ₁ = M = max |T_k| alone. Where a user has a cell of the table once at most, as with
-    their film ratings, Δ₂ = √M for records too. Where somebody repeats themselves, as with their check-ins, all M
-    records may be about one cell, and Δ₂ = M. Which of both it is, is read from the data, like M. The exact norm
-    of the largest user would lie between them; the text takes nothing but M from the data, so it is not used.
+    Kellaris and Papadopoulos count a user at most once a column, so Δ₂ = √Δ₁. Fan and Jin (WWW 2015, section 6)
+    run the same algorithm on records, as DFT, and tell Δ₁ = M = max |T_k| alone. Where a user has a cell of the
+    table once at most, as with their film ratings, Δ₂ = √M for records too. Where somebody repeats themselves, as
+    with their check-ins, all M records may be about one cell, and Δ₂ = M. Which of both it is, is read from the
+    data, like M. The exact norm of the largest user would lie between them; the text takes nothing but M from the
+    data, so it is not used.
 
 Reference
     G. Kellaris, S. Papadopoulos. Practical Differential Privacy via Grouping and Smoothing. PVLDB 6(5), 2013,
