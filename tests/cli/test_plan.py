@@ -22,7 +22,7 @@ def test_every_proven_method_is_predicted_or_said_not_to_be(run: Run) -> None:
     assert done.code == 0, done.err
     assert {row["method"] for row in done.data} == PROVEN
     for row in done.data:
-        assert set(row) == {"method", "epsilon", "table", "limit", "mse", "mae", "known"}
+        assert set(row) == {"method", "epsilon", "table", "limit", "mse", "mae", "known", "theorem_2"}
         predicted = getattr(METHODS[row["method"]], "foreseen", "") in MODELS
         assert (row["mse"] is not None) == predicted
         assert ("cannot be predicted" in row["known"]) != predicted
@@ -35,6 +35,19 @@ def test_people_see_the_best_limit_of_each_method(run: Run) -> None:
         assert heading in done.out
     assert done.out.count("\nsra ") == 4
     assert "cannot be predicted from these figures" in " ".join(done.out.split())
+
+
+def test_theorem_2_is_told_beside_our_own_advice(run: Run) -> None:
+    """400 items by Zipf's law, 5,000 people: little noise, so by the theorem nearly everything should be kept."""
+    asked = ("plan", *FIGURES, "--epsilon", "0.01,1", "--contexts", "7")
+    rows = [row for row in run(*asked, "--json").data if row["method"] == "sra"]
+    told = {(row["epsilon"], row["table"]): row["theorem_2"] for row in rows}
+    assert len(told) == 4
+    for table in ("items", "edges"):
+        assert 1 <= told[0.01, table] < told[1.0, table]
+    shown = " ".join(run(*asked).out.split())
+    for limit in told.values():
+        assert f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {limit}," in shown
 
 
 def test_limits_are_those_given(run: Run) -> None:

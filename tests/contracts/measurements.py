@@ -32,6 +32,7 @@ from headcount.bounding import (
     Pick,
     Raters,
     Sample,
+    SampledPairs,
     SampleUsers,
     Scale,
     Support,
@@ -212,6 +213,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         *(Measurement(f"offsets, {norm}", "ratings", partial(_values, Offsets(3, norm))) for norm in ("l1", "l2")),
         *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),
         Measurement("pairs without ratings", "counts", partial(_pairs, "l2", False)),
+        Measurement("sampled pairs", "counts", partial(_values, SampledPairs(Sample(2), np.arange(3))), _REPEATED),
+        Measurement(
+            "picked pairs", "counts", partial(_values, SampledPairs(Pick(2, _SCORES), np.arange(3))), _USERS
+        ),
         Measurement("cells", "people", partial(_cells, False, False)),
         Measurement("cells, groups", "people", partial(_cells, False, True)),
         Measurement("cells, groups, other", "people", partial(_cells, True, True)),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import given
+from hypothesis.strategies import SearchStrategy
 
 from headcount.bounding import Bound, Bounded
 from headcount.engines.engine import Engine
@@ -14,10 +15,14 @@ from headcount.engines.reference import ReferenceEngine
 from tests.cases import Case, cases, secrets
 
 
-def check_reach(bound: Bound[Bounded], engines: Sequence[Engine] = (ReferenceEngine(), LocalEngine())) -> None:
+def check_reach(
+    bound: Bound[Bounded],
+    engines: Sequence[Engine] = (ReferenceEngine(), LocalEngine()),
+    logs: SearchStrategy[Case] | None = None,
+) -> None:
     """Take every person of many small logs away, one at a time; both engines must say the same of each log."""
 
-    @given(cases(), secrets)
+    @given(cases() if logs is None else logs, secrets)
     def exhaustive(case: Case, secret: bytes) -> None:
         whole = _measured(case, bound, engines, secret)
         reach = whole.sensitivity

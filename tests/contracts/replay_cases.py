@@ -33,8 +33,9 @@ def neighbour_cases() -> Iterator[Case]:
         for shape in crowds.SHAPES[place % 2 :: 2]:
             for relations, read in ((True, rated), (None, stretched), (False, rated | {"where": "item != i01"})):
                 yield _rated(epsilon, delta, relations, crowds.events(shape, 3), Reading(read))
-            for items, limit in ((2, 1), (5, None), (500, 3)):
-                words: dict[str, Any] = {"options": {"items": items}, "limit": limit}
+            for items, limit, more in ((2, 1, {}), (5, None, {"sampling": "sra"}), (500, 3, {"sampling": "hpa"})):
+                options = {"items": items, **(more if epsilon == "4" else {})}
+                words: dict[str, Any] = {"options": options, "limit": limit}
                 request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="co-counts", **words)
                 yield Case("neighbours", "co-counts", request, crowds.events(shape, 4), Reading())
 

@@ -106,6 +106,16 @@ CASES: Mapping[str, Case] = {
     "private, related, with δ": (NeighboursRequest, {"options": {"relations": True}}, stars, True),
     "co-counts": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), False),
     "co-counts, with δ": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), True),
+    **{
+        f"co-counts, {sampling}{', with δ' if delta else ''}": (
+            NeighboursRequest,
+            {"method": "co-counts", "options": {"sampling": sampling}},
+            lambda: one_table(visits()),
+            delta,
+        )
+        for sampling in ("sra", "hpa")
+        for delta in (False, True)
+    },
     "tag-model": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), False),
     "tag-model, with δ": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), True),
     "auto": asked("auto"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,9 @@ SPECIAL = {
 }
 
 
+SAMPLINGS: tuple[Literal["sra", "hpa"] | None, ...] = (None, "sra", "hpa")
+
+
 def clubs(people: int = 400) -> EventLog:
     """Everybody has the item "all", and four of one of two clubs of six."""
     rng = np.random.default_rng(3)
@@ -51,6 +56,44 @@ def test_somebody_with_many_items_weighs_no_more_than_the_limit() -> None:
     log = EventLog.of([(1, n) for n in range(50)], items=list(range(50)))
     counts = CoCountRelease(limit=10).release(log, Grant("100000"), SeededNoise(1)).tables["model/pairs"]["count"]
     assert 8 < sum(counts.to_pylist()) <= 10.1
+
+
+@pytest.mark.parametrize("delta", ["1e-6", None])
+@pytest.mark.parametrize("sampling", ["sra", "hpa"])
+def test_of_a_sample_all_pairs_count(sampling: Any, delta: str | None) -> None:
+    """50 items, 4 of which are kept: 6 pairs, each of 1; the four that most have if it goes by that."""
+    common = [(who, item) for who in range(2, 90) for item in range(44, 48)]
+    log = EventLog.of([*common, *((1, item) for item in range(50))], items=list(range(50)))
+    method = CoCountRelease(limit=4, sampling=sampling)
+    release = method.release(log, Grant("10000", delta), SeededNoise(1))
+    counts = {(row["item"], row["other"]): row["count"] for row in release.tables["model/pairs"].to_pylist()}
+    rest = {pair: count for pair, count in counts.items() if not set(pair) <= set(range(44, 48))}
+    assert sum(counts.values()) == pytest.approx(6 * 89, abs=1)
+    assert (sum(rest.values()) > 0.5) == (sampling == "sra")
+    assert release.bounded == "all pairs of at most 4 items per person"
+
+
+@pytest.mark.parametrize(("delta", "wanted"), [(None, 45 / 0.9), ("1e-6", None)])
+def test_a_sample_pays_for_its_pairs(delta: str | None, wanted: float | None) -> None:
+    """10 items, 45 pairs: L1 = 45, and √45 in L2, where weighted pairs have 10."""
+    noise = {
+        sampling: CoCountRelease(sampling=sampling).release(clubs(), Grant("1", delta), SeededNoise(1)).noise
+        for sampling in SAMPLINGS
+    }
+    found = {sampling: each["model/pairs"].variance ** 0.5 for sampling, each in noise.items()}
+    assert found["sra"] == found["hpa"]
+    if wanted is not None:
+        assert found["sra"] == pytest.approx(2**0.5 * wanted, rel=0.001)
+    else:
+        assert found["sra"] / found[None] == pytest.approx(45**0.5 / 10, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [({"sampling": "best"}, "sampling"), ({"sampling": "sra", "limit": 1}, "no pairs")]
+)
+def test_samples_that_make_no_sense_are_refused(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        CoCountRelease(**words)
 
 
 def test_what_belongs_together_is_found() -> None:

@@ -256,7 +256,14 @@ def _selecting(name: str, command: str, words: Words, form: Words) -> Case:
 PAIRS = [("u7", "i00"), ("u3", "i05"), ("nobody", "i02")]
 NEIGHBOURS: Mapping[str, Sequence[Words]] = {
     "private": ({}, {"options": {"relations": True}}, {"options": {"relations": False}}),
-    "co-counts": ({}, {"limit": 2}, {"options": {"items": 4}}, {"options": {"items": 9}, "limit": 3}),
+    "co-counts": (
+        {},
+        {"limit": 2},
+        {"options": {"items": 4}},
+        {"options": {"items": 9}, "limit": 3},
+        {"options": {"sampling": "sra"}},
+        {"options": {"sampling": "hpa"}, "limit": 3},
+    ),
     "pncf-published": ({}, {"options": {"k": 3}}, {"options": {"metric": "pcc"}}),
     "pncf-predictions-published": (
         {"asked": PAIRS},

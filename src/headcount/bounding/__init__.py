@@ -57,6 +57,7 @@ from headcount.bounding.ratings import (
 )
 from headcount.bounding.records import Records, Rows
 from headcount.bounding.sample import Sample, SampleUsers
+from headcount.bounding.sampled_pairs import SampledPairs, certify_sampled_pairs, pairs_reach
 from headcount.bounding.scale import LARGEST_FACTOR, Leaning, Scale
 from headcount.bounding.scores import (
     HUNDREDTHS,
@@ -120,6 +121,7 @@ __all__ = [
     "Rows",
     "Sample",
     "SampleUsers",
+    "SampledPairs",
     "Scale",
     "Scored",
     "Sensitivity",
@@ -139,6 +141,7 @@ __all__ = [
     "certify_offsets",
     "certify_pairs",
     "certify_raters",
+    "certify_sampled_pairs",
     "certify_sparse",
     "certify_support",
     "certify_tags",
@@ -156,6 +159,7 @@ __all__ = [
     "head",
     "inverse_fourier",
     "inverse_walsh_hadamard",
+    "pairs_reach",
     "part",
     "quantile",
     "scaled_scores",

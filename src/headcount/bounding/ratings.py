@@ -88,8 +88,7 @@ class Pairs(RatingBound):
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
-        if self.items.size > MOST_ITEMS or (np.diff(self.items) <= 0).any() or (self.items < 0).any():
-            raise ValueError(f"items must be at most {MOST_ITEMS} rising places")
+        check_places(self.items)
 
     @property
     def pairs(self) -> int:
@@ -98,9 +97,20 @@ class Pairs(RatingBound):
 
     def places(self, items: int) -> NDArray[np.int32]:
         """Return the place of each item of the catalogue among those whose pairs are counted, -1 for others."""
-        places = np.full(items, -1, dtype=np.int32)
-        places[self.items] = np.arange(self.items.size)
-        return places
+        return places_among(self.items, items)
+
+
+def check_places(items: Integers) -> None:
+    """Refuse items whose pairs cannot be counted: too many, or in no order."""
+    if items.size > MOST_ITEMS or (np.diff(items) <= 0).any() or (items < 0).any():
+        raise ValueError(f"items must be at most {MOST_ITEMS} rising places")
+
+
+def places_among(listed: Integers, items: int) -> NDArray[np.int32]:
+    """Return the place of each of so many items among those listed, -1 for others."""
+    places = np.full(items, -1, dtype=np.int32)
+    places[listed] = np.arange(listed.size)
+    return places
 
 
 def certify_raters(people: int) -> Bounded:

@@ -99,6 +99,13 @@ def _show(found: list[Any], epsilon: str, table: str) -> None:
     rows += [[each.method, "", "–", "–", each.known] for each in found if each.mse is None]
     terminal.print_table(columns, rows)
     click.echo()
+    by_theorem = {each.theorem_2 for each in found} - {None}
+    for limit in by_theorem:
+        terminal.say(
+            f"By theorem 2 of Fan and Jin (Eq. 22) the best limit of sra is {limit:,}, if all people had the same "
+            "number of records. They have not, so the table does not follow it (docs/plan.md)."
+        )
+        click.echo()
 
 
 def _error(each: Any) -> float:

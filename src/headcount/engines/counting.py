@@ -15,9 +15,11 @@ from headcount.bounding import (
     People,
     Records,
     Rows,
+    SampledPairs,
     SparseCounts,
     certify,
     certify_activity,
+    certify_sampled_pairs,
     certify_sparse,
     columns_of,
 )
@@ -25,6 +27,7 @@ from headcount.engines import draws
 from headcount.engines.kernels.gathering import Gathered, gather
 from headcount.engines.kernels.histories import Modes
 from headcount.engines.kernels.keeping import Counts, Keeping, keep
+from headcount.engines.kernels.pairing import Paired, pair
 from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.passes import Passes
 from headcount.engines.sparse import PeopleTable, count_people, merged
@@ -42,10 +45,7 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
     tables = [Counts(edges[part], items[part]) for part in range(threads)]
     if bound.unit == 1:
-        ranks = _NOTHING if bound.ranks is None else bound.ranks
-        lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
-        keeping = Keeping(bound.limit, ranks, draws.rank_bits(bound.ranks), *lot)
-        passes.each(log, secret, keep, [(_modes(log), keeping, each) for each in tables])
+        passes.each(log, secret, keep, [(_modes(log), _keeping(bound), each) for each in tables])
     else:
         factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
         weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
@@ -53,6 +53,16 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
     counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
     return certify(bound, log.counting, counted, whole)
+
+
+def sampled_pairs(passes: Passes, log: EventLog, bound: SampledPairs, secret: bytes) -> Bounded:
+    """Keep what the bound allows of each user's records, and count which two items these are about."""
+    sums = np.zeros((passes.threads_for(bound.pairs), bound.pairs), dtype=np.int64)
+    places = bound.places(len(log.catalogue.ids))
+    tables = [Paired(places, bound.items.size, part) for part in sums]
+    asked = _modes(log), _keeping(bound.kept), log.cells
+    passes.each(log, secret, pair, [(*asked, each) for each in tables])
+    return certify_sampled_pairs(sums.sum(axis=0), bound)
 
 
 def activity(passes: Passes, log: EventLog, bound: Activity, secret: bytes) -> Bounded:
@@ -92,6 +102,12 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed
+
+
+def _keeping(bound: CountBound) -> Keeping:
+    ranks = _NOTHING if bound.ranks is None else bound.ranks
+    lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
+    return Keeping(bound.limit, ranks, draws.rank_bits(bound.ranks), *lot)
 
 
 def _modes(log: EventLog) -> Modes:

@@ -19,6 +19,7 @@ from headcount.bounding import (
     Raters,
     Records,
     Sample,
+    SampledPairs,
     SampleUsers,
     Scale,
     Support,
@@ -28,7 +29,7 @@ from headcount.bounding import (
     TagWeights,
 )
 from headcount.engines.cells import cells
-from headcount.engines.counting import activity, counts, people, records
+from headcount.engines.counting import activity, counts, people, records, sampled_pairs
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.support import support
@@ -50,6 +51,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Raters: raters,
     Offsets: offsets,
     Pairs: pairs,
+    SampledPairs: sampled_pairs,
     Taggers: tagged,
     TagWeights: tagged,
     TagMarginals: tagged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ from headcount.bounding import (
     Records,
     Rows,
     Sample,
+    SampledPairs,
     SampleUsers,
     Scale,
     SparseCounts,
@@ -38,6 +40,7 @@ from headcount.bounding import (
     TagWeights,
     certify,
     certify_activity,
+    certify_sampled_pairs,
     certify_sparse,
     columns_of,
 )
@@ -64,6 +67,18 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells, log.width)
     groups = (2,) if bound.apart else ()
     return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
+
+
+def sampled_pairs(log: EventLog, bound: SampledPairs, secret: bytes) -> Bounded:
+    """Keep records as counts do, and count each two items that a user's are about."""
+    users, cells, keys = _eligible(log, secret)
+    users, cells = _kept(users, cells, keys, bound.kept, log.width)
+    numbers = dict.fromkeys(itertools.combinations(bound.items.tolist(), 2), 0)
+    for user in np.unique(users):
+        mine = sorted({*(cells[users == user] // log.width).tolist()} & {*bound.items.tolist()})
+        for each in itertools.combinations(mine, 2):
+            numbers[each] += 1
+    return certify_sampled_pairs(np.array([*numbers.values()], dtype=np.int64), bound)
 
 
 def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
@@ -110,6 +125,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Raters: plain_raters,
     Offsets: plain_offsets,
     Pairs: plain_pairs,
+    SampledPairs: sampled_pairs,
     Taggers: plain_tags,
     TagWeights: plain_tags,
     TagMarginals: plain_tags,

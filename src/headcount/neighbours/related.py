@@ -4,12 +4,21 @@ First it is released how many people have each item. Then, for all pairs of the 
 people have both. Of somebody with many items every pair counts in part, so that nobody weighs more than a limit.
 "People who had this also had" is read off these numbers: see :mod:`headcount.answers.co_counts`.
 
+With ``sampling`` what a person adds is bounded as Fan and Jin do it: at most ``limit`` items of each person are
+kept, drawn at random (SRA) or those that most people have by the released numbers (HPA), and each two of these
+count fully.
+
 Why it is private
     A person's items, each counted once, are weighted so that the sum of squares of what they add (with δ), or the
     sum (without), is at most a public limit; so are their pairs of items, in whole multiples of 2^-16, cut toward
     zero. Discrete Gaussian noise on both is ρ₁- and ρ₂-zero-concentrated, hence ρ₁ + ρ₂ together, which is what
     (ε, δ) allows for; discrete Laplace noise costs ε₁ + ε₂. Which items are in pairs hangs on released numbers
-    alone.
+    alone. Of a sample of l items there are l (l - 1) / 2 pairs, each of which moves one number by 1: that is the
+    distance in L1, and in L2 squared (:mod:`headcount.bounding.sampled_pairs`).
+
+Departures from the paper
+    Its edge (i, j) counts how often j comes up among people who have i. Here people count, each once, so that both
+    directions are the same number. The scores of HPA are the numbers of people that are released anyway.
 
 Reference
     L. Fan, H. Jin. A Practical Framework for Privacy-Preserving Data Analytics. WWW 2015, section 3.1 (edges
@@ -19,22 +28,28 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from headcount.arrays import Integers
 from headcount.bounding import (
     FIXED_POINT,
     UNDRAWN,
+    Bounded,
     Noisy,
     Norm,
     Pairs,
+    Pick,
+    Sample,
+    SampledPairs,
     Scale,
     Sensitivity,
     check_limit,
+    pairs_reach,
     sensitivity,
 )
 from headcount.budget import Grant, Price, Priced
@@ -43,7 +58,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
 from headcount.neighbours.tables import check_ratings, item_column
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
@@ -58,6 +73,10 @@ ITEMS_SHARE = Decimal("0.1")
 ITEM_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 10}
 PAIR_LIMIT: Mapping[Norm, int] = {"l2": 10, "l1": 45}
 MOST_ITEMS = 1 << 13
+KEPT = 10
+"""How many items of a person are kept where they are sampled, unless it is said."""
+
+Sampling = Literal["sra", "hpa"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +84,8 @@ class CoCountRelease(Staged):
     """Release how many people have both of two items, for the ``items`` most common ones.
 
     ``limit`` is the length of what one person's pairs may add: in squares with δ, where a person with p pairs
-    counts each with weight min(1, limit / √p), else in pairs.
+    counts each with weight min(1, limit / √p), else in pairs. With ``sampling`` it is how many items of a person
+    are kept.
 
     >>> from headcount.noise import SeededNoise
     >>> visits = [(f"u{n}", item) for n in range(90) for item in ("tea", "rye", "fig") if n < 60 or item != "fig"]
@@ -78,10 +98,11 @@ class CoCountRelease(Staged):
     name: ClassVar[str] = "co-counts"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Scale, Pairs)
+    bounds: ClassVar[Bounds] = (Scale, Pairs, SampledPairs)
 
     items: int = 500
     limit: int | None = None
+    sampling: Sampling | None = field(default=None, metadata=CAME_LATER)
 
     def __post_init__(self) -> None:
         check_limit(self.items, "items")
@@ -89,6 +110,12 @@ class CoCountRelease(Staged):
             raise UsageError(f"items must lie between 2 and {MOST_ITEMS}", given=self.items, remedy="try 500")
         if self.limit is not None:
             check_limit(self.limit)
+        if self.sampling not in (None, *get_args(Sampling)):
+            raise UsageError(
+                "sampling must be sra or hpa", given=self.sampling, remedy="try --option sampling=sra"
+            )
+        if self.sampling is not None and self._kept < 2:
+            raise UsageError("of one item there are no pairs", given=self.limit, remedy="try --limit 10")
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
@@ -110,8 +137,10 @@ class CoCountRelease(Staged):
             unit=FIXED_POINT,
             tells=(ITEMS,),
         )
-        moved = Sensitivity.of_l1(self._limit(norm) * FIXED_POINT)
-        return items, replace(items, name="pairs", share=1 - ITEMS_SHARE, moves=moved, tells=(PAIRS,))
+        moved, unit = Sensitivity.of_l1(self._limit(norm) * FIXED_POINT), FIXED_POINT
+        if self.sampling is not None:
+            moved, unit = pairs_reach(self._kept), 1
+        return items, replace(items, name="pairs", share=1 - ITEMS_SHARE, moves=moved, unit=unit, tells=(PAIRS,))
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release how many people have each item, and both of two."""
@@ -122,8 +151,7 @@ class CoCountRelease(Staged):
         counted = engine.measure(log, Scale(ITEM_LIMIT[norm], norm), noise.key()).items
         common = add(counted, parts["items"], noise)
         places = np.sort(np.argsort(-common.values, kind="stable")[: self.items]).astype(np.int64)
-        bound = Pairs(self._limit(norm), norm, places)
-        pairs = add(engine.measure(log, bound, UNDRAWN), parts["pairs"], noise)
+        pairs = add(self._paired(log, norm, places, common, noise, engine), parts["pairs"], noise)
         laws = {ITEMS: common.law, PAIRS: pairs.law}
         return Release(
             method=self.name,
@@ -139,10 +167,25 @@ class CoCountRelease(Staged):
             simulated=not noise.is_private,
         )
 
+    def _paired(
+        self, log: EventLog, norm: Norm, places: Integers, common: Noisy, noise: NoiseSource, engine: Engine
+    ) -> Bounded:
+        """Count pairs of all items of a person, in part, or of those that are kept."""
+        if self.sampling is None:
+            return engine.measure(log, Pairs(self._limit(norm), norm, places), UNDRAWN)
+        kept = Sample(self._kept) if self.sampling == "sra" else Pick(self._kept, common)
+        return engine.measure(log, SampledPairs(kept, places), noise.key())
+
+    @property
+    def _kept(self) -> int:
+        return KEPT if self.limit is None else self.limit
+
     def _limit(self, norm: Norm) -> int:
         return PAIR_LIMIT[norm] if self.limit is None else self.limit
 
     def _bounded(self, norm: Norm) -> str:
+        if self.sampling is not None:
+            return f"all pairs of at most {self._kept:,} items per person"
         length = self._limit(norm)
         return f"pairs whose squares add up to at most {length**2:,} a person" if norm == "l2" else (
             f"at most {length:,} pairs of items per person"
@@ -154,11 +197,17 @@ class CoCountRelease(Staged):
         return [
             "Every person counted once per item, with a weight that keeps what they add to the counts short: "
             f"{part} is at most {ITEM_LIMIT[norm]}. Every item got {laws[ITEMS].in_words()}.",
-            f"For all pairs of the {items:,} most common items it was counted how many people have both; of a "
-            f"person with many pairs all count in part, so that {part} is at most "
-            f"{limit**2 if norm == 'l2' else limit:,}. Every pair got {laws[PAIRS].in_words()}.",
+            f"For all pairs of the {items:,} most common items it was counted how many people have both; "
+            f"{self._told(part, limit**2 if norm == 'l2' else limit)}. Every pair got {laws[PAIRS].in_words()}.",
             f"Both were paid with {price} together.",
         ]
+
+    def _told(self, part: str, most: int) -> str:
+        """Say what became of somebody with many items."""
+        if self.sampling is None:
+            return f"of a person with many pairs all count in part, so that {part} is at most {most:,}"
+        how = {"sra": "drawn at random", "hpa": "those that most people have by the numbers released before"}
+        return f"of each person at most {self._kept:,} items counted, {how[self.sampling]}"
 
 
 def _item_table(log: EventLog, noisy: Noisy) -> pa.Table:

@@ -205,6 +205,20 @@ def test_scores_without_noise_find_everything(datasets: dict[str, Dataset]) -> N
     assert [k for _, _, k in found] == list(fan_jin.SCORE_TOPS)
 
 
+def test_eq_22_is_right_where_people_are_alike_alone() -> None:
+    """100 people with 4 of 5 items each, all to be kept; and 4 on average, where ten people have 40 each."""
+    alike = [(who, (who + at) % 5) for who in range(100) for at in range(4)]
+    uneven = [(who, at % 5) for who in range(110) for at in range(40 if who < 10 else 1)]
+    found = []
+    for visits in (alike, uneven):
+        log = EventLog.of(visits, items=list(range(5)))
+        made = rows(fan_jin.by_theorem_2(bench(log), Trial.of("log", "sra", epsilon="4")))
+        assert made["limit", "items", None] == 4
+        found.append(made["MSE over the smallest", "items", None])
+    assert found[0] < 3
+    assert found[1] > 10
+
+
 def test_facts_of_a_log(datasets: dict[str, Dataset]) -> None:
     on = bench(films())
     found = rows(row for row in fan_jin.facts(on, Trial.of("films", "log", epsilon="1")) if row.key is None)

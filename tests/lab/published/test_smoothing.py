@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from headcount.budget import Grant
@@ -15,7 +16,9 @@ from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.counts.walsh_hadamard import WalshHadamardPerturbation
-from headcount.events.log import EventLog
+from headcount.events.catalogue import Catalogue
+from headcount.events.log import EventLog, Roles
+from headcount.events.readers import TableSource
 from headcount.guarantee import Standing
 from headcount.lab.published.smoothing import (
     FourierPerturbationPublished,
@@ -208,12 +211,38 @@ def test_fpa_with_much_epsilon_gives_the_counts_themselves(d: int) -> None:
     assert np.allclose(counts_of(release), truth(log), atol=0.01)
 
 
-def test_fpa_pays_as_published() -> None:
-    """√m Δ₂/ε on m coefficients: Δ₂ = √Δ₁ where users are counted, Δ₁ where records are; a little for rounding."""
-    for counting, reach in (("users", 9**0.5), ("records", 9.0)):
-        log = replace(neighbours()[0], counting=counting)  # type: ignore[arg-type]
-        release = released(FourierPerturbationPublished(), log, 1, "2")
-        wanted = release.chosen["items"]["coefficients"] ** 0.5 * reach / 2
-        law = release.noise["items"]
+def _pays(log: EventLog, **reaches: float) -> None:
+    """√m Δ₂/ε on m coefficients, with an equal part of ε = 2 for each table, and a little for rounding."""
+    release = released(FourierPerturbationPublished(), log, 1, "2")
+    assert set(release.noise) == set(reaches)
+    for table, reach in reaches.items():
+        law = release.noise[table]
+        wanted = release.chosen[table]["coefficients"] ** 0.5 * reach * len(reaches) / 2
         assert wanted <= scale_of(law) <= wanted * 1.0001
         assert (law.step, law.on) == (Fraction(1, 1 << 16), "coefficients")
+
+
+@pytest.mark.parametrize("counting", ["users", "records"])
+def test_fpa_pays_as_published(counting: Any) -> None:
+    """Δ₂ = √M where nobody is in a cell twice, whatever is counted: Ann has one of each of 9 items."""
+    _pays(replace(neighbours()[0], counting=counting), items=3.0)
+
+
+@pytest.mark.parametrize("folded", [False, True], ids=["row by row", "as times"])
+def test_fpa_pays_for_those_who_come_back(folded: bool) -> None:
+    """Δ₂ = M where somebody is in a cell twice and records are counted, be it another than the most active."""
+    rows = [("ann", item, 1) for item in range(9)] + ([("bob", 0, 2)] if folded else [("bob", 0, 1)] * 2)
+    users, items, times = zip(*rows, strict=True)
+    table = pa.table({"user": users, "item": items, "times": times})
+    roles = Roles("user", "item", "times" if folded else None)
+    log = EventLog(source=TableSource(table), roles=roles, catalogue=Catalogue.of(range(12)))
+    _pays(log, items=9.0)
+    _pays(replace(log, counting="users"), items=3.0)
+
+
+def test_fpa_looks_at_the_cells_of_each_table() -> None:
+    """Bob has tea twice, on different days: one item, two edges. With one day for each person it is one record."""
+    visits = [("bob", "tea", "Mon"), ("bob", "tea", "Tue"), ("ann", "rye", "Mon"), ("ann", "tea", "Mon")]
+    log = EventLog.of(visits, items=["rye", "tea"], contexts=["Mon", "Tue"])
+    _pays(log, items=2.0, edges=2**0.5)
+    _pays(replace(log, context_of="user"), items=2**0.5, edges=2**0.5)

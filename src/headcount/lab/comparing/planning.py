@@ -20,10 +20,12 @@ from headcount.answers.prediction import best_limit, cell_errors
 from headcount.budget import Price
 from headcount.counts import FAMILY
 from headcount.counts.dpsense import SHARES
+from headcount.counts.simple_random import SimpleRandom
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.family import fields_of
 from headcount.guarantee import Standing
+from headcount.lab.comparing.theorem_2 import Alike
 from headcount.method import tables_of
 from headcount.noise import norm_of
 from headcount.noise_law import DiscreteLaplace, Law
@@ -52,7 +54,10 @@ _CANDIDATES = [1 << power for power in range(21)]
 
 @dataclass(frozen=True, kw_only=True)
 class Predicted:
-    """What to expect of a method at a limit: errors, and how they are known; None: not predicted."""
+    """What to expect of a method at a limit: errors, and how they are known; None: not predicted.
+
+    Beside SRA stands the limit that Fan and Jin's theorem 2 gives for the table, whichever is predicted for.
+    """
 
     method: str
     epsilon: float
@@ -61,6 +66,7 @@ class Predicted:
     mse: float | None
     mae: float | None
     known: str
+    theorem_2: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -97,6 +103,20 @@ def predictions(
             except UsageError as refusal:
                 found.append(plan.told(None, None, f"refused: {refusal}"))
     return found
+
+
+def theorem_2(figures: Figures, table: str, epsilon: str) -> int:
+    """Return the limit for SRA that Fan and Jin's theorem 2 gives if all people were alike, with Laplace noise.
+
+    >>> from headcount.answers.planning import activity_of
+    >>> figures = Figures(shapes={"items": TableShape(activity_of(500_000, 96, 17_000), 17_770)})
+    >>> [theorem_2(figures, "items", epsilon) for epsilon in ("0.001", "0.01", "0.1")]
+    [17, 165, 180]
+    """
+    shape = figures.shapes[table]
+    if not shape.activity.total_records > 0:  # a released histogram may show nobody: then there is noise alone
+        return 1
+    return Alike.of(shape).limit(float(epsilon) / len(figures.shapes))
 
 
 def sensible_limits(most: float) -> list[int]:
@@ -156,7 +176,12 @@ class _Plan:
             mse=mse,
             mae=mae,
             known=known,
+            theorem_2=self._theorem_2,
         )
+
+    @property
+    def _theorem_2(self) -> int | None:
+        return theorem_2(self.figures, self.table, self.epsilon) if self.method == SimpleRandom.name else None
 
     def _limited(self, limit: int) -> tuple[Prediction, str]:
         deviation, gaussian = self._deviation(limit), self.delta is not None

@@ -6,13 +6,21 @@ and everything they write says that the claim is not established.
 Why it is not private
     All of them take Δ₁, the largest number of records any user has, from the data. It decides how many groups
     there are, or how much noise: the output shows it, and with it whether the most active user is there. FPA
-    moreover keeps the number of coefficients that is best for the data.
+    moreover keeps the number of coefficients that is best for the data, and looks whether anybody repeats
+    themselves.
 
 Departures from the paper
     Discrete noise, on group sums and on coefficients in fixed point. FPA's coefficients are the real ones of the
     discrete Fourier transform (twice as many, less one, as complex ones), with noise of scale √m Δ₂/ε on m of
-    them, which is the published √(2ρ Δ₁)/ε but for the rounding; Δ₂ = √Δ₁ where users are counted, as the paper
-    assumes, and Δ₁ where records are.
+    them, which is the published √(2ρ Δ₁)/ε but for the rounding.
+
+What Δ₂ is
+    Kellaris and Papadopoulos count a user at most once a column, so Δ₂ = √Δ₁. Fan and Jin (WWW 2015, section 6)
+    run the same algorithm on records, as DFT, and tell Δ₁ = M = max |T_k| alone. Where a user has a cell of the
+    table once at most, as with their film ratings, Δ₂ = √M for records too. Where somebody repeats themselves, as
+    with their check-ins, all M records may be about one cell, and Δ₂ = M. Which of both it is, is read from the
+    data, like M. The exact norm of the largest user would lie between them; the text takes nothing but M from the
+    data, so it is not used.
 
 Reference
     G. Kellaris, S. Papadopoulos. Practical Differential Privacy via Grouping and Smoothing. PVLDB 6(5), 2013,
@@ -156,7 +164,7 @@ class _BestCoefficients(UpToMaximum):
 
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Look for the best number of coefficients, and release the counts that these describe."""
-        counts: Bounded = getattr(engine.measure(log, Sample(self.limit), noise.key()), table)
+        counts = everything(log, table, self.limit, noise.key(), engine)
         transformed = fourier(counts)
         kept = best_number(transformed, grant.exact)
         noisy = add(head(transformed, kept), grant, noise)
@@ -174,6 +182,26 @@ class _BestCoefficients(UpToMaximum):
             ),
             chosen={"coefficients": kept},
         )
+
+
+def everything(log: EventLog, table: CountTable, limit: int, secret: bytes, engine: Engine) -> Bounded:
+    """Count a table of people with at most ``limit`` (M) records, and Δ₂ = √M unless somebody repeats themselves.
+
+    Where nobody is in a cell twice, records are people, cell by cell, and counting these says so. Unprotected.
+
+    >>> from headcount.engines.local import LocalEngine
+    >>> log = EventLog.of([("ann", "tea", "AM"), ("ann", "tea", "PM")], items=["tea"], contexts=["AM", "PM"])
+    >>> counted = [everything(log, table, 2, bytes(16), LocalEngine()) for table in ("items", "edges")]
+    >>> [each.sensitivity.l2_squared for each in counted]
+    [4, 2]
+    """
+
+    def counted(read: EventLog) -> Bounded:
+        both = engine.measure(read, Sample(limit), secret)
+        return both.items if table == "items" else both.edges
+
+    records, people = counted(log), counted(replace(log, counting="users"))
+    return people if np.array_equal(records.sensitive_values, people.sensitive_values) else records
 
 
 def best_number(transformed: Bounded, epsilon: Fraction) -> int:
