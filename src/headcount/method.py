@@ -30,6 +30,9 @@ ONE_ID = "every person has one user id"
 
 Bounds = tuple[type[Bound[Any]], ...]
 
+CAME_LATER: Mapping[str, bool] = {"came later": True}
+"""Says of a parameter that it is no part of a request that leaves it out, as none of those before it came did."""
+
 
 class Method(Protocol):
     """The protocol that every family implements."""

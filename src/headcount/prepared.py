@@ -17,7 +17,7 @@ from headcount.events.log import EventLog
 from headcount.events.readers import FileSource
 from headcount.guarantee import Guarantee
 from headcount.ledger.accounting import plain
-from headcount.method import Method
+from headcount.method import CAME_LATER, Method
 from headcount.noise_law import Law
 from headcount.request import Spending
 from headcount.selection import STAND_INS, Selection, stand_in
@@ -90,7 +90,11 @@ def _text(log: EventLog) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    """Return what a value holds, but for what came later and is left out: ledgers know requests without it."""
+    fields = {each: getattr(value, each.name) for each in dataclasses.fields(value)}
+    return {
+        each.name: held for each, held in fields.items() if held is not None or each.metadata != CAME_LATER
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -64,6 +64,7 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),
+    ("hpa", {"parameters": {"limit": 3, "scores": {"i3": 2, "i0": "1.5"}}}),
     ("gs-s", {**ENTRIES["gs-s"], "parameters": {"limit": 3, "sampling": "row"}}),
     ("gs-s", {**ENTRIES["gs-s"], "parameters": {"limit": 3, "sampling": "none"}}),
     ("gs", {**ENTRIES["gs"], "parameters": {"limit": 3, "sampling": "row"}}),
