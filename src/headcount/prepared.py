@@ -92,9 +92,7 @@ def _text(log: EventLog) -> dict[str, Any]:
 def _fields(value: Any) -> dict[str, Any]:
     """Return what a value holds, but for what came later and is left out: ledgers know requests without it."""
     fields = {each: getattr(value, each.name) for each in dataclasses.fields(value)}
-    return {
-        each.name: held for each, held in fields.items() if held is not None or each.metadata != CAME_LATER
-    }
+    return {each.name: held for each, held in fields.items() if held is not None or each.metadata != CAME_LATER}
 
 
 def _plain(value: Any) -> Any:

@@ -95,7 +95,9 @@ class HandPicked(Staged):
             return
         if self.d != 1:
             raise UsageError("d is of no use with public scores: nothing is estimated", remedy="leave d out")
-        object.__setattr__(self, "scores", PublicScores.of(self.scores))
+        scores = PublicScores.of(self.scores)
+        if scores.known:  # or refused, before anything is charged
+            object.__setattr__(self, "scores", scores)
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; with Gaussian noise (ε, δ)."""

@@ -1,8 +1,8 @@
 """Public scores of items: which records are worth keeping, as somebody says who did not look at the log.
 
-Scores are read from a file or table with the columns ``item`` and ``score``, or given as a mapping. They are public
-by declaration: whoever gives them says that no record of the log had a part in them. Nothing is paid for them then,
-and a digest in the release says which they were.
+Scores are read from a file or table with the columns ``item`` and ``score``, or given as a mapping. They are
+public by declaration: whoever gives them says that no record of the log had a part in them. Nothing is paid for
+them then, and a digest in the release says which they were.
 
 Only their order matters, and numbers are compared as they are written: no rounding decides between two items.
 """
@@ -66,7 +66,9 @@ class PublicScores:
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
             return cls._read(_rows(given, "the table of scores"), "the table of scores")
         raise UsageError(
-            "scores must be a file, a table or a mapping of items to numbers", given=given, remedy="try scores=FILE"
+            "scores must be a file, a table or a mapping of items to numbers",
+            given=given,
+            remedy="try scores=FILE",
         )
 
     @classmethod
@@ -84,19 +86,21 @@ class PublicScores:
 
     def listed(self, ids: Iterable[str | int]) -> int:
         """Return how many of some items have a score."""
-        known = self._known()
-        return sum(str(each) in known for each in ids)
+        return sum(str(each) in self.known for each in ids)
 
     def ranked(self, ids: Sequence[str | int]) -> Declared:
         """Return whole numbers in the order of the scores, the best one largest; 0 for items without one."""
-        known = self._known()
+        known = self.known
         places = {score: place for place, score in enumerate(sorted(set(known.values())), 1)}
         return Declared(np.array([places[known[name]] if name in known else 0 for name in map(str, ids)]))
 
-    def _known(self) -> Mapping[str, Decimal]:
+    @property
+    def known(self) -> Mapping[str, Decimal]:
+        """The scores themselves; refused where there is only a digest."""
         if self.scores is None:
             raise UsageError(
-                f"of the scores {self.digest} only the digest is known", remedy="give the file they were read from"
+                f"of the scores {self.digest} only the digest is known",
+                remedy="give what they were read from, with --option scores=FILE",
             )
         return self.scores
 
