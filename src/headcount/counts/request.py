@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import Field, PlainSerializer, field_validator
 
 from headcount.counts import EDGES, FAMILY, ITEMS, TOTALS
 from headcount.errors import UsageError
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 SCORES = "scores"
 """The option of HPA that is a table: a release tells its digest, and never where it lies."""
+
+
+def _told(option: Any) -> Any:
+    """Write an option into JSON: of a table its digest."""
+    return getattr(option, "digest", option)
 
 
 class ReleaseRequest(ChoosingRequest):
@@ -46,7 +51,7 @@ class ReleaseRequest(ChoosingRequest):
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
     noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
     options: Annotated[
-        Mapping[str, Any],
+        Mapping[str, Annotated[Any, PlainSerializer(_told, when_used="json")]],
         replace(
             OPTIONS,
             help="An option of the method (repeatable). For hpa, scores=FILE are scores of items that are public.",
@@ -66,10 +71,6 @@ class ReleaseRequest(ChoosingRequest):
         from headcount.counts.public_scores import PublicScores
 
         return {**value, SCORES: PublicScores.of(value[SCORES])}
-
-    @field_serializer("options", when_used="json")
-    def _told(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: str(each) if name == SCORES else each for name, each in value.items()}
 
     @property
     def noise_kind(self) -> str | None:
