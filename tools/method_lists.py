@@ -29,6 +29,8 @@ class Entry(NamedTuple):
     kind: type[Method]
     heading: str
     place: str
+    own: bool
+    """Whether it is to be used, and not there as its paper has it."""
 
     @property
     def proven(self) -> bool:
@@ -46,18 +48,18 @@ class Entry(NamedTuple):
 
 
 def entries() -> Iterator[Entry]:
-    """Yield every method of every family; one that is only claimed has a heading on the page of its family."""
+    """Yield every method of every family; one as published has a heading on the page of ours."""
     for family in FAMILIES.values():
         for name, kind in family.kinds().items():
             own = family.page.format(name=name.removesuffix("-published"))
-            place = getattr(kind, "page", own if kind.reason is None else f"{own}#{name}")
-            yield Entry(name, kind, family.heading, place)
+            place = getattr(kind, "page", own if name in family.methods else f"{own}#{name}")
+            yield Entry(name, kind, family.heading, place, name in family.methods)
 
 
-def by_family(said: Callable[[Entry], str], *, proven: bool = True) -> Iterator[str]:
-    """Yield a line for each family, with what is said of its methods; what is said twice is said once."""
+def by_family(said: Callable[[Entry], str], listed: Callable[[Entry], bool]) -> Iterator[str]:
+    """Yield a line for each family, with what is said of some methods; what is said twice is said once."""
     for heading in dict.fromkeys(each.heading for each in entries()):
-        found = [said(each) for each in entries() if each.heading == heading and each.proven == proven]
+        found = [said(each) for each in entries() if each.heading == heading and listed(each)]
         if found:
             yield wrapped(f"- {heading}: {', '.join(dict.fromkeys(found))}")
 
@@ -68,18 +70,18 @@ def wrapped(line: str) -> str:
 
 
 def named(folder: Path) -> Iterator[str]:  # noqa: ARG001
-    """Yield the names of all methods whose promise is proven."""
-    return by_family(lambda each: f"`{each.name}`")
+    """Yield the names of all methods that are to be used."""
+    return by_family(lambda each: f"`{each.name}`", lambda each: each.own)
 
 
 def claimed(folder: Path) -> Iterator[str]:  # noqa: ARG001
-    """Yield the names of all others."""
-    return by_family(lambda each: f"`{each.name}`", proven=False)
+    """Yield the names of all methods whose promise is not proven."""
+    return by_family(lambda each: f"`{each.name}`", lambda each: not each.proven)
 
 
 def linked(folder: Path) -> Iterator[str]:
     """Yield links to the pages of methods."""
-    return by_family(lambda each: each.link(folder))
+    return by_family(lambda each: each.link(folder), lambda each: each.own)
 
 
 def table(folder: Path) -> Iterator[str]:
@@ -101,7 +103,7 @@ def papers(folder: Path) -> Iterator[str]:
 
 def planned(folder: Path) -> Iterator[str]:  # noqa: ARG001
     """Yield how the errors of methods of counts are predicted, or why they cannot be."""
-    counts = [each for each in entries() if each.kind in FAMILIES["counts"].kinds().values() and each.proven]
+    counts = [each for each in entries() if each.name in FAMILIES["counts"].methods]
     models = {each.name: getattr(each.kind, "foreseen", "") for each in counts}
     yield "| Method | How its errors are predicted |"
     yield "|---|---|"

@@ -114,8 +114,9 @@ def summary(name: str) -> str:
     >>> summary("sra")
     'A few random records of each user, counted with noise.'
     """
-    method = family_of(name).kind(name)
-    if method.reason is not None:
+    family = family_of(name)
+    method = family.kind(name)
+    if name not in family.methods:  # several share a file
         return inspect.cleandoc(method.__doc__ or "").split("\n")[0]
     module = inspect.getmodule(method)
     first = inspect.cleandoc((module.__doc__ if module else None) or "").split("\n")[0]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headcount.method import Method
 
 RESEARCH = "headcount.lab.methods"
-"""Where methods are found whose claims are not established: by name, for the product never imports the lab."""
+"""Where methods are found as they were published: by name, for the product never imports the lab."""
 
 Reads = Literal["events", "ratings", "people", "tags"]
 """What kind of log is read: it decides the event flags, and the logs that contracts and audits make up."""
@@ -56,7 +56,7 @@ class Listed(NamedTuple):
 class Family(NamedTuple):
     """Methods that release the same tables on the same request.
 
-    ``methods`` are those whose promise is proven; the lab has others, as published, which are for research.
+    ``methods`` are those to be used, whose promise is proven; the lab has others, as published, for research.
     ``command`` are the words of its command, ``short_help`` what the list of commands says of it, ``usage`` how
     ``headcount methods`` says that its methods are asked for. ``delta`` says what a δ is for: methods that take
     Gaussian noise as a parameter, all that are proven, or none. ``report`` makes the part of a page that is its
@@ -87,16 +87,16 @@ class Family(NamedTuple):
         """Return the class of a method, one for research included."""
         if name in self.methods:
             return cast("type[Method]", resolved(self.package, self.methods[name].home))
-        claimed = self._claimed()
-        if name not in claimed:
-            raise UnknownNameError.among("method", name, (*self.methods, *claimed))
-        return claimed[name]
+        published = self._published()
+        if name not in published:
+            raise UnknownNameError.among("method", name, (*self.methods, *published))
+        return published[name]
 
     def kinds(self) -> dict[str, type[Method]]:
         """Return the classes of all methods, those for research after the others."""
-        return {**{name: self.kind(name) for name in self.methods}, **self._claimed()}
+        return {**{name: self.kind(name) for name in self.methods}, **self._published()}
 
-    def _claimed(self) -> dict[str, type[Method]]:
+    def _published(self) -> dict[str, type[Method]]:
         listed = importlib.import_module(RESEARCH).METHODS.get(self.name, ())
         return {kind.name: kind for kind in listed}
 

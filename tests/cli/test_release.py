@@ -159,6 +159,26 @@ def test_an_option_of_the_method_is_used(run: Run, work: Path) -> None:
     assert "at most 3 records per person" in run("explain", "out").out
 
 
+def test_public_scores_cost_nothing_from_plan_to_release(run: Run, work: Path) -> None:
+    """The tables get all of ε; the folder says which scores were used, not where they lay."""
+    asked = [word if word != "sra" else "hpa" for word in RELEASE]
+    (work / "scores.csv").write_text("item,score\nrye,2\ntea,1\n", encoding="utf-8")
+    public = ["--option", "scores=scores.csv"]
+    planned, paid = (run(*asked, *more, "--dry-run", "--json").data["noise"]["items"] for more in (public, []))
+    assert planned["half_width_95"] < paid["half_width_95"]
+    assert run(*asked, *public, "--out", "picked").code == 0
+    release = load(work / "picked")
+    assert release.noise["items"].to_json() == {key: planned[key] for key in release.noise["items"].to_json()}
+    assert "scores.csv" not in everything_in(work / "picked")
+    told = " ".join(run("explain", "picked").out.split())
+    assert "Public scores (sha256:" in told
+    assert "of 2 of the 3 items took the place of an estimate; nothing was spent on them" in told
+    (work / "scores.csv").write_text("item,score\nrye,2\nrye,1\n", encoding="utf-8")
+    failed = run(*asked, *public, "--out", "again")
+    assert failed.code == 2
+    assert failed.complaint == "scores.csv: column 'item' lists 'rye' twice; remove one of them"
+
+
 def test_an_existing_folder_is_refused_before_any_work(
     run: Run, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ class Subject:
     its cells. ``paying`` is the part of a table's grant that pays for the table's noise. ``forced`` names
     functions to be replaced, so that private choices come out alike for all logs. ``truth`` tells what the
     intervals enclose, if not the counts of all records. ``counting`` is what the method counts in :func:`town`.
+    Where negative counts become 0 they are ``clipped``, and the noise is looked at as it was drawn.
 
     Of the ``stages``, "items" and "edges" run where these tables are released, and the others always. A method
     with a stage "activity" releases how active people are as a table of that name.
@@ -71,6 +72,7 @@ class Subject:
     reconciles: bool = True
     delta: str | None = None
     counting: Counting = "records"
+    clipped: bool = False
 
     def town(self, *given: Any, **named: Any) -> EventLog:
         """Return a :func:`town` of what the method counts."""
@@ -268,7 +270,7 @@ def check_noise_is_as_declared(subject: Subject) -> None:
             release = subject.release(log, what=what, seed=5)
         law = release.noise[what]
         drawn = _column(release, what, "count") / float(law.step)
-        if release.interval.covers == "smoothed":
+        if release.interval.covers == "smoothed" or subject.clipped:
             drawn = draws[-1].astype(np.float64)
             assert _column(release, what, "count").any(), "the release of an empty log is not noise"
         if release.interval.average:
@@ -422,6 +424,7 @@ def check_intervals(subject: Subject, items: int = 1_500) -> None:
                 assert (high - count).mean() <= 2 * widest, f"{table}: absurdly wide"
                 continue
             width, quantile = (high - low).max() / 2, np.quantile(np.abs(count - truth), 0.95)
+            quantile = release.noise[table].half_width(0.95) if subject.clipped else quantile
             assert width <= max(quantile * 1.15, quantile + 1), f"{table}: absurdly wide ({width} for {quantile})"
 
 

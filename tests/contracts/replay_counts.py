@@ -39,6 +39,8 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "integers": (True,),
     "sampling": ("row", "none"),
     "repeats": (3,),
+    "choice": ("0.4",),
+    "scores": ({"i02": 5, "i00": 2.5, "i07": -1, "elsewhere": 9},),
 }
 """Other values of every parameter that a method of counts has: one that is not here has no replay case."""
 

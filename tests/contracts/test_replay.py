@@ -27,6 +27,9 @@ METHODS = method_names()
 UNSTEADY = ("rankings", "selection", "auto", "histogram", "mwem", "pmw", "sessions")
 """Where which step comes at which place hangs on what came out before."""
 
+SHARED = [pytest.param(group, marks=pytest.mark.slow if group.endswith("-published") else ()) for group in GROUPS]
+"""All groups; what is published differs from ours in little, and takes its time among the slow ones."""
+
 Key = tuple[str, str, int]
 
 
@@ -63,7 +66,7 @@ BRANCHES: Mapping[str, set[tuple[str, Any]]] = {
 """What was decided from released numbers, somewhere this way and somewhere that way."""
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", SHARED)
 def test_neighbours_cannot_be_told_apart(group: str) -> None:
     reached: dict[Key, float] = defaultdict(float)
     taken: set[tuple[str, Any]] = set()

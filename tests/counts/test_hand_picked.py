@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from headcount.bounding import BoundedCounts, CountBound, Noisy, Pick, Sample
-from headcount.budget import Grant
+from headcount.bounding import BoundedCounts, CountBound, Declared, Noisy, Pick, Sample
+from headcount.budget import Grant, Price
 from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity
+from headcount.counts.public_scores import PublicScores
+from headcount.counts.request import ReleaseRequest
+from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
+from headcount.prepared import prepared
+from headcount.request import request_of
 from tests.cases import LAW, scale_of
 from tests.contracts.method_checks import recorded_spending, town
 from tests.contracts.special import Special
+from tests.curating import ran
 from tests.in_parts import InParts
 
 SPECIAL = {"hpa": Special({"stages": ("scores", "items", "edges")})}
@@ -39,6 +48,7 @@ def test_two_stages_with_a_fresh_secret_each() -> None:
     assert sample == Sample(2)
     assert isinstance(pick, Pick)
     assert pick.limit == 3
+    assert isinstance(pick.scores, Noisy)
     assert (pick.scores.values >= 0).all()
     assert first != second
 
@@ -51,6 +61,7 @@ def test_the_scores_cost_their_share() -> None:
             HandPicked(limit=3, d=2, shares=dict(shares)).release(town(), Grant("1"), SeededNoise(1), engine)
         bound = engine.asked[1][0]
         assert isinstance(bound, Pick)
+        assert isinstance(bound.scores, Noisy)
         assert scale_of(bound.scores.law) == scale
         assert [str(each.epsilon) for each in spent] == list(shares.values())
 
@@ -83,3 +94,79 @@ def test_popular_items_survive_the_limit() -> None:
 def test_d_is_a_positive_whole_number(d: int) -> None:
     with pytest.raises(UsageError, match="d must be a whole number"):
         HandPicked(limit=1, d=d)
+
+
+# Public scores
+
+SCORES = {"i3": 2, "i0": "1.5", "i5": -4, "elsewhere": 9}
+
+
+def test_public_scores_decide_what_is_kept_and_cost_nothing() -> None:
+    """Everyone has three items; of the rarest, which is scored best, every record survives."""
+    rows = [(f"u{n}", item) for n in range(120) for item in ("tea", "rye", f"odd{n % 2}")]
+    log = EventLog.of(rows, items=["tea", "rye", "odd0", "odd1"])
+    engine = Watching()
+    with recorded_spending() as spent:
+        release = HandPicked(limit=1, scores={"odd1": 3, "rye": 1}).release(
+            log, Grant("40"), SeededNoise(1), engine
+        )
+    assert release.items["count"].to_pylist() == [0, 60, 0, 60]
+    assert [type(bound) for bound, _ in engine.asked] == [Pick]
+    assert [each.epsilon for each in spent] == [40]
+
+
+@pytest.mark.parametrize(("what", "shares"), [("items", ["1"]), ("edges", ["1"]), ("both", ["0.5", "0.5"])])
+def test_the_tables_share_all_that_there_is(what: str, shares: list[str]) -> None:
+    method = HandPicked(limit=3, what=what, scores=SCORES)  # type: ignore[arg-type]
+    assert [str(stage.share) for stage in method.stages(town(), Price.of("1"))] == shares
+    given = {stage.name: stage.share for stage in method.stages(town(), Price.of("1"))}
+    with pytest.raises(UsageError, match="shares must name the stages that run"):
+        HandPicked(limit=3, scores=SCORES, shares={"scores": "0.3", "items": "0.7"}).stages(town(), Price.of("1"))
+    assert "scores" not in given
+
+
+def test_how_far_a_person_moves_the_counts_does_not_hang_on_scores() -> None:
+    log, ties = town(), np.zeros(6, dtype=np.int64)
+    scored: list[Declared | Noisy] = [Declared(ties), Declared(np.array([5, 1, 3, 2, 0, 4])), Noisy(ties, LAW)]
+    counts = [ReferenceEngine().measure(log, Pick(2, scores), bytes(16)) for scores in scored]
+    assert len({(each.items.sensitivity, each.edges.sensitivity) for each in counts}) == 1
+    assert np.array_equal(counts[0].items.sensitive_values, counts[2].items.sensitive_values)
+    assert not np.array_equal(counts[0].items.sensitive_values, counts[1].items.sensitive_values)
+
+
+def test_the_release_says_which_scores_were_taken_for_public() -> None:
+    method = HandPicked(limit=3, scores=SCORES)
+    release = method.release(town(), Grant("1"), SeededNoise(1))
+    digest = PublicScores.of(SCORES).digest
+    assert (
+        f"the scores of items ({digest}) are public, fixed without looking at the log" in release.guarantee.assumes
+    )
+    assert f"Public scores ({digest}) of 3 of the 6 items" in release.steps[0]
+    assert "d = " not in " ".join(release.guarantee.assumes)
+    with pytest.raises(UsageError, match="d is of no use"):
+        HandPicked(limit=3, d=2, scores=SCORES)
+
+
+def test_a_request_holds_the_digest_and_never_where_scores_lie(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("item,score\ni3,2\ni0,1.50\ni5,-4\nelsewhere,9\n", encoding="utf-8")
+    words: dict[str, Any] = {"epsilon": "1", "method": "hpa", "limit": 3}
+    request = ReleaseRequest(**words, options={"scores": str(tmp_path / "scores.csv")})
+    assert request == ReleaseRequest(**words, options={"scores": SCORES})
+    assert ReleaseRequest.model_validate_json(request.model_dump_json()) == request
+    told = json.dumps(ran(request, town()).to_json())
+    assert str(PublicScores.of(SCORES)) in told
+    assert "scores.csv" not in told
+    with pytest.raises(UsageError, match="only the digest is known; give what they were read from"):
+        ReleaseRequest.model_validate_json(request.model_dump_json()).build()
+
+
+def test_requests_are_the_same_if_the_scores_are_and_those_without_are_what_they_were() -> None:
+    """A ledger finds what was issued before there were scores: they are no part of a request without them."""
+
+    def identity(**options: Any) -> str:
+        request = request_of(ReleaseRequest, epsilon="1", method="hpa", limit=3, options=options)
+        return prepared(request, town()).identity()[0]
+
+    assert "scores" not in json.loads(identity())["parameters"]
+    assert identity(scores=SCORES) == identity(scores={**SCORES, "i3": "2.0"}) != identity()
+    assert identity(scores=SCORES) != identity(scores={**SCORES, "i3": 3})

@@ -81,6 +81,7 @@ _SHARES: Sequence[Words] = (
 )
 _LIMITED: Sequence[Words] = ({"limit": 1}, {"limit": 9})
 _SCORED: Words = {"shares": {"scores": "0.2", "items": "0.3", "edges": "0.5"}}
+_PUBLIC: Words = {"options": {"scores": {"i03": 4, "i07": "2.5", "i00": -1, "no item": 9}}}
 _STEERED: Words = {"shares": {"activity": "0.1", "items": "0.3", "edges": "0.6"}}
 
 COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
@@ -99,7 +100,7 @@ COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
         {"limit": 3},
         (
             *_WHAT, *_GAUSSIAN, *_LIMITED, _SCORED, {**_SCORED, **_GAUSSIAN[0]}, {"options": {"d": 3}},
-            {"options": {"d": 2}, **_GAUSSIAN[0]},
+            {"options": {"d": 2}, **_GAUSSIAN[0]}, _PUBLIC, {**_PUBLIC, **_GAUSSIAN[0]}, {**_PUBLIC, **_SHARES[0]},
         ),
     ),
     "fpa": ({"limit": 3}, (*_WHAT, *_SHARES, *_LIMITED)),
@@ -120,6 +121,8 @@ COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
     "gs-r-published": ({}, (*_WHAT, *_SHARES)),
     "gs-s-published": ({}, (*_WHAT, *_SHARES, {"options": {"sampling": "row"}})),
     "gs-published": ({}, (*_WHAT, *_SHARES, {"options": {"sampling": "row"}})),
+    "dpsense-published": ({}, (*_WHAT, *_SHARES, {"options": {"repeats": 3}}, {"options": {"choice": "0.4"}})),
+    "dpsense-s-published": ({}, (*_WHAT, *_SHARES, {"options": {"choice": "0.4"}})),
 }  # fmt: skip
 """The parameters that each method needs, and what else can be said of it."""
 

@@ -41,7 +41,7 @@ from headcount.bounding.people import (
     sparse_part,
     sparse_scores,
 )
-from headcount.bounding.pick import Pick
+from headcount.bounding.pick import Declared, Pick
 from headcount.bounding.ratings import (
     FURTHEST_RATING,
     SHY,
@@ -104,6 +104,7 @@ __all__ = [
     "CountBound",
     "CountTable",
     "Counting",
+    "Declared",
     "FixedRange",
     "Leaning",
     "LinearQueries",

@@ -184,6 +184,16 @@ class Scored:
         self._spread = spread
         self._rise = rise
 
+    def loosened(self, spread: int) -> Scored:
+        """Return the same candidates under a weaker promise, which holds as well and makes a choice less sharp.
+
+        >>> Scored(np.array([5, 9]), 2, SEAL).loosened(8)
+        <Scored 2 candidates, spread 8>
+        """
+        if spread < self.spread:
+            raise ValueError(f"a spread of {self.spread} cannot be told to be {spread}")
+        return Scored(-self._behind.astype(np.int64), spread, SEAL, rise=self._rise)
+
     @property
     def rise(self) -> int | None:
         """How far a person who joins can raise a candidate, where joining lowers none."""

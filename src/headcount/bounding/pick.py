@@ -1,4 +1,4 @@
-"""The records of each person about the items that have the best released scores."""
+"""The records of each person about the items that have the best scores, which are released or public."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Integers
 from headcount.bounding.bounded import Noisy
 from headcount.bounding.counting import CountBound
 
 
 @dataclass(frozen=True)
-class Pick(CountBound):
-    """The at most ``limit`` records of each user whose items have the best released scores, ties at random."""
+class Declared:
+    """Whole numbers that are public by declaration: no person moves them, so nothing is paid for them."""
 
-    scores: Noisy
+    values: Integers
+
+
+@dataclass(frozen=True)
+class Pick(CountBound):
+    """The at most ``limit`` records of each user whose items have the best scores, ties at random.
+
+    Scores are the same for everybody, and known without the user in question: so how far a user moves the counts
+    does not hang on them.
+    """
+
+    scores: Noisy | Declared
 
     @property
     def ranks(self) -> NDArray[np.int64] | None:

@@ -16,10 +16,10 @@ Why it is private
 Departures from the paper
     Algorithm 1 halves the exponent, exp(ε₁ q/2), which needs no halving since q only grows when a user joins; the
     text's own form is exp(ε₁ q), and over the whole grid exp(ε₁ q d/(d - 1)) is valid and a little sharper: that
-    one is used. As printed the algorithm spends at most 0.95 ε. Records may repeat: ``repeats`` (the paper's r, by
-    default 1) raises the grid to θ in 1..d·r; r_i counts all records of a user, and weighting alone bounds them.
-    Weights are whole multiples of 2^-16, discrete noise; negative counts are left as they are, so that sums stay
-    right. Each table has its own θ.
+    one is used. As printed the algorithm spends at most 0.95 ε; that variant is ``dpsense-published``. Records may
+    repeat: ``repeats`` (the paper's r, by default 1) raises the grid to θ in 1..d·r; r_i counts all records of a
+    user, and weighting alone bounds them. Weights are whole multiples of 2^-16, discrete noise; negative counts
+    are left as they are, so that sums stay right. Each table has its own θ.
 
 Reference
     W.-Y. Day, N. Li. Differentially Private Publishing of High-dimensional Data Using Sensitivity Control. ASIACCS
@@ -28,6 +28,7 @@ Reference
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -39,6 +40,7 @@ from headcount.bounding import (
     Bounded,
     CountTable,
     Scale,
+    Scored,
     Sensitivity,
     capped_total_scores,
     check_limit,
@@ -86,22 +88,31 @@ class SensitivityControl(EachTable):
             f"the grid of limits, for {self.repeats} {'record' if self.repeats == 1 else 'records'} a column, was"
         )
 
+    @property
+    def split(self) -> Mapping[str, Decimal]:
+        """How a table's part is shared between the choice of θ and the counts."""
+        return SHARES
+
     def stage(self, log: EventLog, table: CountTable) -> Stage:
         """The choice of θ, and the counts, whose noise depends on it: at least that of θ = 1."""
         moved = {"choice": self.spread(log, table), "counts": FIXED_POINT}
-        parts = (Stage(name, share, moves=Sensitivity.of_l1(moved[name])) for name, share in SHARES.items())
+        parts = (Stage(name, share, moves=Sensitivity.of_l1(moved[name])) for name, share in self.split.items())
         return Stage(table, parts=tuple(parts))
 
     def spread(self, log: EventLog, table: CountTable) -> int:
         """Return how differently one person moves two candidates; refuse a grid that is too large."""
         return largest_limit(log, table, self.repeats)
 
+    def weighed(self, activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
+        """Weigh every limit, from how many people have how many records."""
+        return capped_total_scores(activity, columns, epsilon)
+
     def make(self, log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Made:
         """Choose a limit, and release the weighted counts."""
         parts = share_out(self.stage(log, table).parts, grant)
         most = largest_limit(log, table, self.repeats)
         activity = engine.measure(log, Activity(table, most), noise.key())
-        scored = capped_total_scores(activity, columns_of(log, table), parts["counts"].exact)
+        scored = self.weighed(activity, columns_of(log, table), parts["counts"].exact)
         theta = drawable(1 + choose(scored, parts["choice"], noise), parts["counts"].price)
         told = (
             f"A limit of θ = {theta:,} out of 1 to {most:,} was chosen by the exponential mechanism, paid with "

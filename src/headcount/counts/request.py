@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import field_validator
+from pydantic import Field, PlainSerializer, field_validator
 
 from headcount.counts import EDGES, FAMILY, ITEMS, TOTALS
 from headcount.errors import UsageError
 from headcount.flags import Flag
-from headcount.request import ChoosingRequest, MaybeWhole, shares_flag
+from headcount.request import OPTIONS, ChoosingRequest, MaybeWhole, shares_flag
 
 if TYPE_CHECKING:
     from headcount.events.log import EventLog
     from headcount.method import Method, What
+
+
+SCORES = "scores"
+"""The option of HPA that is a table: a release tells its digest, and never where it lies."""
+
+
+def _told(option: Any) -> Any:
+    """Write an option into JSON: of a table its digest."""
+    return getattr(option, "digest", option)
 
 
 class ReleaseRequest(ChoosingRequest):
@@ -40,6 +50,13 @@ class ReleaseRequest(ChoosingRequest):
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
     noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
+    options: Annotated[
+        Mapping[str, Annotated[Any, PlainSerializer(_told, when_used="json")]],
+        replace(
+            OPTIONS,
+            help="An option of the method (repeatable). For hpa, scores=FILE are scores of items that are public.",
+        ),
+    ] = Field(default_factory=dict)
 
     @field_validator("options", mode="after")
     @classmethod
@@ -49,7 +66,11 @@ class ReleaseRequest(ChoosingRequest):
                 raise UsageError(
                     f"{name} is no option of a method but a parameter of its own", remedy=f"use --{name}"
                 )
-        return value
+        if value.get(SCORES) is None:
+            return value
+        from headcount.counts.public_scores import PublicScores
+
+        return {**value, SCORES: PublicScores.of(value[SCORES])}
 
     @property
     def noise_kind(self) -> str | None:

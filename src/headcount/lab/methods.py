@@ -1,4 +1,4 @@
-"""Methods exactly as published, by family: their claims are not established, so they are for research."""
+"""Methods as published, by family, for research: the claims of most are not established, and these say so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headcount.lab.published.cim import CoupledIteration
 from headcount.lab.published.counts import HandPickedPublished, LaplacePerturbationPublished
+from headcount.lab.published.dpsense import ScaledSensitivityControlPublished, SensitivityControlPublished
 from headcount.lab.published.pncf_method import PncfPublished
 from headcount.lab.published.pncf_predictions import PncfPredictionsPublished
 from headcount.lab.published.pritop import PriTopPublished
@@ -26,9 +27,11 @@ METHODS: Mapping[str, tuple[type[Method], ...]] = {
         RandomGroupsPublished,
         SampledGroupsPublished,
         TunedGroupsPublished,
+        SensitivityControlPublished,
+        ScaledSensitivityControlPublished,
     ),
     "neighbours": (PncfPublished, PncfPredictionsPublished),
     "tags": (PriTopPublished, SuppressionPublished),
     "queries": (CoupledIteration,),
 }
-"""In the order of listings, after the proven methods of the same family."""
+"""In the order of listings, after the methods that are ours to recommend in the same family."""

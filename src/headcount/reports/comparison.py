@@ -17,7 +17,7 @@ from headcount.answers.words import some
 from headcount.reports import page
 from headcount.reports.curves import curves
 from headcount.reports.page import Figure
-from headcount.reports.palette import PUBLISHED
+from headcount.reports.palette import is_claimed
 from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, at_one_limit, best_limits, means, places, refusals
 
 NOT_PRIVATE = (
@@ -107,7 +107,7 @@ def summary(found: Sequence[Mean]) -> list[str]:
     """Say in plain words which private methods came out best, overall and at one ε."""
     said = []
     for table in _tables(found):
-        private = [each for each in at_one_limit(_of(found, table)) if not each.label.endswith(PUBLISHED)]
+        private = [each for each in at_one_limit(_of(found, table)) if not is_claimed(each.label)]
         if not private:
             continue
         order = sorted(places(private).items(), key=lambda each: each[1])
@@ -133,7 +133,7 @@ def summary(found: Sequence[Mean]) -> list[str]:
 def _best(found: Sequence[Mean], epsilon: float, metric: str) -> Mean | None:
     """Return the best private method at one ε."""
     entrants = [each for each in found if (each.epsilon, each.metric) == (epsilon, metric)]
-    entrants = [each for each in entrants if not each.label.endswith(PUBLISHED)]
+    entrants = [each for each in entrants if not is_claimed(each.label)]
     return next((each for each in entrants if not any(other.better_than(each) for other in entrants)), None)
 
 
@@ -146,8 +146,8 @@ def _of(found: Sequence[Mean], table: str) -> list[Mean]:
 
 
 def _average_places(found: Sequence[Mean]) -> dict[str, float]:
-    """Return places among the private methods; a published one gets the place it would have among them."""
-    private = [each for each in found if not each.label.endswith(PUBLISHED)]
+    """Return places among the private methods; what is only claimed gets the place it would have among them."""
+    private = [each for each in found if not is_claimed(each.label)]
     taken = places(private)
     for label in {each.label for each in found} - set(taken):
         taken[label] = places([*private, *(each for each in found if each.label == label)])[label]
@@ -179,7 +179,7 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure]) -> di
         {
             "method": label,
             "place": average[label],
-            "claimed": label.endswith(PUBLISHED),
+            "claimed": is_claimed(label),
             "limit": next((each.limit for each in shown[label].values()), None),
             "cells": [
                 {"text": _short(shown[label][metric].mean), "best": label in leaders[metric]}
@@ -202,9 +202,7 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure]) -> di
 
 def _leading(shown: Mapping[str, Mapping[str, Mean]], metric: str) -> set[str]:
     """Return the methods that are best at a metric: private ones alone."""
-    entrants = {
-        label: each[metric] for label, each in shown.items() if metric in each and not label.endswith(PUBLISHED)
-    }
+    entrants = {label: each[metric] for label, each in shown.items() if metric in each and not is_claimed(label)}
     return {
         label
         for label, each in entrants.items()

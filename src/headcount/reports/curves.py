@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from headcount.reports.palette import PUBLISHED, encodings, in_order
+from headcount.reports.palette import encodings, in_order, is_claimed
 from headcount.reports.plots import layered
 
 HEIGHT = 300
@@ -84,7 +84,7 @@ def _levels(rows: Sequence[dict[str, Any]], ends: Sequence[float], x: str) -> li
 
 def scale_around(rows: Sequence[dict[str, Any]], *, whole: bool = False) -> dict[str, Any]:
     """Return a logarithmic scale around the means: all, or of private methods, with what is far beyond cut off."""
-    private = [row["mean"] for row in rows if whole or not row["method"].endswith(PUBLISHED)]
+    private = [row["mean"] for row in rows if whole or not is_claimed(row["method"])]
     seen = private or [row["mean"] for row in rows]
     positive = [each for each in seen if each > 0]
     if not positive:

@@ -1,8 +1,8 @@
 """How each method is called and drawn, in every plot alike.
 
 Methods of one family share a colour, of which there are seven that people with any colour vision can tell apart
-(after Okabe and Ito), on white as on black. Shapes tell methods of one family apart; published variants, whose
-claims are not established, have dashed lines and hollow marks. So no plot relies on colour alone.
+(after Okabe and Ito), on white as on black. Shapes tell methods of one family apart; methods as published have
+dashed lines and hollow marks. So no plot relies on colour alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 import altair as alt
 
-from headcount.families import FAMILIES
+from headcount.families import FAMILIES, family_of, method_names
+from headcount.guarantee import Standing
 
 PUBLISHED = "-published"
 
@@ -47,6 +48,17 @@ def in_order(names: Iterable[str]) -> list[str]:
         return (known.index(plain) if plain in known else len(known), plain != name, name)
 
     return sorted(set(names), key=place)
+
+
+def is_claimed(name: str) -> bool:
+    """Say whether a name is that of a method as published whose promise is not proven, as far as is known.
+
+    >>> is_claimed("gs-published"), is_claimed("dpsense-published"), is_claimed("sra"), is_claimed("x-published")
+    (True, False, False, True)
+    """
+    if name not in method_names():
+        return name.endswith(PUBLISHED)
+    return family_of(name).kind(name).standing is Standing.CLAIMED
 
 
 def looks(names: Sequence[str]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from headcount.lab.papers.dpsense import DPSENSE
 from headcount.lab.papers.dpsense_rows import FIXED, HIGH, LOW, derived
 from headcount.lab.papers.paper import Effort, Setting, gather
 from headcount.lab.papers.results import Results, Row, table_of
+from headcount.lab.papers.rules import AgainstValue
 from tests.lab.papers import papers
 
 USUAL, QUICK = Effort(quick=False, runs=30), Effort(quick=True, runs=5)
@@ -46,7 +47,8 @@ def settings(datasets: dict[str, Dataset], experiment: str, effort: Effort = USU
 def test_both_epsilons_and_every_method(datasets: dict[str, Dataset]) -> None:
     assert set(datasets) == {"Movielens", "Kosarak", "Transaction"}
     run = {(each.dataset, each.method, each.spend) for each in settings(datasets, "errors")}
-    names = {"dpsense", "dpsense-s", "lpa-published", "gs-published", "fpa-published", "adaptive"}
+    printed = {"dpsense-published", "dpsense-s-published", "lpa-published", "gs-published", "fpa-published"}
+    names = {*printed, "dpsense", "dpsense-s", "adaptive"}
     epsilons = {"0.405465", "1.098612"}
     assert run == {(name, method, at) for name in datasets for method in names for at in epsilons}
     assert {float(each) for each in epsilons} == {LOW, HIGH} == {0.405465, 1.098612}
@@ -96,10 +98,9 @@ def test_negative_counts_are_set_to_zero(on: Bench) -> None:
 
 @pytest.mark.parametrize("epsilon", ["2", "0.1"])
 def test_a_tenth_for_the_choice_is_dpsense_itself(on: Bench, epsilon: str) -> None:
-    """Negative counts are set to 0 in both, which shows where the noise is large."""
-    trial = Trial.of("log", "dpsense", epsilon=epsilon, choice="0.1")
+    trial = Trial.of("log", "dpsense-published", epsilon=epsilon, choice="0.1")
     [row] = dpsense.divided(on, trial)
-    release = build("dpsense", {}).release(on.log, Grant(epsilon), on.noise(trial), on.engine)
+    release = build("dpsense-published", {}).release(on.log, Grant(epsilon), on.noise(trial), on.engine)
     [mae] = [each.value for each in dpsense.compared(on.truth, release) if each.metric == "MAE"]
     assert row.value == pytest.approx(mae)
 
@@ -108,14 +109,14 @@ def test_another_split_pays_for_the_counts_with_the_rest(on: Bench) -> None:
     """With almost all of ε for the choice the counts drown: the mean of 40 runs is far above."""
 
     def average(choice: str) -> float:
-        trials = [Trial.of("log", "dpsense", epsilon="20", run=run, choice=choice) for run in range(40)]
+        trials = [Trial.of("log", "dpsense-published", epsilon="20", run=run, choice=choice) for run in range(40)]
         return float(np.mean([row.value for trial in trials for row in dpsense.divided(on, trial)]))
 
     assert average("0.99") > 3 * average("0.5")
 
 
 def test_what_is_chosen_becomes_rows_of_its_own(on: Bench) -> None:
-    release = on.release(Trial.of("log", "dpsense-s", epsilon="5000"))
+    release = on.release(Trial.of("log", "dpsense-s-published", epsilon="500000"))
     found = {(row.metric, row.k): row.value for row in dpsense.compared(on.truth, release)}
     assert (found["theta", None], found["alpha", None]) == (4, 1)
     assert found["MAE", None] == pytest.approx(0, abs=0.01)
@@ -141,10 +142,12 @@ def made_up() -> Results:
             made += row("quality", FIXED, "MAE", maes[epsilon][place], epsilon, theta)
             made += row("quality", FIXED, "MAE, negatives kept", [99.0, 99.0], epsilon, theta)
             made += row("quality", FIXED, "quality", [qualities[epsilon][place]] * 2, epsilon, theta)
-        made += row("errors", "dpsense", "MAE", [12.0, 9.0], epsilon, None)
-        made += row("choice", "dpsense-s", "alpha", [1.1, 1.3], epsilon, None)
+        made += row("errors", "dpsense-published", "MAE", [12.0, 9.0], epsilon, None)
+        made += row("errors", "dpsense", "MAE", [11.0, 11.0], epsilon, None)
+        made += row("choice", "dpsense-s-published", "alpha", [1.1, 1.3], epsilon, None)
+        made += row("choice", "dpsense-s", "alpha", [1.2, 1.4], epsilon, None)
         for split, values in ((0.05, [6.0, 12.0]), (0.1, [8.0, 16.0]), (0.3, [20.0, 20.0])):
-            made += row("split", "dpsense", "MAE", values, epsilon, split)
+            made += row("split", "dpsense-published", "MAE", values, epsilon, split)
     return Results(table_of(made))
 
 
@@ -161,8 +164,10 @@ def found() -> dict[tuple[str, str, str, float | None, float | None], list[float
     [
         (FIXED, "MAE at the best quality over the smallest MAE", LOW, [10 / 11, 12 / 11]),
         (FIXED, "MAE at the best quality over the smallest MAE", HIGH, [1, 1]),
-        ("dpsense", "MAE at the chosen θ over the smallest MAE", LOW, [12 / 11, 9 / 11]),
-        ("dpsense-s", "factor", LOW, [1.1, 1.3]),
+        ("dpsense-published", "MAE at the chosen θ over the smallest MAE", LOW, [12 / 11, 9 / 11]),
+        ("dpsense", "MAE at the chosen θ over the smallest MAE", LOW, [1, 1]),
+        ("dpsense-s-published", "factor", LOW, [1.1, 1.3]),
+        ("dpsense-s", "factor", LOW, [1.2, 1.4]),
         (FIXED, "best θ at ln 3 over the average row count", None, [10 / 2, 4 / 2]),
         (
             FIXED,
@@ -188,7 +193,7 @@ def test_symmetry(found: dict[object, list[float]]) -> None:
 
 def test_splits(found: dict[object, list[float]]) -> None:
     metric = "MAE with the best split over MAE with a tenth"
-    assert found["split", "dpsense", metric, HIGH, None] == [0.75, 0.75]
+    assert found["split", "dpsense-published", metric, HIGH, None] == [0.75, 0.75]
 
 
 def test_figure_1_has_both_epsilons_and_half_the_average(found: dict[object, list[float]]) -> None:
@@ -197,3 +202,24 @@ def test_figure_1_has_both_epsilons_and_half_the_average(found: dict[object, lis
     assert found["figure 1", "mean, ε = ln 1.5", "mean of both", LOW, 1.0] == [9.5, 9.5]
     assert found["figure 1", "negatives kept, ε = ln 3", "mean of both", HIGH, 1.0] == [52, 52]
     assert found["figure 1", "half the average count", "mean of both", None, 4.0] == [10]
+
+
+def test_where_the_best_limit_lies_is_judged_over_all_logs() -> None:
+    """Of two logs one has its best θ at 5 and 2 times the average row count, the other at 25 and 10 times."""
+    rows = made_up().table.to_pylist()
+    sparse = [
+        {**row, "dataset": "e", "value": row["value"] / (5 if row["metric"] == "average row count" else 1)}
+        for row in rows
+    ]
+    both = Results(table_of([Row(**row) for row in [*rows, *sparse]]))
+    metric = "share of logs whose best θ at ln 3 is 1.5 to 6 times the average row count"
+    shares = [row.value for row in derived(both) if (row.dataset, row.metric) == ("all", metric)]
+    assert shares == [0.5, 0.5]
+    [rule] = [each.judge for each in DPSENSE.claims.claim if each.id == "1-best-theta"]
+    assert isinstance(rule, AgainstValue)
+    assert rule.judge(Results(table_of(list(derived(both)))), "all", "items").holds
+
+
+def test_claims_about_the_algorithms_are_held_against_these_as_printed() -> None:
+    held = {method for claim in DPSENSE.claims.claim for method in getattr(claim.judge, "methods", [])}
+    assert held == {FIXED, "dpsense-published", "dpsense-s-published"}

@@ -8,23 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcount.arrays import Floats
+from headcount.lab.papers.claims import ALL
 from headcount.lab.papers.results import LOG, Results, Row, rows_of
 
 FIXED = "dpsense (fixed θ)"
+PRINTED, SCALED = "dpsense-published", "dpsense-s-published"
+CHOSEN = {PRINTED: "dpsense", SCALED: "dpsense-s"}
+"""The paper's methods that choose, as printed, and what we make of each."""
 LOW, HIGH = 0.405465, 1.098612
 SHOWN = {LOW: "ln 1.5", HIGH: "ln 3"}
 TENTH = 0.1
+BEST = (1.5, 6.0)
+"""Between which multiples of the average row count the best θ is said to tend to lie."""
 
 
 def derived(found: Results) -> Iterator[Row]:
-    """Return what follows for each data set."""
-    for name in found.datasets:
-        figure = FigureOne.of(found, name)
+    """Return what follows for each data set, and for all together."""
+    figures = [FigureOne.of(found, name) for name in found.datasets]
+    for name, figure in zip(found.datasets, figures, strict=True):
         yield from figure.drawn()
         yield from figure.symmetry()
         yield from figure.choices()
         yield from _chosen(found, name, figure)
         yield from _splits(found, name)
+    low, high = BEST
+    within = np.array([(low <= figure.best_limits) & (figure.best_limits <= high) for figure in figures])
+    metric = f"share of logs whose best θ at ln 3 is {low:g} to {high:g} times the average row count"
+    yield from rows_of("choice", ALL, FIXED, metric, within.mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,13 @@ class FigureOne:
         """Return the smallest MAE of any θ, on average over the runs."""
         return float(self.errors[epsilon].mean(axis=0).min())
 
+    @property
+    def best_limits(self) -> Floats:
+        """The best θ at ln 3 in each run, in multiples of the average row count."""
+        places = self.errors[HIGH].argmin(axis=1)
+        best: Floats = np.array(self.thetas)[places] / self.row
+        return best
+
     def drawn(self) -> Iterator[Row]:
         """Return the curves of figure 1, as the paper draws them: both ε in one chart."""
         for epsilon in (LOW, HIGH):
@@ -111,8 +128,7 @@ class FigureOne:
         metric = "rise of MAE to the largest θ at ln 3 over that at ln 1.5"
         yield from rows_of("choice", self.dataset, FIXED, metric, rises[HIGH] / rises[LOW])
         metric = "best θ at ln 3 over the average row count"
-        best = np.array(self.thetas)[self.errors[HIGH].argmin(axis=1)]
-        yield from rows_of("choice", self.dataset, FIXED, metric, best / self.row)
+        yield from rows_of("choice", self.dataset, FIXED, metric, self.best_limits)
 
     def _by_theta(
         self, experiment: str, method: str, metric: str, numbers: Floats, epsilon: float | None
@@ -122,24 +138,24 @@ class FigureOne:
 
 
 def _chosen(found: Results, name: str, figure: FigureOne) -> Iterator[Row]:
-    """Return what DPSense's own choice of θ costs, and the factors of DPSense-S."""
-    points = found.points("errors", name, "MAE", "dpsense")
-    for (epsilon, _), mae in points.items():
-        worth = np.array(mae.runs) / figure.best(epsilon or 0)
-        metric = "MAE at the chosen θ over the smallest MAE"
-        yield from rows_of("choice", name, "dpsense", metric, worth, epsilon=epsilon)
-    factors = found.points("choice", name, "alpha", "dpsense-s")
-    for (epsilon, _), alpha in factors.items():
-        yield from rows_of("choice", name, "dpsense-s", "factor", alpha.runs, epsilon=epsilon)
+    """Return what DPSense's own choice of θ costs, and the factors of DPSense-S: as printed, and ours."""
+    for method in (PRINTED, CHOSEN[PRINTED]):
+        for (epsilon, _), mae in found.points("errors", name, "MAE", method).items():
+            worth = np.array(mae.runs) / figure.best(epsilon or 0)
+            metric = "MAE at the chosen θ over the smallest MAE"
+            yield from rows_of("choice", name, method, metric, worth, epsilon=epsilon)
+    for method in (SCALED, CHOSEN[SCALED]):
+        for (epsilon, _), alpha in found.points("choice", name, "alpha", method).items():
+            yield from rows_of("choice", name, method, "factor", alpha.runs, epsilon=epsilon)
 
 
 def _splits(found: Results, name: str) -> Iterator[Row]:
     """Return the MAE with the best split of ε over that with a tenth for the choice."""
-    points = found.points("split", name, "MAE", "dpsense")
+    points = found.points("split", name, "MAE", PRINTED)
     for epsilon in (LOW, HIGH):
         tried = {x: each for (at, x), each in points.items() if at == epsilon}
         best = min(tried.values(), key=lambda each: each.mean)
         ratios = np.divide(best.runs, tried[TENTH].runs)
         yield from rows_of(
-            "split", name, "dpsense", "MAE with the best split over MAE with a tenth", ratios, epsilon=epsilon
+            "split", name, PRINTED, "MAE with the best split over MAE with a tenth", ratios, epsilon=epsilon
         )
