@@ -43,7 +43,7 @@ class Judged(BaseModel, ABC):
 
     def statement(self) -> str:
         """Say how the rule judges."""
-        return " ".join(inspect.cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
+        return " ".join(inspect.cleandoc(type(self).__doc__ or "").replace("``", "").split())
 
     @abstractmethod
     def judge(self, results: Results, dataset: str, table: str) -> Judgement:

@@ -1,15 +1,15 @@
 """How claims are judged: each rule looks at one case, one data set and one table of counts, and says what it sees.
 
 Rules about numbers are here, those about the shape of curves in :mod:`headcount.lab.papers.shapes`, and what both
-share in :mod:`headcount.lab.papers.judging`. The first paragraph of a rule's docstring is printed on the report.
+share in :mod:`headcount.lab.papers.judging`. A rule's docstring is printed on the report.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from headcount.lab.papers.judging import (
     Holds,
@@ -55,6 +55,30 @@ class Order(OfMetric):
         return Judgement(all_hold(holds for holds, _ in outcomes), said)
 
 
+class WithinFactor(OfMetric):
+    """Each method must lie within the factor of each it is held against, above and below, at every point.
+
+    So for whole intervals; it fails if two are clearly further apart, on either side.
+    """
+
+    rule: Literal["within factor"]
+    than: Annotated[list[str], Field(min_length=1)]
+    factor: Annotated[float, Field(gt=1.0)]
+
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
+        """Compare all pairs, on both sides."""
+        ours = {each: self.found(results, dataset, table, each) for each in self.methods}
+        others = {each: self.found(results, dataset, table, each) for each in self.than}
+        outcomes = [self._near(a[key], b[key]) for a in ours.values() for b in others.values() for key in a]
+        said = f"{methods_shown(ours)} against {methods_shown(others)} (within a factor of {number(self.factor)})"
+        return Judgement(all_hold(outcomes), said)
+
+    def _near(self, a: Estimate, b: Estimate) -> Holds:
+        if a.high <= self.factor * b.low and b.high <= self.factor * a.low:
+            return True
+        return False if a.low > self.factor * b.high or b.low > self.factor * a.high else None
+
+
 class MetricOrder(MethodByMethod):
     """Of each method, one metric must lie clearly below the other."""
 
@@ -91,6 +115,32 @@ class AgainstValue(OfMetric):
                 there = [min(there, key=lambda each: sign * each.mean)]
             outcomes += [within(each, fixed, sign) for each in there]
         return Judgement(all_hold(outcomes), f"{methods_shown(found)} ({self.rule} {number(self.value)})")
+
+
+class Between(OfMetric):
+    """The whole interval of each method must lie between two values; it fails if it lies outside."""
+
+    rule: Literal["between"]
+    low: float
+    high: float
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError("low must be below high")
+        return self
+
+    def judge(self, results: Results, dataset: str, table: str) -> Judgement:
+        """Hold every interval against both values."""
+        found = {each: self.found(results, dataset, table, each) for each in self.methods}
+        low, high = Estimate.of([self.low]), Estimate.of([self.high])
+        outcomes = [
+            all_hold([within(each, low, -1.0), within(each, high, 1.0)])
+            for points in found.values()
+            for each in points.values()
+        ]
+        said = f"{methods_shown(found)} (between {number(self.low)} and {number(self.high)})"
+        return Judgement(all_hold(outcomes), said)
 
 
 class Drawn(MethodByMethod):
@@ -143,8 +193,10 @@ class NotInTheText(BaseModel):
 
 Rule = Annotated[
     Order
+    | WithinFactor
     | MetricOrder
     | AgainstValue
+    | Between
     | Valley
     | LowestAt
     | LowestEarlier
