@@ -40,6 +40,7 @@ name = "tiny"
 authors = "A. Author"
 title = "Films"
 venue = "Nowhere 2026"
+methods = ["A"]
 
 [[dataset]]
 paper = "Films"
