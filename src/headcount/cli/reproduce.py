@@ -66,6 +66,7 @@ def command(paper: str | None, **flags: Any) -> None:
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         bar("starting", 0, None)
         from headcount.lab.comparing.grid import DEFAULT_SEED, save
+        from headcount.lab.papers.everything import clear_all
 
         words: dict[str, Any] = {
             "quick": flags["quick"],
@@ -73,13 +74,15 @@ def command(paper: str | None, **flags: Any) -> None:
             "seed": DEFAULT_SEED if flags["seed"] is None else outputs.seed_of(flags["seed"]),
             "processes": _whole(flags, "processes"),
             "progress": bar,
+            "keep": True,
         }
         with outputs.parts_for(targets) as parts:
             done = _run(str(paper), flags["data"], parts, words)
-        bar("drawing", 0, None)
-        if "table" in targets:
-            save(done.table, targets["table"], done.summary())
-        _draw(done, targets)
+            bar("drawing", 0, None)
+            if "table" in targets:
+                save(done.table, targets["table"], done.summary())
+            _draw(done, targets)
+            clear_all(parts)
     if flags["as_json"]:
         terminal.print_json(done.document())
     else:

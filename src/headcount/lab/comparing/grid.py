@@ -161,9 +161,9 @@ def run_grid(
 ) -> pa.Table:
     """Run what is not done yet, and return the tidy table; ``parts`` is its folder, gone when it ends.
 
-    An interruption leaves the finished units there, and ``keep`` does so too: for one grid of several that are
-    interrupted together. ``processes`` is the number of worker processes, by default
-    one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
+    An interruption leaves the finished units there, and ``keep`` does so too, until :func:`clear` is called: for
+    work that goes on after the grid, and would be lost with it. ``processes`` is the number of worker processes,
+    by default one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
     """
     processes = processes or os.cpu_count() or 1
     with _folder(parts) as folder:
@@ -175,9 +175,17 @@ def run_grid(
             done += len(unit.trials)
             progress(RUNNING, done, total)
         table = _together(units)
-        for part in () if keep else folder.glob(f"{'[0-9a-f]' * _DIGITS}.parquet"):
-            part.unlink()
+    if not keep:
+        clear(parts)
     return table
+
+
+def clear(parts: Path) -> None:
+    """Remove finished units, and their folder if nothing else is in it."""
+    for part in parts.glob(f"{'[0-9a-f]' * _DIGITS}.parquet"):
+        part.unlink()
+    if parts.exists() and not any(parts.iterdir()):
+        parts.rmdir()
 
 
 def _together(units: Sequence[Unit]) -> pa.Table:

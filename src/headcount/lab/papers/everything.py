@@ -7,7 +7,6 @@ folder of unfinished work until all of them are done.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import pyarrow as pa
 from headcount.engines.engine import Progress, silent
 from headcount.errors import AbsentError
 from headcount.lab.comparing.comparison import MARK
-from headcount.lab.comparing.grid import DEFAULT_SEED, RUNNING
+from headcount.lab.comparing.grid import DEFAULT_SEED, RUNNING, clear
 from headcount.lab.papers.paper import Paper, Prepared, Reproduction, prepare
 from headcount.lab.papers.registry import PAPERS
 from headcount.lab.papers.verdicts import WORDS
@@ -77,10 +76,12 @@ def reproduce_all(
     seed: int = DEFAULT_SEED,
     processes: int | None = None,
     progress: Progress = silent,
+    keep: bool = False,
 ) -> Everything:
     """Run the experiments of all papers on what data there are, and judge their claims.
 
-    ``parts`` is the folder of unfinished work: after an interruption the same call goes on where it was.
+    ``parts`` is the folder of unfinished work, which ``keep`` leaves there until :func:`clear_all`: after an
+    interruption the same call goes on where it was.
     """
     begin = time.monotonic()
     progress("reading the data", 0, None)
@@ -93,8 +94,15 @@ def reproduce_all(
             progress, f"{name} ({len(done) + 1} of {len(ready)})", before, shares[name], sum(shares.values())
         )
         done[name] = each.run(parts / name, seed=seed, processes=processes, progress=told, keep=True)
-    shutil.rmtree(parts, ignore_errors=True)
+    if not keep:
+        clear_all(parts)
     return Everything(papers, done, absent, quick, seed, time.monotonic() - begin)
+
+
+def clear_all(parts: Path) -> None:
+    """Remove what is finished, of one paper or of all, and the folders of it."""
+    for each in (*(parts / name for name in PAPERS), parts):
+        clear(each)
 
 
 def _prepared(

@@ -218,14 +218,16 @@ def reproduce(
     seed: int = DEFAULT_SEED,
     processes: int | None = None,
     progress: Progress = silent,
+    keep: bool = False,
 ) -> Reproduction:
     """Run the experiments of a paper on what data there are, and judge its claims.
 
-    ``parts`` is the folder of unfinished work (see :func:`headcount.lab.comparing.grid.run_grid`).
+    ``parts`` is the folder of unfinished work, which ``keep`` leaves there (see
+    :func:`headcount.lab.comparing.grid.run_grid`).
     """
     progress("reading the data", 0, None)
     prepared = prepare(paper, folder, quick=quick, runs=runs)
-    return prepared.run(parts, seed=seed, processes=processes, progress=progress)
+    return prepared.run(parts, seed=seed, processes=processes, progress=progress, keep=keep)
 
 
 def gather(claims: Claims, folder: str | os.PathLike[str] | None) -> tuple[dict[str, Dataset], dict[str, str]]:
