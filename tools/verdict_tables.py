@@ -29,7 +29,7 @@ WIDTH = 120
 _BLOCK = re.compile(r"(?<=^<!-- verdicts: )(\S+) -->\n.*?^(?=<!-- end of verdicts -->$)", re.MULTILINE | re.DOTALL)
 
 Kept = Mapping[str, Any]
-"""What docs/verdicts.json holds of one paper; what nobody wrote down of early runs is null: commit, seconds, numbers."""
+"""What docs/verdicts.json holds of one paper. Commit, seconds and numbers that nobody wrote down are null."""
 
 
 def kept_of(result: Mapping[str, Any], commit: str) -> dict[str, Kept]:
@@ -66,8 +66,8 @@ def lines_of(claims: Claims, kept: Kept) -> Iterator[str]:
     odd = {each.id for each in claims.claim} ^ set(verdicts)
     if odd:
         raise SystemExit(
-            f"{claims.paper.name}: {', '.join(sorted(odd))}: not both a claim and a verdict; run it again, and this "
-            "tool with the result"
+            f"{claims.paper.name}: {', '.join(sorted(odd))}: not both a claim and a verdict; run it again, and "
+            "this tool with the result"
         )
     commit = "" if kept["commit"] is None else f" at commit `{kept['commit']}`"
     seconds = "" if kept["seconds"] is None else f", in {kept['seconds']:,} s"
