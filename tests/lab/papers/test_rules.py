@@ -214,6 +214,13 @@ def test_what_moves_a_trend_is_said() -> None:
     assert said == f"a from 2 ± 0.248 to 1 ± 0.248, the line through all points falls by 1, but {back}"
 
 
+def test_a_line_that_goes_nowhere_is_level() -> None:
+    found = results({("a", 1.0): [2.0, 3.0], ("a", 10.0): [2.0, 3.0]})
+    assert (
+        rule(rule="falls").judge(found, "films", "items").measured.endswith("the line through all points is level")
+    )
+
+
 @pytest.mark.parametrize("name", ["falls", "rises"])
 def test_a_trend_goes_along_one_axis(name: str) -> None:
     several = [*rows({("a", 1.0): LOW, ("a", 2.0): LOW}), *rows({("a", 1.0): LOW, ("a", 2.0): LOW}, epsilon=2.0)]

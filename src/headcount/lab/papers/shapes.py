@@ -186,5 +186,7 @@ def _step_back(curve: Mapping[float, Estimate], sign: float) -> tuple[_Point, _P
 
 
 def _line(rise: Estimate) -> str:
+    if not any(rise.runs):
+        return "the line through all points is level"
     fall = Estimate.of([-each for each in rise.runs])
     return f"the line through all points {f'rises by {rise.shown}' if rise.mean > 0 else f'falls by {fall.shown}'}"
