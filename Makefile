@@ -29,6 +29,7 @@ bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against r
 docs: $(MARK)                   ## write again what is generated in docs/
 	$(BIN)/python tools/cli_reference.py
 	$(BIN)/python tools/method_lists.py
+	$(BIN)/python tools/verdict_tables.py
 	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
 
 lock: $(MARK)                   ## pin what is installed now, without index addresses

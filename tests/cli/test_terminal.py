@@ -102,6 +102,27 @@ def test_a_bar_may_be_told_from_many_threads(monkeypatch: pytest.MonkeyPatch) ->
     assert "choosing records" in screen.getvalue()
 
 
+def test_a_stage_that_goes_on_from_another_keeps_its_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Screen())
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+    with terminal.Bar(quiet=False) as bar:
+        time.sleep(0.05)
+        [task] = bar._progress.tasks if bar._progress else []
+        bar("reading", 0, None)
+        for step in range(1, 4):
+            bar("first paper", step, 10)
+        assert task.time_remaining is not None
+        bar("second paper", 4, 10)
+        assert (task.description, task.completed) == ("second paper", 4)
+        assert task.time_remaining is not None, "one piece of work, whatever it is called"
+        bar("drawing", 0, 5)
+        assert task.time_remaining is None, "another piece of work"
+
+
 def test_a_discreet_bar_tells_neither_what_nor_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:

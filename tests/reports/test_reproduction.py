@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
+from headcount.lab.papers.everything import reproduce_all
 from headcount.lab.papers.fan_jin import FAN_JIN, TOPS
-from headcount.lab.papers.page import chart_rows, content, write_page
+from headcount.lab.papers.overview import write_all_pages
+from headcount.lab.papers.page import chart_rows, content, plots_of, write_page
 from headcount.lab.papers.paper import Reproduction, reproduce
 from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.registry import PAPERS
@@ -46,10 +48,10 @@ def pictures(done: Reproduction, name: str) -> list[Picture]:
 
 
 def test_every_claim_stands_there_once_with_its_verdict(said: dict[str, Any]) -> None:
-    shown = [each["id"] for section in said["sections"] for each in section["verdicts"]]
+    shown = [each["id"] for section in said["it"]["sections"] for each in section["verdicts"]]
     assert sorted(shown) == sorted(claim.id for claim in FAN_JIN.claims.claim)
-    assert sum(each["number"] for each in said["counts"]) == said["total"] == len(shown)
-    for section in said["sections"]:
+    assert sum(each["number"] for each in said["it"]["counts"]) == said["it"]["total"] == len(shown)
+    for section in said["it"]["sections"]:
         for each in section["verdicts"]:
             assert each["rule"]
             assert all(case["measured"] for case in each["cases"])
@@ -71,7 +73,7 @@ def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> Non
 def test_a_claim_that_fails_is_shown_as_failed(done: Reproduction, said: dict[str, Any]) -> None:
     [films] = [each for each in done.verdicts if each.claim.id == "t5-original"]
     assert films.verdict == "not reproduced"  # made-up films are not those of the paper
-    numbers = {each["verdict"]: each["number"] for each in said["counts"]}
+    numbers = {each["verdict"]: each["number"] for each in said["it"]["counts"]}
     assert numbers["not reproduced"] > 0
 
 
@@ -175,53 +177,88 @@ def test_links_to_claims_lead_somewhere(written: Path) -> None:
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
 
 
-@pytest.mark.parametrize(
-    ("name", "plots", "chart", "words"),
-    [
-        (
-            "kellaris",
-            3 + 3 + 6,
-            "mae-1",
-            ("lpa-published", "gs-published", "adaptive", "Trajectory", "MAE (people)"),
-        ),
-        ("dpsense", 6 + 5 + 4 + 6 + 6, "errors-kosarak", ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ")),
-    ],
-)
-def test_the_pages_of_the_other_papers(
-    browser: Browser, tmp_path: Path, name: str, plots: int, chart: str, words: tuple[str, ...]
+def test_a_claim_leads_to_the_plots_that_it_is_judged_by(done: Reproduction) -> None:
+    def led(name: str) -> list[str]:
+        [claim] = [each for each in FAN_JIN.claims.claim if each.id == name]
+        return [each.name for each in plots_of(done, claim)]
+
+    assert led("6a-lowest") == ["limits-items"]
+    assert led("6b-lowest") == ["limits-edges"]
+    assert led("8c-lower-than-items") == ["top-edges"]
+    assert led("9-sra-falls") == ["top-items", "tops-foursquare", "tops-gowalla", "tops-movielens"]
+    assert led("t4-movielens") == []
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two papers, and of one without data."""
+    folder = tmp_path_factory.mktemp("all")
+    papers.shared(folder)
+    (folder / "dpbench-1d.parquet").unlink()
+    some = {name: PAPERS[name] for name in ("kellaris", "dpsense", "cim")}
+    everything = reproduce_all(folder, folder / "parts", papers=some, quick=True, runs=2, processes=1)
+    return write_all_pages(everything, folder / "all.html")
+
+
+def test_names_on_the_page_of_all_papers_are_their_own(picture: Path) -> None:
+    text = picture.read_text(encoding="utf-8")
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(set(ids)) == len(ids)
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+    assert "Not run: none of the data of cim is at hand" in text
+    kellaris = text.partition('id="paper-kellaris"')[2].partition('id="section-')[0]
+    assert len(re.findall("too large to be kept here", kellaris, re.IGNORECASE)) == 1
+    assert '<meta name="headcount-private" content="no' in text
+
+
+SHOWN = {
+    "kellaris": (3 + 3 + 6, "mae-1", ("lpa-published", "gs-published", "adaptive", "Trajectory", "MAE (people)")),
+    "dpsense": (
+        6 + 5 + 4 + 6 + 6,
+        "errors-kosarak",
+        ("quality, ε = ln 3", "MAE, ε = ln 1.5", "limit θ"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
+def test_every_claim_is_one_click_from_the_whole_picture(
+    browser: Browser, picture: Path, width: int, scheme: Any
 ) -> None:
-    """Every claim and every plot, in a wide and light window and in a small and dark one."""
-    paper, folder = PAPERS[name], papers.shared(tmp_path)
-    done = reproduce(paper, folder, folder / "parts", quick=True, runs=2, processes=1)
-    written = write_page(done, tmp_path / "page.html")
-    text = written.read_text(encoding="utf-8")
-    assert text.count('class="claim"') == len(paper.claims.claim)
-    assert text.count("The paper reports:") == len(paper.claims.section)
-    assert len(re.findall("too large to be kept here", text.partition('id="section-')[0], re.IGNORECASE)) == 1
-    for width, scheme in ((1100, "light"), (390, "dark")):
-        shown = looked_at(browser, written, width, scheme)
-        assert len(shown) == plots
-        assert [word for word in words if word not in shown[f"chart-{chart}"]] == []
-
-
-def looked_at(browser: Browser, written: Path, width: int, scheme: Any) -> dict[str, str]:
-    """Return the words in each plot of a page, all of which must be drawn, without a complaint of the browser."""
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(written.as_uri())
+    page.goto(picture.as_uri())
     page.wait_for_selector("html[data-charts=drawn]", state="attached")
-    found = {}
-    for each in page.locator("[data-chart]").all():
-        drawn = each.locator("svg").first
-        box = drawn.bounding_box()
-        assert box is not None
-        assert box["width"] > 250
-        assert drawn.locator("path[aria-label]").count() > 2, "marks are there"
-        found[each.get_attribute("data-chart") or ""] = drawn.text_content() or ""
+    assert page.locator(".picture .tiles a").count() == sum(len(PAPERS[name].claims.claim) for name in SHOWN)
+    assert page.locator("[data-chart] svg").count() == 0, "nothing is drawn that is folded away"
+    for name, (plots, chart, words) in SHOWN.items():
+        one = page.locator(f'.picture .tiles a[href^="#{name}."]').last
+        claim = page.locator(f'[id="{(one.get_attribute("href") or "")[1:]}"]')
+        assert not claim.is_visible()
+        one.click()
+        page.wait_for_function(
+            "([name, many]) => document.querySelectorAll(`#paper-${name} [data-chart] svg`).length === many",
+            arg=[name, plots],
+        )
+        expect(claim).to_be_in_viewport()
+        assert claim.locator("text=Rule:").count() == 1
+        assert claim.locator(".verdict").count() >= 1
+        for drawn in page.locator(f"#paper-{name} [data-chart] svg").all():
+            box = drawn.bounding_box()
+            assert box is not None
+            assert box["width"] > 250
+            assert drawn.locator("path[aria-label]").count() > 2, "marks are there"
+        shown = page.locator(f'[data-chart="chart-{name}.{chart}"] svg').text_content() or ""
+        assert [word for word in words if word not in shown] == []
+        assert page.locator(f"#paper-{name} .claim").count() == len(PAPERS[name].claims.claim)
+        assert page.locator(f"#paper-{name} >> text=The paper reports:").count() == len(
+            PAPERS[name].claims.section
+        )
+    page.locator('[id="kellaris.9-gs-best"] a').first.click()
+    expect(page.locator('[id="plot-kellaris.mae-0"] svg').first).to_be_in_viewport()
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, "the page itself never scrolls sideways"
     assert complaints == []
     page.close()
-    return found

@@ -23,6 +23,7 @@ FOR_RESEARCH = "NOT PRIVATE: for research alone."
 """What is said wherever a result promises nothing."""
 
 _PATIENCE = 1.0  # seconds before a bar appears
+_MEMORY = 300.0  # seconds that the time left is estimated from: single steps may take minutes
 _SENTENCE = 100  # columns after which a sentence is hard to read
 
 
@@ -139,16 +140,17 @@ class Bar:
                 self._progress.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Show how far a stage has come; it may begin again."""
+        """Show how far a stage has come; it may begin again. One that goes on from another keeps its time left."""
         if self._discreet:
             stage, done, total = "working", 0, None
         with self._lock:
-            again = stage != self._stage or done < self._done
+            goes_on = stage == self._stage or (total is not None and total == self._total)
+            again = not goes_on or done < self._done
             self._stage, self._done, self._total = stage, done, total
             if self._progress is not None and self._task is not None:
                 if again:
                     self._progress.reset(self._task, total=total, description=stage)
-                self._progress.update(self._task, completed=self._done, total=total)
+                self._progress.update(self._task, completed=self._done, total=total, description=stage)
 
     def _appear(self) -> None:
         with self._lock:
@@ -157,7 +159,7 @@ class Bar:
             measured = () if self._discreet else (BarColumn(), TimeRemainingColumn())
             self._progress = Progress(
                 SpinnerColumn(), TextColumn("{task.description}"), *measured,
-                console=Console(stderr=True), transient=True,
+                console=Console(stderr=True), transient=True, speed_estimate_period=_MEMORY,
             )  # fmt: skip
             self._task = self._progress.add_task(self._stage, total=self._total, completed=self._done)
             self._progress.start()

@@ -4,14 +4,36 @@ const themes = read("themes");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paper = window.matchMedia("print");
 
-async function draw() {
+// What is folded away is drawn when it is opened: many charts at once would keep the reader waiting.
+const shown = (place) => !place.closest("details.paper:not([open])");
+
+async function draw(within = document) {
   const config = themes[dark.matches && !paper.matches ? "dark" : "light"];
-  const places = [...document.querySelectorAll("[data-chart]")];
+  const places = [...within.querySelectorAll("[data-chart]")].filter(shown);
   const options = { actions: false, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } };
   await Promise.all(
     places.map((place) => window.vegaEmbed(place, { ...read(place.dataset.chart), config }, options)),
   );
-  document.documentElement.dataset.charts = "drawn";
+}
+
+const unfolded = new Map();
+function unfold(part) {
+  if (!unfolded.has(part)) unfolded.set(part, draw(part));
+  return unfolded.get(part);
+}
+
+for (const part of document.querySelectorAll("details.paper")) {
+  part.addEventListener("toggle", () => part.open && unfold(part));
+}
+
+// Charts move what is below them, so a link into a part that was folded away is followed once they are drawn.
+async function follow() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const part = target?.closest("details.paper");
+  if (!part) return;
+  part.open = true;
+  await unfold(part);
+  target.scrollIntoView();
 }
 
 // Offers the rows behind a chart as a file, made here: nothing is fetched.
@@ -36,6 +58,17 @@ for (const button of document.querySelectorAll("[data-download]")) {
   button.addEventListener("click", () => offer(button));
 }
 
-dark.addEventListener("change", draw);
-paper.addEventListener("change", draw);
+function again() {
+  unfolded.clear();
+  return draw();
+}
+
+dark.addEventListener("change", again);
+paper.addEventListener("change", () => {
+  if (paper.matches) for (const part of document.querySelectorAll("details.paper")) part.open = true;
+  again();
+});
 await draw();
+window.addEventListener("hashchange", follow);
+await follow();
+document.documentElement.dataset.charts = "drawn";

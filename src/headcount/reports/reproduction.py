@@ -32,16 +32,11 @@ def picture(name: str, rows: Sequence[dict[str, Any]], kind: str, note: str, wor
 def write_reproduction_page(
     content: Mapping[str, Any], figures: Sequence[Figure], path: str | os.PathLike[str]
 ) -> Path:
-    """Write the report to one HTML file, whole or not at all."""
+    """Write the report to one HTML file, whole or not at all; a content with several papers has them all."""
     return page.write(reproduction_page(content, figures), path)
 
 
 def reproduction_page(content: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     """Return the report as one page that needs no network."""
-    return page.render(
-        "reproduction.html.jinja",
-        figures=figures,
-        marks={"reproduced": "✓", "not reproduced": "✗", "undecided": "~", "not testable": "–"},
-        warning=NOT_PRIVATE,
-        **content,
-    )
+    template = "reproductions.html.jinja" if "papers" in content else "reproduction.html.jinja"
+    return page.render(template, figures=figures, warning=NOT_PRIVATE, **content)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from scipy import stats
 
 from headcount.lab.papers.results import Estimate, MissingResultError, Results, Row, table_of
@@ -157,11 +158,76 @@ def test_lowest_earlier_by_epsilon() -> None:
     assert outcome(given, Results(table_of([*small, *large]))) is True
 
 
-@pytest.mark.parametrize(("last", "falls", "rises"), [(LOW, True, False), (HIGH, False, True), (WIDE, None, None)])
-def test_trends(last: list[float], falls: bool | None, rises: bool | None) -> None:
-    found = results({("a", 1.0): MIDDLE, ("a", 10.0): HIGH, ("a", 1000.0): last})
+def test_a_valley_may_have_to_be_at_a_place() -> None:
+    found = results({("a", 1.0): HIGH, ("a", 5.0): LOW, ("a", 9.0): [1.0, 1.2, 0.9], ("a", 30.0): MIDDLE})
+    assert outcome(rule(rule="valley", between=[4, 10]), found) is True
+    assert outcome(rule(rule="valley", between=[5, 6]), found) is None, "it may be at 9"
+    assert outcome(rule(rule="valley", between=[10, 20]), found) is False
+    no_valley = results({("a", 1.0): LOW, ("a", 5.0): MIDDLE, ("a", 9.0): HIGH})
+    assert outcome(rule(rule="valley", between=[1, 9]), no_valley) is False
+    with pytest.raises(ValidationError):
+        rule(rule="valley", between=[10, 4])
+
+
+@pytest.mark.parametrize(
+    ("curve", "falls", "rises"),
+    [
+        ([HIGH, MIDDLE, LOW], True, False),
+        ([LOW, MIDDLE, HIGH], False, True),
+        ([MIDDLE, HIGH, LOW], False, False),  # lower at its end, but it does not fall
+        ([HIGH, LOW, MIDDLE], False, False),
+        ([HIGH, MIDDLE, MIDDLE], True, False),
+        ([HIGH, [2.0, 2.1, 1.9], [2.0, 2.2, 1.9], LOW], True, False),  # a step back that may be chance
+        ([WIDE, MIDDLE, [3.0, 0.6, 2.4]], None, None),
+        ([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]], False, False),  # and no more runs would make it fall
+        ([[0.3, 0.1], [0.1 + 0.2, 0.1], [0.3, 0.1]], False, False),
+    ],
+)
+def test_trends_are_those_of_the_whole_curve(
+    curve: list[list[float]], falls: bool | None, rises: bool | None
+) -> None:
+    found = results({("a", 10.0**place): values for place, values in enumerate(curve)})
     assert outcome(rule(rule="falls"), found) is falls
     assert outcome(rule(rule="rises"), found) is rises
+
+
+def test_two_runs_that_agree_on_the_order_alone_decide_nothing() -> None:
+    """Noise falls in both of two runs with a chance of one in four: it counts how far, not only that it does."""
+    assert outcome(rule(rule="falls"), results({("a", 1.0): [1.0, 1.4], ("a", 2.0): [0.9, 0.8]})) is None
+
+
+@pytest.mark.parametrize("runs", [2, 20, 200])
+def test_a_flat_curve_hardly_ever_has_a_trend(runs: int) -> None:
+    """Of 200 curves of noise at most 8 % fall: 2.5 % are expected, more with a chance below 1 in 10,000."""
+    draws = np.random.Generator(np.random.PCG64(runs))
+    fell = 0
+    for _ in range(200):
+        flat = results({("a", float(x)): draws.normal(size=runs).tolist() for x in range(5)})
+        fell += outcome(rule(rule="falls"), flat) is True
+    assert fell <= 16
+
+
+def test_what_moves_a_trend_is_said() -> None:
+    found = results({("a", 1.0): MIDDLE, ("a", 10.0): HIGH, ("a", 1000.0): LOW})
+    said = rule(rule="falls").judge(found, "films", "items").measured
+    back = "3 ± 0.248 at 10 after 2 ± 0.248 at 1"
+    assert said == f"a from 2 ± 0.248 to 1 ± 0.248, the line through all points falls by 1, but {back}"
+
+
+def test_a_line_that_goes_nowhere_is_level() -> None:
+    found = results({("a", 1.0): [2.0, 3.0], ("a", 10.0): [2.0, 3.0]})
+    assert (
+        rule(rule="falls").judge(found, "films", "items").measured.endswith("the line through all points is level")
+    )
+
+
+@pytest.mark.parametrize("name", ["falls", "rises"])
+def test_a_trend_goes_along_one_axis(name: str) -> None:
+    several = [*rows({("a", 1.0): LOW, ("a", 2.0): LOW}), *rows({("a", 1.0): LOW, ("a", 2.0): LOW}, epsilon=2.0)]
+    with pytest.raises(MissingResultError, match="along ε or x"):
+        outcome(rule(rule=name), Results(table_of(several)))
+    with pytest.raises(MissingResultError, match="two points"):
+        outcome(rule(rule=name), results({("a", 1.0): LOW}))
 
 
 def test_falls_slower_goes_run_by_run() -> None:
@@ -173,6 +239,48 @@ def test_falls_slower_goes_run_by_run() -> None:
     )  # fmt: skip
     assert outcome(rule(rule="falls slower", than=["b"]), found) is True
     assert outcome(rule(rule="falls slower", methods=["b"], than=["a"]), found) is False
+
+
+def test_falls_slower_looks_between_the_ends() -> None:
+    """Both end where they began to within as much, but one of them fell far at once."""
+    ends = {("a", 0.0): [1.0, 1.0], ("a", 4.0): [0.4, 0.4], ("b", 0.0): [1.0, 1.0], ("b", 4.0): [0.5, 0.5]}
+    between = {("a", 1.0): [1.0, 1.0], ("a", 3.0): [0.8, 0.8], ("b", 1.0): [0.9, 0.9], ("b", 3.0): [0.2, 0.2]}
+    found = results({**ends, **between})
+    assert outcome(rule(rule="falls slower", than=["b"]), found) is True
+    assert outcome(rule(rule="falls slower", methods=["b"], than=["a"]), found) is False
+
+
+def test_what_rises_does_not_fall_slower() -> None:
+    found = results({("a", 1.0): LOW, ("a", 2.0): MIDDLE, ("b", 1.0): HIGH, ("b", 2.0): LOW})
+    assert outcome(rule(rule="falls slower", than=["b"]), found) is False
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "factor", "expected"),
+    [
+        (LOW, [1.2, 1.1, 1.15], 2.0, True),
+        (LOW, HIGH, 2.0, False),
+        (HIGH, LOW, 2.0, False),
+        (LOW, MIDDLE, 2.0, None),
+        ([0.0, 0.0], [0.0, 0.0], 1.5, True),
+    ],
+)
+def test_within_a_factor_has_two_sides(
+    a: list[float], b: list[float], factor: float, expected: bool | None
+) -> None:
+    found = results({("a", None): a, ("b", None): b})
+    assert outcome(rule(rule="within factor", than=["b"], factor=factor), found) is expected
+    with pytest.raises(ValidationError):
+        rule(rule="within factor", than=["b"], factor=0.8)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"), [(0.5, 1.5, True), (1.5, 2.0, False), (0.1, 0.5, False), (1.0, 2.0, None)]
+)
+def test_between_two_values(low: float, high: float, expected: bool | None) -> None:
+    assert outcome(rule(rule="between", low=low, high=high), results({("a", None): LOW})) is expected
+    with pytest.raises(ValidationError):
+        rule(rule="between", low=high, high=low)
 
 
 def test_one_outcome_of_the_paper_is_held_against_the_range_of_runs() -> None:

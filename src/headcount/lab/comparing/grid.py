@@ -62,6 +62,9 @@ from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measure
 from headcount.lab.processes import follow_parent
 
 DEFAULT_SEED = 2015
+RUNNING = "running trials"
+"""The stage that progress is told of."""
+
 SCHEMA = pa.schema(
     [
         ("dataset", pa.string()), ("label", pa.string()), ("method", pa.string()), ("parameters", pa.string()),
@@ -154,11 +157,13 @@ def run_grid(
     *,
     processes: int | None = None,
     progress: Progress = silent,
+    keep: bool = False,
 ) -> pa.Table:
     """Run what is not done yet, and return the tidy table; ``parts`` is its folder, gone when it ends.
 
-    An interruption leaves the finished units there. ``processes`` is the number of worker processes, by default
-    one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
+    An interruption leaves the finished units there, and ``keep`` does so too, until :func:`clear` is called: for
+    work that goes on after the grid, and would be lost with it. ``processes`` is the number of worker processes,
+    by default one for each processor; with 1 everything runs in this one. It changes no number but the seconds.
     """
     processes = processes or os.cpu_count() or 1
     with _folder(parts) as folder:
@@ -168,11 +173,19 @@ def run_grid(
         done = total - sum(len(unit.trials) for unit in left)
         for unit in _finished(left, min(processes, len(left))):
             done += len(unit.trials)
-            progress("running trials", done, total)
+            progress(RUNNING, done, total)
         table = _together(units)
-        for part in folder.glob(f"{'[0-9a-f]' * _DIGITS}.parquet"):
-            part.unlink()
+    if not keep:
+        clear(parts)
     return table
+
+
+def clear(parts: Path) -> None:
+    """Remove finished units, and their folder if nothing else is in it."""
+    for part in parts.glob(f"{'[0-9a-f]' * _DIGITS}.parquet"):
+        part.unlink()
+    if parts.exists() and not any(parts.iterdir()):
+        parts.rmdir()
 
 
 def _together(units: Sequence[Unit]) -> pa.Table:

@@ -186,5 +186,6 @@ CIM = Paper(
     methods=METHODS,
     runs=5,
     quick_runs=2,
+    pace=0.85,
     settings=settings,
 )

@@ -11,9 +11,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from importlib import resources
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headcount.errors import DataError
 from headcount.lab.datasets.by_name import Dataset, Kind
@@ -35,6 +35,13 @@ class Publication(_Frozen):
     authors: str
     title: str
     venue: str
+    methods: Annotated[list[str], Field(min_length=1)]
+    """The methods that it is about, by the names that it gives them."""
+
+    @property
+    def heading(self) -> str:
+        """Whose it is, and about which methods: what its readers know it by."""
+        return f"{' & '.join(each.split()[-1] for each in self.authors.split(', '))}: {', '.join(self.methods)}"
 
     @property
     def reference(self) -> str:
@@ -110,6 +117,10 @@ class Section(_Frozen):
     reports: str
     figures: list[str]
     picture: list[Pictures] = []
+
+    def has(self, claim: Claim) -> bool:
+        """Tell whether a claim belongs to it."""
+        return claim.figure in self.figures
 
     def drawn(self, datasets: Mapping[str, Dataset]) -> list[Picture]:
         """Return its charts for the data there are."""

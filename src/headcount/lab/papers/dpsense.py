@@ -183,6 +183,7 @@ DPSENSE = Paper(
     methods=METHODS,
     runs=30,
     quick_runs=5,
+    pace=0.05,
     settings=settings,
     measures={"compared": compared},
     log_of=zero_or_one,

@@ -337,6 +337,7 @@ FAN_JIN = Paper(
     methods=METHODS,
     runs=20,
     quick_runs=5,
+    pace=0.07,
     settings=settings,
     measures={"compared": compared},
     elsewhere={

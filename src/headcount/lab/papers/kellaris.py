@@ -240,6 +240,7 @@ KELLARIS = Paper(
     methods=METHODS,
     runs=200,
     quick_runs=10,
+    pace=0.04,
     settings=settings,
     measures={"compared": compared},
     log_of=zero_or_one,

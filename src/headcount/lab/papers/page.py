@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headcount.lab.papers.claims import ALL, Claim
 from headcount.lab.papers.paper import Reproduction
 from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.results import Estimate
-from headcount.lab.papers.verdicts import WORDS, Verdict
+from headcount.lab.papers.verdicts import Verdict
 from headcount.reports.comparison import SUBTITLE
 from headcount.reports.page import Figure, write_pictures
 from headcount.reports.reproduction import picture, write_reproduction_page
@@ -41,39 +42,43 @@ def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path
     return write_pictures(everything, folder, SUBTITLE)
 
 
-def figures(done: Reproduction) -> dict[str, list[Figure]]:
-    """Draw the charts of each section."""
+def figures(done: Reproduction, prefix: str = "") -> dict[str, list[Figure]]:
+    """Draw the charts of each section; the prefix keeps names of several papers apart."""
     sections = done.paper.claims.section
-    return {each.name: [_drawn(done, what) for what in each.drawn(done.datasets)] for each in sections}
+    return {each.name: [_drawn(done, what, prefix) for what in each.drawn(done.datasets)] for each in sections}
 
 
-def content(done: Reproduction, drawn: dict[str, list[Figure]]) -> dict[str, Any]:
-    """Put everything that the page says into plain data."""
+def content(done: Reproduction, drawn: Mapping[str, list[Figure]]) -> dict[str, Any]:
+    """Put everything that the page of one paper says into plain data."""
+    it = paper_content(done, drawn)
+    head = {"title": it["title"], "lede": it["lede"], "quick": done.effort.quick, "seed": done.seed}
+    return {**head, "it": it, "judging": JUDGING}
+
+
+def paper_content(done: Reproduction, drawn: Mapping[str, list[Figure]], prefix: str = "") -> dict[str, Any]:
+    """Put what a page says of a paper into plain data."""
     claims = done.paper.claims
-    counted = Counter(each.verdict for each in done.verdicts)
     return {
+        "prefix": prefix,
         "title": claims.paper.title,
         "lede": f"{claims.paper.reference} {done.paper.about} {_run(done)}",
-        "quick": done.effort.quick,
-        "seed": done.seed,
-        "counts": [{"verdict": word, "number": counted[word]} for word in WORDS],
+        "counts": [{"verdict": word, "number": many} for word, many in done.counts.items()],
         "total": len(done.verdicts),
         "datasets": _datasets(done),
         "methods": list(done.paper.methods.items()),
         "setup": [*done.paper.setup, *_setup(done)],
         "sections": [
             {
-                "name": section.name,
+                "name": prefix + section.name,
                 "title": section.title,
                 "reports": section.reports,
                 "figures": drawn.get(section.name, []),
                 "lists": list(done.paper.lists(done.table, section.name)),
                 "tables": list(done.paper.tables(done.table, section.name)),
-                "verdicts": [_said(each) for each in done.verdicts if each.claim.figure in section.figures],
+                "verdicts": [_said(done, each, prefix) for each in done.verdicts if section.has(each.claim)],
             }
             for section in claims.section
         ],
-        "judging": JUDGING,
     }
 
 
@@ -103,20 +108,41 @@ def _datasets(done: Reproduction) -> list[dict[str, str]]:
     return said
 
 
-def _said(verdict: Verdict) -> dict[str, Any]:
+def _said(done: Reproduction, verdict: Verdict, prefix: str) -> dict[str, Any]:
     claim = verdict.claim
     return {
-        "id": claim.id,
+        "id": prefix + claim.id,
         "figure": claim.figure,
         "place": claim.place,
         "says": claim.says,
         "verdict": verdict.verdict,
         "rule": claim.judge.statement(),
         "cases": [vars(each) for each in verdict.cases],
+        "plots": [{"name": prefix + each.name, "title": each.title} for each in plots_of(done, claim)],
     }
 
 
-def _drawn(done: Reproduction, what: Picture) -> Figure:
+def plots_of(done: Reproduction, claim: Claim) -> list[Picture]:
+    """Return the charts that show what a claim is judged by, or as near as there are.
+
+    Those of its metric, else those of its experiment, where it may be a ratio of what is drawn, else those of its
+    section.
+    """
+    sections = done.paper.claims.section
+    tables, names = {each.table for each in claim.cases}, {each.dataset for each in claim.cases}
+    tried = [
+        each
+        for section in sections
+        for each in section.drawn(done.datasets)
+        if each.experiment == getattr(claim.judge, "experiment", None)
+        and (each.table in tables or "both" in tables)
+        and (not names.isdisjoint(each.datasets) or ALL in names)
+    ]
+    own = [each for section in sections if section.has(claim) for each in section.drawn(done.datasets)]
+    return [each for each in tried if each.metric == getattr(claim.judge, "metric", None)] or tried or own
+
+
+def _drawn(done: Reproduction, what: Picture, prefix: str) -> Figure:
     rows = chart_rows(done, what)
     if what.kind == "dots":
         words: dict[str, Any] = {"value": what.value, "logarithmic": what.log_value}
@@ -129,13 +155,15 @@ def _drawn(done: Reproduction, what: Picture) -> Figure:
             "ticks": what.ticks,
             "whole": True,
         }
-    return picture(what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words})
+    return picture(
+        prefix + what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words}
+    )
 
 
 def chart_rows(done: Reproduction, what: Picture) -> list[dict[str, Any]]:
     """Average the rows of the tidy table that a chart shows."""
     groups: dict[tuple[str, str, float | None], list[float]] = {}
-    for row in done.table.to_pylist():
+    for row in done.rows:
         asked = (what.experiment, what.metric, what.table)
         if (row["experiment"], row["metric"], row["table"]) != asked or row["key"] is not None:
             continue

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from headcount.lab.datasets.by_name import Dataset, form_of, load, where_to_get
 from headcount.lab.datasets.entries import ENTRIES
 from headcount.lab.papers.claims import ALL, Claims, PaperData, read_claims
 from headcount.lab.papers.results import Results, Row, table_of
-from headcount.lab.papers.verdicts import Verdict, judge_all
+from headcount.lab.papers.verdicts import WORDS, Verdict, judge_all
 
 FEWEST_RUNS = 2
 FEWEST_COMPARED = 2  # data sets, where claims compare them
@@ -97,6 +99,8 @@ class Paper:
     """The paper's name of a method, and how it is run here."""
     runs: int
     quick_runs: int
+    pace: float = 1.0
+    """About how many seconds a trial takes: for the time that is left of all papers, and nothing else."""
     settings: Callable[[Effort, Mapping[str, Dataset]], Iterable[Setting]]
     measures: Mapping[str, Measure] = field(default_factory=dict)
     log_of: Callable[[Dataset], EventLog] = lambda data: data.log
@@ -130,6 +134,18 @@ class Reproduction:
     seed: int
     seconds: float
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims have each verdict."""
+        counted = Counter(each.verdict for each in self.verdicts)
+        return {word: counted[word] for word in WORDS}
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The tidy table, row by row."""
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
     def summary(self) -> dict[str, Any]:
         """Return what every file of a reproduction carries: that it is not private, and how it was made."""
         return {
@@ -152,6 +168,58 @@ class Reproduction:
             "absent": dict(self.absent),
         }
 
+    def document(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        claims = [each.to_json() for each in self.verdicts]
+        return {**self.summary(), "claims": claims, "table": self.rows}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A paper that is ready to be run: the data there are, and every setting on them."""
+
+    paper: Paper
+    claims: Claims
+    """With the data that are taken for those of the paper."""
+    effort: Effort
+    datasets: Mapping[str, Dataset]
+    absent: Mapping[str, str]
+    settings: Sequence[Setting]
+
+    @cached_property
+    def trials(self) -> Sequence[Trial]:
+        """All runs of all settings."""
+        return [trial for setting in self.settings for trial in setting.trials(self.effort.runs)]
+
+    def run(
+        self, parts: Path, *, seed: int, processes: int | None, progress: Progress, keep: bool = False
+    ) -> Reproduction:
+        """Run everything, and judge the claims; ``parts`` and ``keep`` are those of the grid."""
+        begin = time.monotonic()
+        paper, claims = self.paper, self.claims
+        logs = {name: paper.log_of(each) for name, each in self.datasets.items()}
+        grid = TrialGrid(logs=logs, trials=self.trials, measures=paper.measures, seed=seed)
+        measured = run_grid(grid, parts, processes=processes, progress=progress, keep=keep)
+        rows = list(tidy(measured, self.settings, paper.elsewhere))
+        table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
+        stand_ins = [name for name, each in self.datasets.items() if each.kind == "stand-in"]
+        verdicts = judge_all(claims, Results(table), self.absent, stand_ins)
+        seconds = time.monotonic() - begin
+        return Reproduction(paper, claims, table, verdicts, self.datasets, self.absent, self.effort, seed, seconds)
+
+
+def prepare(
+    paper: Paper, folder: str | os.PathLike[str] | None, *, quick: bool = False, runs: int | None = None
+) -> Prepared:
+    """Look for the data of a paper, and list what is to be run."""
+    effort = Effort(quick, runs or (paper.quick_runs if quick else paper.runs))
+    if effort.runs < FEWEST_RUNS:
+        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=effort.runs)
+    claims = at_hand(paper.claims, folder)
+    datasets, absent = gather(claims, folder)
+    claims = claims.with_parts([name for name, each in datasets.items() if not each.as_published])
+    return Prepared(paper, claims, effort, datasets, absent, list(paper.settings(effort, datasets)))
+
 
 def reproduce(
     paper: Paper,
@@ -163,29 +231,16 @@ def reproduce(
     seed: int = DEFAULT_SEED,
     processes: int | None = None,
     progress: Progress = silent,
+    keep: bool = False,
 ) -> Reproduction:
     """Run the experiments of a paper on what data there are, and judge its claims.
 
-    ``parts`` is the folder of unfinished work (see :func:`headcount.lab.comparing.grid.run_grid`).
+    ``parts`` is the folder of unfinished work, which ``keep`` leaves there (see
+    :func:`headcount.lab.comparing.grid.run_grid`).
     """
-    begin = time.monotonic()
-    effort = Effort(quick, runs or (paper.quick_runs if quick else paper.runs))
-    if effort.runs < FEWEST_RUNS:
-        raise UsageError(f"runs must be at least {FEWEST_RUNS}: fewer have no intervals", given=effort.runs)
-    claims = at_hand(paper.claims, folder)
     progress("reading the data", 0, None)
-    datasets, absent = gather(claims, folder)
-    claims = claims.with_parts([name for name, each in datasets.items() if not each.as_published])
-    settings = list(paper.settings(effort, datasets))
-    trials = [trial for setting in settings for trial in setting.trials(effort.runs)]
-    logs = {name: paper.log_of(each) for name, each in datasets.items()}
-    grid = TrialGrid(logs=logs, trials=trials, measures=paper.measures, seed=seed)
-    measured = run_grid(grid, parts, processes=processes, progress=progress)
-    rows = list(tidy(measured, settings, paper.elsewhere))
-    table = table_of([*rows, *paper.derived(Results(table_of(rows)))])
-    stand_ins = [name for name, each in datasets.items() if each.kind == "stand-in"]
-    verdicts = judge_all(claims, Results(table), absent, stand_ins)
-    return Reproduction(paper, claims, table, verdicts, datasets, absent, effort, seed, time.monotonic() - begin)
+    prepared = prepare(paper, folder, quick=quick, runs=runs)
+    return prepared.run(parts, seed=seed, processes=processes, progress=progress, keep=keep)
 
 
 def at_hand(claims: Claims, folder: str | os.PathLike[str] | None) -> Claims:

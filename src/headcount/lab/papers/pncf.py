@@ -233,6 +233,7 @@ PNCF = Paper(
     },
     runs=20,
     quick_runs=3,
+    pace=0.25,
     settings=settings,
     log_of=with_ratings,
     derived=derived,

@@ -229,6 +229,7 @@ PRITOP = Paper(
     },
     runs=5,
     quick_runs=2,
+    pace=35.0,
     settings=settings,
     log_of=pairs_as_items,
     derived=derived,

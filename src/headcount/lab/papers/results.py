@@ -33,7 +33,8 @@ from headcount.reports.tidy import student
 LOG = "log"
 """The method column of what was found in the data themselves."""
 
-_ROUNDING = 1e-12  # runs that differ by less agree: only the order of additions differs
+ROUNDING = 1e-12
+"""Numbers that differ by less agree: only the order of additions differs."""
 
 SCHEMA = pa.schema(
     [
@@ -116,7 +117,7 @@ class Estimate:
         """Average runs; a single one has no interval unless it is known to be exact."""
         runs = tuple(values)
         mean = float(np.mean(runs))
-        if max(runs) - min(runs) <= _ROUNDING * abs(mean):
+        if max(runs) - min(runs) <= ROUNDING * abs(mean):
             return cls(runs[0], runs[0], runs[0], runs)
         reach = student(len(runs) - 1) * float(np.std(runs, ddof=1)) / math.sqrt(len(runs))
         return cls(mean, mean - reach, mean + reach, runs)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from headcount.lab.papers.claims import ALL, Claim, ClaimCase, Claims
+from headcount.lab.papers.judging import Holds, Judgement
 from headcount.lab.papers.results import Results
-from headcount.lab.papers.rules import Holds, Judgement, NotInTheText
+from headcount.lab.papers.rules import NotInTheText
 
 Word = Literal["reproduced", "not reproduced", "undecided", "not testable"]
 WORDS: tuple[Word, ...] = ("reproduced", "not reproduced", "undecided", "not testable")
