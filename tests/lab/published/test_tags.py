@@ -9,7 +9,7 @@ import headcount as hc
 from headcount.errors import UsageError
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Standing
-from headcount.lab.published.pritop import noisy_topics, replaced
+from headcount.lab.published.pritop_operations import private_topics, replaced
 from headcount.lab.published.suppression import SuppressionPublished, most_used
 from headcount.lab.tagging.topics import divergences, fit_topics
 from tests.tags.worlds import crowd, drawn, log_of
@@ -40,7 +40,12 @@ def test_noise_of_topics_grows_as_epsilon_shrinks() -> None:
     tagging, model = blocks(), fit_topics(blocks(), 2, seed=1)
     exact = model.of_tag.argmax(axis=1)[tagging.tag]
     near, far = (
-        np.mean([(noisy_topics(tagging, model, e, np.random.default_rng(n)) == exact).mean() for n in range(20)])
+        np.mean(
+            [
+                (private_topics(tagging, model, e, np.random.default_rng(n)).topic == exact).mean()
+                for n in range(20)
+            ]
+        )
         for e in (50.0, 0.05)
     )
     assert near > 0.95
