@@ -98,7 +98,7 @@ def test_files_are_read_and_say_where_a_claim_stands(name: str) -> None:
     assert claims.paper.name == name
     assert all(claim.says and claim.place and claim.figure for claim in claims.claim)
     assert all(len(claim.says) < 200 for claim in claims.claim)
-    known = [*ENTRIES, "all", "aol"]
+    known = [*ENTRIES, "all", "aol", "delicious-dai", "bibsonomy-2009"]
     assert {each.name for each in claims.dataset} <= set(known)
 
 

@@ -11,7 +11,7 @@ from headcount.events.tagging import Tagging
 from headcount.guarantee import Standing
 from headcount.lab.published.pritop_operations import private_topics, replaced
 from headcount.lab.published.suppression import SuppressionPublished, most_used
-from headcount.lab.tagging.topics import divergences, fit_topics
+from headcount.lab.tagging.topics import fit_topics
 from tests.tags.worlds import crowd, drawn, log_of
 
 
@@ -60,18 +60,10 @@ def test_tags_are_replaced_within_their_topics_and_resources_stay() -> None:
     before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, done.tagging))
     assert after <= before
     wild = replaced(tagging, model, 0.1, np.random.default_rng(1))
-    assert wild.distances.mean() > done.distances.mean()
+    assert wild.stays.mean() < done.stays.mean()
+    assert (wild.distances[~wild.stays] == 1).all()
     nobody = tagging.where(tagging.user < 0)
     assert replaced(nobody, fit_topics(nobody, 2, 1), 1.0, np.random.default_rng(1)).tagging.size == 0
-
-
-def test_divergence_is_that_of_the_definition() -> None:
-    draws = np.random.default_rng(1)
-    one, others = draws.dirichlet(np.ones(5)), draws.dirichlet(np.ones(5), 4)
-    for other, found in zip(others, divergences(one, others), strict=True):
-        middle = (one + other) / 2
-        direct = sum((each * np.log2(each / middle)).sum() for each in (one, other)) / 2
-        assert found == pytest.approx(direct)
 
 
 def test_suppression_keeps_the_most_used_tags_of_each_person() -> None:

@@ -68,17 +68,11 @@ def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> 
     return Topics(of_tag, of_resource)
 
 
-def divergences(one: Floats, others: Floats) -> Floats:
-    """Return the Jensen-Shannon divergence of a distribution from each of others, in bits: from 0 to 1.
-
-    >>> divergences(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])).round(3).tolist()
-    [0.0, 1.0, 0.311]
-    """
-    middle = (one + others) / 2
-    return np.clip(entropies(middle) - (entropies(one) + entropies(others)) / 2, 0.0, 1.0)
-
-
 def entropies(shares: Floats) -> Floats:
-    """Return the entropy of each distribution, in bits."""
+    """Return the entropy of each distribution, in bits.
+
+    >>> entropies(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
+    [0.0, 1.0]
+    """
     logs = np.log2(np.maximum(shares, 1e-300))
-    return np.asarray(-(shares * logs).sum(axis=-1))
+    return np.asarray(-(shares * logs).sum(axis=-1)) + 0.0

@@ -16,7 +16,7 @@ Counts = NDArray[np.int64]
 
 
 @inlined
-def _apart(shares: Floats, entropy: Floats, one: Word, other: Word) -> Word:
+def apart(shares: Floats, entropy: Floats, one: Word, other: Word) -> Word:
     """Return the Jensen-Shannon divergence of two tags' topics, in bits."""
     total = 0.0
     for each in range(shares.shape[1]):
@@ -27,7 +27,7 @@ def _apart(shares: Floats, entropy: Floats, one: Word, other: Word) -> Word:
 
 
 @compiled
-def _selected(
+def selected(
     tag: int,
     candidates: Codes,
     free: int,
@@ -48,12 +48,12 @@ def _selected(
         place = int(uniform(state) * free)
         state += GOLDEN
         bar = uniform(state)
-        if bar < surely or bar < math.exp(-steepness * _apart(shares, entropy, tag, candidates[place])):
+        if bar < surely or bar < math.exp(-steepness * apart(shares, entropy, tag, candidates[place])):
             return place, state
     running = np.empty(free)
     total = 0.0
     for each in range(free):
-        total += math.exp(-steepness * _apart(shares, entropy, tag, candidates[each]))
+        total += math.exp(-steepness * apart(shares, entropy, tag, candidates[each]))
         running[each] = total
     state += GOLDEN
     return min(np.searchsorted(running, uniform(state) * total, side="right"), free - 1), state
@@ -98,9 +98,9 @@ def replace_all(
             for entry in range(first, at):
                 if not stays[entry] or free == 0:
                     continue
-                place, state = _selected(tag[entry], mine, free, shares, entropy, steepness, state)
+                place, state = selected(tag[entry], mine, free, shares, entropy, steepness, state)
                 found[entry] = mine[place]
-                moved[entry] = _apart(shares, entropy, tag[entry], mine[place])
+                moved[entry] = apart(shares, entropy, tag[entry], mine[place])
                 free -= 1
                 mine[place], mine[free] = mine[free], mine[place]
             wanted, rank = changes[person, which], 0
@@ -109,7 +109,7 @@ def replace_all(
                 rank += 1
                 if own[word] == person * many + which:
                     continue
-                place, state = _selected(word, mine, free, shares, entropy, steepness, state)
+                place, state = selected(word, mine, free, shares, entropy, steepness, state)
                 owners[count], added[count] = person, mine[place]
                 count, wanted, free = count + 1, wanted - 1, free - 1
                 mine[place], mine[free] = mine[free], mine[place]
