@@ -112,12 +112,12 @@ def losses(bench: Bench, trial: Trial) -> Iterator[Number]:
         done = replaced(tagging, model, float(epsilon), draws)
         yield Number(metric="SLoss", key=epsilon, value=semantic_loss(done.users, done.distances))
         if epsilon == "1":
-            yield from _theorems(tagging, done, many)
+            yield from theorems(tagging, done, many)
     if many == USUAL_TOPICS:
         yield Number(metric="SLoss", key=LISTS["suppression 0.8"], value=_deleted(tagging, 0.8))
 
 
-def _theorems(tagging: Tagging, done: Replaced, many: int) -> Iterator[Number]:
+def theorems(tagging: Tagging, done: Replaced, many: int) -> Iterator[Number]:
     """Measure what theorems 4.4.1 and 4.4.2 say at ε = 1, each where it is tried."""
     there = np.bincount(tagging.user, minlength=tagging.people) > 0
     if many == PERTURBED["topics"]:
