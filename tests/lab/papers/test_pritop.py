@@ -99,7 +99,18 @@ def test_theorems_are_tried_on_those_they_speak_of() -> None:
     user = np.array([0] * 20 + [2] * 3)
     tagging = Tagging.of(user, tags, tags, people=3, resources=20, tags=20)
     stays = np.array([True] * 17 + [False] * 3 + [True] * 3)
-    done = Replaced(tagging, user, np.array([0] * 20 + [1] * 3), stays, np.ones(23), np.array([5, 1]))
+    nothing = np.empty(0, dtype=int)
+    done = Replaced(
+        tagging,
+        np.array(tags),
+        nothing,
+        nothing,
+        user,
+        np.array([0] * 20 + [1] * 3),
+        stays,
+        np.ones(23),
+        np.array([5, 1]),
+    )
     first = {(each.metric, each.key): each.value for each in pritop.theorems(tagging, done, 10)}
     assert first == {
         ("loss in the perturbation", "users with many tags"): pytest.approx(0.15),

@@ -55,15 +55,17 @@ def test_noise_of_topics_grows_as_epsilon_shrinks() -> None:
 def test_tags_are_replaced_within_their_topics_and_resources_stay() -> None:
     tagging, model = blocks(), fit_topics(blocks(), 2, seed=1)
     done = replaced(tagging, model, 50.0, np.random.default_rng(1))
-    assert (done.tagging.tag // 4 == done.tagging.resource // 5).mean() > 0.9
+    published = done.published(np.random.default_rng(1))
+    assert (published.tag // 4 == published.resource // 5).mean() > 0.9
     assert 0 <= done.distances.min() <= done.distances.max() <= 1
-    before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, done.tagging))
+    before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, published))
     assert after <= before
     wild = replaced(tagging, model, 0.1, np.random.default_rng(1))
     assert wild.stays.mean() < done.stays.mean()
     assert (wild.distances[~wild.stays] == 1).all()
     nobody = tagging.where(tagging.user < 0)
-    assert replaced(nobody, fit_topics(nobody, 2, 1), 1.0, np.random.default_rng(1)).tagging.size == 0
+    empty = replaced(nobody, fit_topics(nobody, 2, 1), 1.0, np.random.default_rng(1))
+    assert empty.published(np.random.default_rng(1)).size == 0
 
 
 def test_suppression_keeps_the_most_used_tags_of_each_person() -> None:

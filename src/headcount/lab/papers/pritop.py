@@ -150,8 +150,8 @@ def lists(bench: Bench, trial: Trial) -> Iterator[Number]:
     yield from _ours(hidden, SeededNoise(int(draws.integers(0, 1 << 62))))
     model = fit_topics(hidden.left, USUAL_TOPICS, int(draws.integers(0, 1 << 62)))
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
-        done = replaced(hidden.left, model, float(epsilon), draws)
-        yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, done.tagging))
+        published = replaced(hidden.left, model, float(epsilon), draws).published(draws)
+        yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, published))
 
 
 def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Number]:

@@ -99,9 +99,9 @@ class PriTopPublished(Staged):
         grant.spend()
         draws = np.random.Generator(np.random.PCG64(int.from_bytes(noise.key(), "little")))
         model = fit_topics(exact, self.topics, int(draws.integers(0, 1 << 62)))
-        done = replaced(exact, model, float(grant.epsilon), draws)
+        published = replaced(exact, model, float(grant.epsilon), draws).published(draws)
         steps = (
             f"Tags were sorted into {self.topics:,} topics, and everybody's tags replaced by others of the same "
             "topics, drawn at random; the resources that each person tagged stayed what they are.",
         )
-        return assignments_release(self.name, guarantee, done.tagging, tagged, steps, noise)
+        return assignments_release(self.name, guarantee, published, tagged, steps, noise)

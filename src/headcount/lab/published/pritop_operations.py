@@ -34,18 +34,35 @@ class PrivateTopics:
 
 @dataclass(frozen=True)
 class Replaced:
-    """What is published, and what became of each entry: each tag that a person has in a topic.
+    """What stands in place of each assignment (-1: nothing), what is added to whom, and what became of entries.
 
-    ``distances`` say how far it was moved, 1 where nothing stands in its place; ``stays`` that the perturbation
-    did not delete it. ``candidates`` is how many tags each topic has.
+    An entry is a tag that a person has in a topic. ``distances`` say how far it was moved, 1 where nothing stands
+    in its place; ``stays`` that the perturbation did not delete it. ``candidates`` says how many tags topics have.
     """
 
-    tagging: Tagging
+    before: Tagging
+    found: Integers
+    owners: Integers
+    added: Integers
     users: Integers
     topics: Integers
     stays: NDArray[np.bool_]
     distances: Floats
     candidates: Integers
+
+    def published(self, draws: Draws) -> Tagging:
+        """Put new tags in place of the old ones, and what is added onto random resources of its owners."""
+        old, here, people = self.before, self.found >= 0, np.arange(self.before.people)
+        begin, end = (np.searchsorted(old.user, people, side) for side in ("left", "right"))
+        at = begin[self.owners] + (draws.random(self.owners.size) * (end - begin)[self.owners]).astype(np.int64)
+        return Tagging.of(
+            np.concatenate([old.user[here], self.owners]),
+            np.concatenate([old.resource[here], old.resource[at]]),
+            np.concatenate([self.found[here], self.added]),
+            people=old.people,
+            resources=old.resources,
+            tags=old.tags,
+        )
 
 
 def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> Replaced:
@@ -81,8 +98,7 @@ def replaced(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> R
         owners,
         added,
     )
-    published = _published(tagging, found[of_entry], owners[:count], added[:count], draws)
-    return Replaced(published, user, topic, stays, distances, many)
+    return Replaced(tagging, found[of_entry], owners[:count], added[:count], user, topic, stays, distances, many)
 
 
 def private_topics(tagging: Tagging, model: Topics, epsilon: float, draws: Draws) -> PrivateTopics:
@@ -137,18 +153,3 @@ def least_probable_go(user: Integers, topic: Integers, probable: Floats, changes
 def _numbered(tagging: Tagging, topic: Integers, model: Topics) -> Integers:
     """Return one number for user, topic and tag, in that order."""
     return (tagging.user.astype(np.int64) * model.many + topic) * tagging.tags + tagging.tag
-
-
-def _published(tagging: Tagging, found: Integers, owners: Integers, added: Integers, draws: Draws) -> Tagging:
-    """Put new tags in place of the old ones, and those that are added onto random resources of their owners."""
-    here = found >= 0
-    begin, end = (np.searchsorted(tagging.user, np.arange(tagging.people), side) for side in ("left", "right"))
-    at = begin[owners] + (draws.random(owners.size) * (end - begin)[owners]).astype(np.int64)
-    return Tagging.of(
-        np.concatenate([tagging.user[here], owners]),
-        np.concatenate([tagging.resource[here], tagging.resource[at]]),
-        np.concatenate([found[here], added]),
-        people=tagging.people,
-        resources=tagging.resources,
-        tags=tagging.tags,
-    )
