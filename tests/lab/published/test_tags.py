@@ -9,9 +9,9 @@ import headcount as hc
 from headcount.errors import UsageError
 from headcount.events.tagging import Tagging
 from headcount.guarantee import Standing
-from headcount.lab.published.pritop import noisy_topics, replaced
+from headcount.lab.published.pritop_operations import private_topics, replaced
 from headcount.lab.published.suppression import SuppressionPublished, most_used
-from headcount.lab.tagging.topics import divergences, fit_topics
+from headcount.lab.tagging.topics import fit_topics
 from tests.tags.worlds import crowd, drawn, log_of
 
 
@@ -40,7 +40,12 @@ def test_noise_of_topics_grows_as_epsilon_shrinks() -> None:
     tagging, model = blocks(), fit_topics(blocks(), 2, seed=1)
     exact = model.of_tag.argmax(axis=1)[tagging.tag]
     near, far = (
-        np.mean([(noisy_topics(tagging, model, e, np.random.default_rng(n)) == exact).mean() for n in range(20)])
+        np.mean(
+            [
+                (private_topics(tagging, model, e, np.random.default_rng(n)).topic == exact).mean()
+                for n in range(20)
+            ]
+        )
         for e in (50.0, 0.05)
     )
     assert near > 0.95
@@ -50,23 +55,17 @@ def test_noise_of_topics_grows_as_epsilon_shrinks() -> None:
 def test_tags_are_replaced_within_their_topics_and_resources_stay() -> None:
     tagging, model = blocks(), fit_topics(blocks(), 2, seed=1)
     done = replaced(tagging, model, 50.0, np.random.default_rng(1))
-    assert (done.tagging.tag // 4 == done.tagging.resource // 5).mean() > 0.9
+    published = done.published(np.random.default_rng(1))
+    assert (published.tag // 4 == published.resource // 5).mean() > 0.9
     assert 0 <= done.distances.min() <= done.distances.max() <= 1
-    before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, done.tagging))
+    before, after = ({*zip(each.user, each.resource, strict=True)} for each in (tagging, published))
     assert after <= before
     wild = replaced(tagging, model, 0.1, np.random.default_rng(1))
-    assert wild.distances.mean() > done.distances.mean()
+    assert wild.stays.mean() < done.stays.mean()
+    assert (wild.distances[~wild.stays] == 1).all()
     nobody = tagging.where(tagging.user < 0)
-    assert replaced(nobody, fit_topics(nobody, 2, 1), 1.0, np.random.default_rng(1)).tagging.size == 0
-
-
-def test_divergence_is_that_of_the_definition() -> None:
-    draws = np.random.default_rng(1)
-    one, others = draws.dirichlet(np.ones(5)), draws.dirichlet(np.ones(5), 4)
-    for other, found in zip(others, divergences(one, others), strict=True):
-        middle = (one + other) / 2
-        direct = sum((each * np.log2(each / middle)).sum() for each in (one, other)) / 2
-        assert found == pytest.approx(direct)
+    empty = replaced(nobody, fit_topics(nobody, 2, 1), 1.0, np.random.default_rng(1))
+    assert empty.published(np.random.default_rng(1)).size == 0
 
 
 def test_suppression_keeps_the_most_used_tags_of_each_person() -> None:

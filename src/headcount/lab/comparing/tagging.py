@@ -123,7 +123,13 @@ def semantic_loss(users: Integers, distances: Floats) -> float:
     0.35
     """
     many = np.bincount(users)
-    return float((np.bincount(users, distances)[many > 0] / many[many > 0]).mean())
+    return float(loss_by_user(users, distances, many.size)[many > 0].mean())
+
+
+def loss_by_user(users: Integers, distances: Floats, people: int) -> Floats:
+    """Return how far the tags of each user have moved, on average; 0 for those who have none."""
+    many = np.bincount(users, minlength=people)
+    return np.asarray(np.bincount(users, distances, minlength=people) / np.maximum(many, 1))
 
 
 @dataclass(frozen=True)

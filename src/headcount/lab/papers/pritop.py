@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,23 +34,30 @@ from headcount.lab.comparing.tagging import (
     by_model,
     by_popularity,
     leave_one_out,
+    loss_by_user,
     recall_and_precision,
     semantic_loss,
 )
-from headcount.lab.comparing.trials import Bench, Number, Trial, seed_of
+from headcount.lab.comparing.trials import Bench, Number, Trial, numbers_of, seed_of
 from headcount.lab.datasets.by_name import Dataset
 from headcount.lab.papers.paper import Effort, Paper, Setting
-from headcount.lab.papers.results import Results, Row
-from headcount.lab.published.pritop import replaced
+from headcount.lab.papers.results import LOG, Results, Row
+from headcount.lab.published.pritop_operations import Replaced, replaced
 from headcount.lab.published.suppression import most_used
 from headcount.lab.tagging.topics import fit_topics
+from headcount.lab.tagging.usefulness import enough_tags, largest_factor
 from headcount.noise import SeededNoise, add
 from headcount.tags.model import TagModel
 
 EPSILONS, LOSS_EPSILONS = tuple(f"{each / 10:g}" for each in range(1, 11)), ("0.1", "0.3", "0.5", "0.7", "1")
-QUICK_EPSILONS = ("0.1", "0.5", "1")
-TOPICS, QUICK_TOPICS = tuple(range(10, 101, 10)), (10, 50, 100)
+QUICK_EPSILONS = ("0.1", "0.5", "0.7", "0.8", "1")
+TOPICS, QUICK_TOPICS = tuple(range(10, 101, 10)), (10, 60, 100)
 USUAL_TOPICS = 100
+BEND = 60
+"""Where the semantic loss is said to stop falling fast on MovieLens."""
+PERTURBED, SELECTED = {"topics": 10, "alpha": 0.1, "delta": 0.5}, {"topics": 100, "alpha": 0.5, "delta": 0.5}
+"""Where theorems 4.4.1 and 4.4.2 are tried, both at ε = 1."""
+DRAWN_LENGTHS = (1, 5, 10)
 QUESTIONS = 400
 DELTA = "1e-6"
 OURS = ("1", "4", "8")
@@ -69,6 +77,7 @@ _SHIFT = 32  # bits for the tag in the number of a pair
 def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Setting]:
     """Return everything that is run; what one run measures at several ε is told apart afterwards."""
     for name in datasets:
+        yield Setting(experiment="sizes", dataset=name, method=LOG, function=f"{_HERE}:sizes", runs=1)
         for many in QUICK_TOPICS if effort.quick else TOPICS:
             yield Setting(
                 experiment="measured losses",
@@ -87,6 +96,13 @@ def settings(effort: Effort, datasets: Mapping[str, Dataset]) -> Iterator[Settin
         )
 
 
+def sizes(bench: Bench, _: Trial) -> Iterator[Number]:
+    """Measure table 4.2."""
+    found = tagging_of(bench.log)
+    counts = {"records": found.size, "users": found.people, "resources": found.resources, "tags": found.tags}
+    return numbers_of(counts)
+
+
 def losses(bench: Bench, trial: Trial) -> Iterator[Number]:
     """Measure figure 4.1: how far PriTop moves tags, for every ε, and what tag suppression deletes."""
     tagging, draws = tagging_of(bench.log), _draws(bench, trial)
@@ -95,8 +111,32 @@ def losses(bench: Bench, trial: Trial) -> Iterator[Number]:
     for epsilon in LOSS_EPSILONS:
         done = replaced(tagging, model, float(epsilon), draws)
         yield Number(metric="SLoss", key=epsilon, value=semantic_loss(done.users, done.distances))
+        if epsilon == "1":
+            yield from theorems(tagging, done, many)
     if many == USUAL_TOPICS:
         yield Number(metric="SLoss", key=LISTS["suppression 0.8"], value=_deleted(tagging, 0.8))
+
+
+def theorems(tagging: Tagging, done: Replaced, many: int) -> Iterator[Number]:
+    """Measure what theorems 4.4.1 and 4.4.2 say at ε = 1, each where it is tried."""
+    there = np.bincount(tagging.user, minlength=tagging.people) > 0
+    if many == PERTURBED["topics"]:
+        least = enough_tags(many, 1.0, PERTURBED["alpha"], PERTURBED["delta"])
+        tags = np.bincount(np.unique(np.stack([tagging.user, tagging.tag]), axis=1)[0], minlength=tagging.people)
+        lost = loss_by_user(done.users, (~done.stays).astype(np.float64), tagging.people)
+        groups = {"users with many tags": there & (tags >= least), "users with fewer tags": there & (tags < least)}
+        for name, group in groups.items():
+            if group.any():
+                yield Number(metric="loss in the perturbation", key=name, value=float(lost[group].mean()))
+        if groups["users with many tags"].any():
+            beyond = lost[groups["users with many tags"]] > PERTURBED["alpha"]
+            yield Number(metric="share of users that lose more than α", value=float(beyond.mean()))
+    if many == SELECTED["topics"]:
+        # each of its terms is at least 1: Q is no less than the number of candidates
+        most = np.zeros(tagging.people, dtype=np.int64)
+        np.maximum.at(most, done.users, done.candidates[done.topics])
+        met = most[there] <= largest_factor(1.0, SELECTED["alpha"], SELECTED["delta"])
+        yield Number(metric="share of users that meet the condition on Q", value=float(met.mean()))
 
 
 def lists(bench: Bench, trial: Trial) -> Iterator[Number]:
@@ -110,8 +150,8 @@ def lists(bench: Bench, trial: Trial) -> Iterator[Number]:
     yield from _ours(hidden, SeededNoise(int(draws.integers(0, 1 << 62))))
     model = fit_topics(hidden.left, USUAL_TOPICS, int(draws.integers(0, 1 << 62)))
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
-        done = replaced(hidden.left, model, float(epsilon), draws)
-        yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, done.tagging))
+        published = replaced(hidden.left, model, float(epsilon), draws).published(draws)
+        yield from _measured(f"pritop-published (ε = {epsilon})", hidden, by_folkrank(hidden, published))
 
 
 def _ours(hidden: Hidden, noise: SeededNoise) -> Iterator[Number]:
@@ -143,31 +183,62 @@ def _deleted(tagging: Tagging, kept: float) -> float:
 
 
 def derived(found: Results) -> Iterator[Row]:
-    """Tell apart what runs measured at several ε, and return ratios and t-tests."""
-    recalls: dict[tuple[str, int, str, str], list[float]] = {}
-    for row in found.table.to_pylist():
-        key = row["key"]
-        if row["experiment"] == "measured losses" and key == LISTS["suppression 0.8"]:
-            yield Row(
-                **row | {"experiment": "semantic loss of suppression", "method": key, "key": None, "x": None}
-            )
-        elif row["experiment"] == "measured losses":
-            yield Row(**row | {"experiment": "semantic loss", "epsilon": float(key), "key": None})
-        elif row["experiment"] == "measured lists":
-            yield Row(**row | {"experiment": "lists", "method": key, "key": None})
-            method, _, epsilon = key.removesuffix(")").partition(" (ε = ")
-            if method == "pritop-published":
-                budget = {"experiment": "budget", "method": method, "epsilon": float(epsilon), "key": None}
-                yield Row(**row | budget)
-            recalls.setdefault((row["dataset"], row["run"], row["metric"], key), []).append(row["value"])
-    for (dataset, run, metric, method), values in recalls.items():
+    """Tell apart what runs measured at several ε, and return what claims and charts look for besides."""
+    rows = found.table.to_pylist()
+    yield from _of_losses([row for row in rows if row["experiment"] == "measured losses"])
+    yield from _of_lists([row for row in rows if row["experiment"] == "measured lists"])
+
+
+def _of_losses(rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """Return semantic losses by ε, beside those of tag suppression, and what belongs to the theorems."""
+    rival, at_one = LISTS["suppression 0.8"], {}
+    deleted = {(row["dataset"], row["run"]): row["value"] for row in rows if row["key"] == rival}
+    for row in rows:
+        where, key = (row["dataset"], row["run"]), row["key"]
+        plain = dict(row) | {"key": None}
+        if row["metric"] != "SLoss":
+            yield Row(**plain | {"experiment": "theorems", "method": key or row["method"], "x": None})
+        elif key == rival:
+            plain |= {"method": key, "x": None}
+            yield Row(**plain | {"experiment": "semantic loss of suppression"})
+            yield Row(**plain | {"experiment": "losses drawn"})
+        else:
+            yield Row(**plain | {"experiment": "losses drawn", "method": f"{row['method']} (ε = {key})"})
+            plain |= {"experiment": "semantic loss", "epsilon": float(key)}
+            yield Row(**plain)
+            if where in deleted:
+                ratio = {"metric": "over suppression", "value": row["value"] / deleted[where]}
+                yield Row(**plain | ratio)
+            if key == "1":
+                at_one[*where, row["x"]] = row["value"]
+    for dataset, run in deleted:
+        parts = {"K up to 60": (TOPICS[0], BEND), "K from 60 on": (BEND, TOPICS[-1])}
+        for name, (few, many) in parts.items():
+            fall = (at_one[dataset, run, few] - at_one[dataset, run, many]) / (many - few)
+            yield Row("topics", dataset, name, "items", 1.0, None, "fall of SLoss per topic", None, run, fall)
+
+
+def _of_lists(rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """Return recall and precision by method and by ε, ratios and t-tests."""
+    values: dict[tuple[str, int, str, str], list[float]] = {}
+    for row in rows:
+        plain = dict(row) | {"key": None}
+        yield Row(**plain | {"experiment": "lists", "method": row["key"]})
+        method, _, epsilon = row["key"].removesuffix(")").partition(" (ε = ")
+        if method == "pritop-published":
+            plain |= {"epsilon": float(epsilon)}
+            yield Row(**plain | {"experiment": "budget", "method": method})
+            if row["x"] in DRAWN_LENGTHS:
+                yield Row(**plain | {"experiment": "budget drawn", "method": f"N = {row['x']:g}", "x": None})
+        values.setdefault((row["dataset"], row["run"], row["metric"], row["key"]), []).append(row["value"])
+    for (dataset, run, metric, method), ours in values.items():
         if method != LISTS["pritop"]:
             continue
-        rival, truth = (recalls[dataset, run, metric, LISTS[each]] for each in ("suppression 0.8", "true"))
-        made = [("t-test", f"t of {metric}", _t(values, rival))]
+        rival, truth = (values[dataset, run, metric, LISTS[each]] for each in ("suppression 0.8", "true"))
+        made = [("t-test", f"t of {metric}", _t(ours, rival))]
         if metric == "recall":
-            made += [("ratios", "recall over suppression (0.8)", values[-1] / rival[-1])]
-            made += [("ratios", "recall over the true data", values[-1] / truth[-1])]
+            made += [("ratios", "recall over suppression (0.8)", ours[-1] / rival[-1])]
+            made += [("ratios", "recall over the true data", ours[-1] / truth[-1])]
         for experiment, what, value in made:
             yield Row(experiment, dataset, method, "items", None, None, what, None, run, float(value))
 
@@ -216,9 +287,10 @@ PRITOP = Paper(
         "PriTop and tag suppression publish a row for each person with the resources they tagged, so nothing that "
         "they write is private, whatever ε is printed on it; see the page on tags.",
         "Semantic loss is the Jensen-Shannon divergence, in bits, between the topics of a tag and of the one in "
-        "its place, on average over each person's tags and then over people; a deleted tag counts 1.",
-        f"There are {USUAL_TOPICS} topics but in figure 4.1. Their priors, which the thesis does not give, are "
-        "0.1 for resources and 0.01 for tags.",
+        "its place, with PriTop's noise in these topics, on average over each person's tags and then over people; "
+        "a deleted tag counts 1, an added one nothing.",
+        f"There are {USUAL_TOPICS} topics but in figure 4.1, and {PERTURBED['topics']} for theorem 4.4.1. Their "
+        "priors, which the thesis does not give, are 0.1 for resources and 0.01 for tags.",
         f"The tag model and the most popular tags are private at the ε shown and δ = {DELTA}. The tag model is "
         "asked by a person whose own tags, which nobody else sees, count beside it, and without them.",
     ),

@@ -65,6 +65,11 @@ class FolkRank:
         degrees = np.asarray(edges.sum(axis=0)).ravel()
         return (edges @ sparse.diags(1 / np.maximum(degrees, 1))).tocsr()
 
+    @cached_property
+    def _to_tags(self) -> Any:
+        """The rows of the walk that end in tags."""
+        return self.walk[self._tags_from :]
+
     def scores(self, users: Integers, resources: Integers) -> Iterator[tuple[Integers, Floats]]:
         """Yield the places of some questions, and how much each tag gains for each of them; in no fixed order."""
         total = self.nodes + self._users + self.tagging.resources
@@ -122,13 +127,20 @@ class FolkRank:
         return parts
 
     def _reached(self, preference: Floats) -> Floats:
-        """Return the weights of the tags that begin with none and are fed by a preference."""
+        """Return the weights of the tags that begin with none and are fed by a preference.
+
+        A preference for a few nodes is still sparse when it is passed on first, and in the end tags alone count.
+        """
+        from scipy import sparse
+
         fed = (1 - self.damping) * preference
         weights = fed
-        for _ in range(self.steps - 1):
-            weights = self.damping * (self.walk @ weights)
-            weights += fed
-        return np.asarray(weights[self._tags_from :])
+        for step in range(1, self.steps):
+            walk = self._to_tags if step == self.steps - 1 else self.walk
+            passed = (walk @ sparse.csc_matrix(weights)).toarray() if step == 1 else walk @ weights
+            weights = self.damping * passed
+            weights += fed[self.nodes - weights.shape[0] :]
+        return np.asarray(weights[weights.shape[0] - self.tagging.tags :])
 
 
 def best_places(scores: Floats, k: int) -> Integers:

@@ -32,15 +32,14 @@ class Topics:
     of_resource: Counts
 
     @property
+    def many(self) -> int:
+        """How many topics there are."""
+        return int(self.of_tag.shape[1])
+
+    @property
     def tags_of_topics(self) -> Floats:
         """Pr(t | z), a row for each topic."""
         smooth = self.of_tag.T + BETA
-        return np.asarray(smooth / smooth.sum(axis=1, keepdims=True))
-
-    @property
-    def topics_of_tags(self) -> Floats:
-        """Pr(z | t), a row for each tag."""
-        smooth = self.of_tag + BETA
         return np.asarray(smooth / smooth.sum(axis=1, keepdims=True))
 
 
@@ -53,7 +52,7 @@ def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> 
     >>> bool(found[0] == found[1] != found[2] == found[3])
     True
     """
-    from headcount.lab.tagging import kernels
+    from headcount.lab.tagging.kernels.gibbs import sweep
 
     draws = np.random.Generator(np.random.PCG64(seed))
     topic = draws.integers(0, many, tagging.size, dtype=np.int32)
@@ -63,22 +62,17 @@ def fit_topics(tagging: Tagging, many: int, seed: int, sweeps: int = SWEEPS) -> 
     np.add.at(of_resource, (tagging.resource, topic), 1)
     of_all = of_tag.sum(axis=0)
     state = draws.integers(0, 1 << 64, dtype=np.uint64)
-    kernels.sweep(
+    sweep(
         tagging.resource, tagging.tag, topic, of_tag, of_resource, of_all, ALPHA, BETA, state, sweeps
     )  # fmt: skip
     return Topics(of_tag, of_resource)
 
 
-def divergences(one: Floats, others: Floats) -> Floats:
-    """Return the Jensen-Shannon divergence of a distribution from each of others, in bits: from 0 to 1.
+def entropies(shares: Floats) -> Floats:
+    """Return the entropy of each distribution, in bits.
 
-    >>> divergences(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])).round(3).tolist()
-    [0.0, 1.0, 0.311]
+    >>> entropies(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
+    [0.0, 1.0]
     """
-    middle = (one + others) / 2
-    return np.clip(_entropy(middle) - (_entropy(one) + _entropy(others)) / 2, 0.0, 1.0)
-
-
-def _entropy(shares: Floats) -> Floats:
     logs = np.log2(np.maximum(shares, 1e-300))
-    return np.asarray(-(shares * logs).sum(axis=-1))
+    return np.asarray(-(shares * logs).sum(axis=-1)) + 0.0

@@ -6,16 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes
-from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.mixing import GOLDEN, mix
+from headcount.compiling import compiled
+from headcount.engines.kernels.mixing import GOLDEN
+from headcount.lab.tagging.kernels.uniform import uniform
 
 Counts = NDArray[np.int64]
-
-
-@inlined
-def _uniform(state: Word) -> Word:
-    """Return a number in [0, 1) for a state of SplitMix64."""
-    return np.int64(mix(state) >> uint64(11)) * 2.0**-53
 
 
 @compiled
@@ -49,7 +44,7 @@ def sweep(
                 )
                 running[each] = total
             state += GOLDEN
-            bar = _uniform(state) * total
+            bar = uniform(state) * total
             new = 0
             while new < many - 1 and running[new] <= bar:
                 new += 1

@@ -1,0 +1,1 @@
+"""What is compiled of topics, of PriTop and of graph ranking."""
