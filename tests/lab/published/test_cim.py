@@ -11,7 +11,7 @@ from headcount.budget import Grant
 from headcount.errors import UsageError
 from headcount.guarantee import Standing
 from headcount.lab.published.cim import (
-    AskedRecords,
+    AskedTable,
     CoupledIteration,
     CoupledRecords,
     Iterated,
@@ -85,17 +85,17 @@ def test_the_noise_is_laplace_of_scale_one() -> None:
     assert abs((laplace(SeededNoise(2), 200_000) > 0).mean() - 0.5) < 0.007
 
 
-def small(first: int, second: int) -> AskedRecords:
+def small(first: int, second: int) -> CoupledRecords:
     """Four records in three of four cells, of which two are coupled; one query for each of the first two cells."""
     degrees = CoupledDegrees(4, np.array([first]), np.array([second]), np.array([0.75]))
-    records = CoupledRecords(np.array([0, 1, 1, 2]), degrees, 4)
-    return AskedRecords(records, LinearQueries.of([[1, 0, 0, 0], [0, 1, 0, 1]]))
+    table = AskedTable(np.array([1, 2, 1, 0]), LinearQueries.of([[1, 0, 0, 0], [0, 1, 0, 1]]))
+    return CoupledRecords(table, np.array([0, 1, 1, 2]), degrees)
 
 
 def test_only_what_a_query_counts_makes_it_sensitive() -> None:
     assert (small(0, 2).sensitivities * 4).tolist() == [1, 1], "coupled across both queries"
     assert (small(1, 2).sensitivities * 4).tolist() == [1, 1.75], "coupled within the second"
-    assert small(0, 2).exact.tolist() == [0.25, 0.5]
+    assert small(0, 2).table.exact.tolist() == [0.25, 0.5]
 
 
 def test_an_update_reaches_the_cells_of_coupled_records() -> None:
@@ -111,9 +111,9 @@ def test_an_update_reaches_the_cells_of_coupled_records() -> None:
 
 def repeated(places: list[int], scale: float, threshold: float, rounds: int = 20_000) -> Iterated:
     """Ask for the first of four cells so often, with steps so small that the table stays uniform."""
-    records = CoupledRecords(np.array(places), CoupledDegrees.alone(len(places)), 4)
-    one = AskedRecords(records, LinearQueries.of([[1, 0, 0, 0]]))
-    noisy = one.exact[0] + scale * laplace(SeededNoise(3), rounds)
+    table = AskedTable(np.bincount(places, minlength=4), LinearQueries.of([[1, 0, 0, 0]]))
+    one = CoupledRecords(table, np.array(places), CoupledDegrees.alone(len(places)))
+    noisy = table.exact[0] + scale * laplace(SeededNoise(3), rounds)
     return iterated(one, noisy, threshold=threshold, step=1e-15)
 
 

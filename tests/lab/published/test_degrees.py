@@ -14,7 +14,7 @@ import pytest
 from headcount.budget import Grant
 from headcount.errors import CallerError, UsageError
 from headcount.lab.published import degrees as module
-from headcount.lab.published.cim import AskedRecords, CoupledIteration, bins_of
+from headcount.lab.published.cim import CoupledIteration, bins_of
 from headcount.lab.published.couplings import Coupling
 from headcount.lab.published.degrees import CoupledDegrees
 from headcount.noise import SeededNoise
@@ -214,9 +214,7 @@ def test_columns_that_couple_nobody_are_refused_before_anything_is_read() -> Non
 def test_noise_follows_the_degrees() -> None:
     rows = halves(60)
     alone, homes = (
-        AskedRecords(
-            CoupledIteration(asked=asked(rows), coupling=coupling).records(log_of(PEOPLE)), asked(rows).queries
-        ).sensitivities
+        CoupledIteration(asked=asked(rows), coupling=coupling).records(log_of(PEOPLE)).sensitivities
         for coupling in (None, "attribute:household")
     )
     assert alone.tolist() == [1 / 200] * 60

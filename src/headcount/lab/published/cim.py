@@ -95,7 +95,7 @@ class CoupledIteration(Answering):
     def found_by(self) -> Coupling | None:
         """How couplings are found in the table, if they are."""
         if self.coupling is not None:
-            return Coupling.of(self.coupling)
+            return Coupling.of(str(self.coupling))
         by_groups = self.degrees is None and self.asked.groups is not None
         return Coupling("attribute", self.asked.groups) if by_groups else None
 
@@ -114,11 +114,12 @@ class CoupledIteration(Answering):
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
         """Read everything of everyone, and run algorithm 6."""
         self.check(log)
-        asked = AskedRecords(self.records(log), self.asked.queries)
+        records = self.records(log)
         epsilon = round_epsilon(float(grant.exact), self.eta, self.delta0, self.asked.grid.cells)
         grant.spend()
-        noisy = asked.exact + asked.sensitivities / epsilon * laplace(noise, asked.exact.size)
-        done = iterated(asked, noisy, threshold=self.threshold, step=self.eta * self.delta0)
+        exact = records.table.exact
+        noisy = exact + records.sensitivities / epsilon * laplace(noise, exact.size)
+        done = iterated(records, noisy, threshold=self.threshold, step=self.eta * self.delta0)
         return Release(
             method=self.name,
             guarantee=self.guarantee(grant),
@@ -150,47 +151,34 @@ class CoupledIteration(Answering):
             degrees = CoupledDegrees.of_groups(rows.contexts.astype(np.int64))
         else:
             degrees = CoupledDegrees.of_pearson(bins_of(places, grid), self.delta0)
-        return CoupledRecords(places, degrees, grid.cells)
+        counts = np.bincount(places, minlength=grid.cells).astype(np.int64)
+        return CoupledRecords(AskedTable(counts, self.asked.queries), places, degrees)
 
 
 @dataclass(frozen=True)
-class CoupledRecords:
-    """All records of a table: the cell that each is in, and how strongly they are coupled."""
-
-    places: Integers
-    degrees: CoupledDegrees
-    cells: int
-
-    @property
-    def size(self) -> int:
-        """How many records there are; one, where there are none."""
-        return max(1, self.places.size)
-
-    @cached_property
-    def counts(self) -> Integers:
-        """How many there are in each cell."""
-        return np.bincount(self.places, minlength=self.cells).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class AskedRecords:
-    """What algorithm 6 must know of a table and of queries.
+class AskedTable:
+    """How many records each cell of a table holds, and what is asked of them.
 
     Only cells that hold records are ever updated; all others stay alike, so that one frequency does for them.
     """
 
-    records: CoupledRecords
+    counts: Integers
     queries: LinearQueries
+
+    @property
+    def size(self) -> int:
+        """How many records there are; one, where there are none."""
+        return max(1, int(self.counts.sum()))
 
     @cached_property
     def exact(self) -> Floats:
         """The exact answers, as shares of all records."""
-        return np.asarray(self.queries.sums(self.records.counts.astype(np.float64)) / self.records.size)
+        return np.asarray(self.queries.counts(self.counts) / self.size)
 
     @cached_property
     def held(self) -> Integers:
         """The cells that hold records."""
-        return np.flatnonzero(self.records.counts).astype(np.int64)
+        return np.flatnonzero(self.counts).astype(np.int64)
 
     @cached_property
     def inside(self) -> Flags:
@@ -205,21 +193,32 @@ class AskedRecords:
         """How many cells without records each query asks for."""
         return np.asarray(self.queries.sizes - self.inside.sum(axis=1))
 
+
+@dataclass(frozen=True)
+class CoupledRecords:
+    """The records of a table: the cell that each is in, and how strongly they are coupled."""
+
+    table: AskedTable
+    places: Integers
+    degrees: CoupledDegrees
+
     @cached_property
     def sensitivities(self) -> Floats:
         """CS_q of each query, as a share of all records."""
-        at = np.searchsorted(self.held, self.records.places)
-        found = self.records.degrees.coupled_sensitivities(self.inside, at)
-        return np.asarray(found / self.records.size)
+        found = self.degrees.coupled_sensitivities(self.table.inside, self._held)
+        return np.asarray(found / self.table.size)
 
     @cached_property
     def coupled_cells(self) -> tuple[Integers, Integers]:
-        """Pairs of places in ``held``, both ways round, that have records coupled to each other."""
-        at, degrees = np.searchsorted(self.held, self.records.places), self.records.degrees
-        one, other = at[degrees.first], at[degrees.second]
-        pairs = np.unique(np.concatenate([one * self.held.size + other, other * self.held.size + one]))
-        first, second = np.divmod(pairs, max(1, self.held.size))
-        return first, second
+        """Pairs of cells, both ways round, with records coupled to each other; by their places in ``held``."""
+        one, other = self._held[self.degrees.first], self._held[self.degrees.second]
+        cells = max(1, self.table.held.size)
+        pairs = np.unique(np.concatenate([one * cells + other, other * cells + one]))
+        return np.divmod(pairs, cells)
+
+    @property
+    def _held(self) -> Integers:
+        return np.searchsorted(self.table.held, self.places)
 
 
 @dataclass(frozen=True)
@@ -231,15 +230,16 @@ class Iterated:
     furthest: float
 
 
-def iterated(asked: AskedRecords, noisy: Floats, *, threshold: float, step: float) -> Iterated:
+def iterated(records: CoupledRecords, noisy: Floats, *, threshold: float, step: float) -> Iterated:
     """Run algorithm 6 on noisy answers, round by round; with more rounds than queries these come up again.
 
     ``step`` is η δ₀ of equation 5.4.4.
     """
+    asked, cells = records.table, records.table.queries.cells
     inside, empty, exact, size = asked.inside, asked.empty, asked.exact, asked.queries.size
-    first, second = asked.coupled_cells
-    table, elsewhere = np.full(asked.held.size, 1 / asked.records.cells), 1 / asked.records.cells
-    without = asked.records.cells - asked.held.size
+    first, second = records.coupled_cells
+    table, elsewhere = np.full(asked.held.size, 1 / cells), 1 / cells
+    without = cells - asked.held.size
     answers, updates, furthest = noisy.copy(), 0, 0.0
     for at in range(noisy.size):
         row = inside[at % size]
