@@ -24,7 +24,7 @@ from headcount.errors import AbsentError, DataError, UnknownNameError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
 from headcount.events.times import LABELS
-from headcount.lab.datasets import downloads, people, stand_ins
+from headcount.lab.datasets import adult_hours, downloads, people, stand_ins
 from headcount.lab.datasets.downloads import Member, Parsed
 from headcount.lab.datasets.stand_ins import StandInShape, stand_in
 
@@ -347,6 +347,13 @@ ENTRIES: Mapping[str, DatasetEntry] = {
         shared=("uci-adult",),
         people=people.adult_cells,
         cells=people.ADULT_CELLS,
+    ),
+    "uci-adult-hours": DatasetEntry(
+        about="UCI Adult, the complete records of the training set by hours a week",
+        licence="CC BY 4.0",
+        shared=("uci-adult",),
+        people=adult_hours.hours_cells,
+        cells=adult_hours.HOURS_CELLS,
     ),
     "nltcs": DatasetEntry(
         about="the National Long-Term Care Survey, 16 questions of two values",
