@@ -75,10 +75,13 @@ def test_figure_5_5_has_all_of_its_iterations(monkeypatch: pytest.MonkeyPatch) -
     settings = cim.settings(Effort(quick=True, runs=2), dict.fromkeys(("Adult",)))  # type: ignore[arg-type]
     assert {each.parameters["rounds"] for each in settings if each.experiment == "step"} == {100_000}
     asked: list[int] = []
-    monkeypatch.setattr(
-        cim, "iterated", lambda _, noisy, **how: asked.append(noisy.size) or Iterated(noisy, 3, 0.1)
-    )
-    assert measured("Adult", rounds=25_000)["updates"] == 3
+
+    def counting(_: object, noisy: Any, **how: float) -> Iterated:
+        asked.append(noisy.size)
+        return Iterated(noisy, len(how), 0.1)
+
+    monkeypatch.setattr(cim, "iterated", counting)
+    assert measured("Adult", rounds=25_000)["updates"] == 2
     assert asked == [25_000]
 
 
