@@ -16,7 +16,7 @@ Which cells
 What the figures imply
     Laplace noise of scale b has the MSE 2 b². The figures of LM&CS on Adult, 0.8906, 0.5171 and 0.0850 at ε = 0.3,
     0.4 and 1, all give b = 0.2 / ε, and 5.5350 of CIM at ε = 0.1, where all is noise, gives 0.166 / ε. By the text
-    it would be about 3 / ε for LM, and 0.0001 / ε for CIM. The experiment "implied" runs CIM with 0.166 / ε.
+    it would be about 3.3 / ε for LM, and 0.0001 / ε for CIM. The experiment "implied" runs CIM with 0.166 / ε.
 
 Departures
     See :mod:`headcount.lab.published.cim`. The 100,000 iterations of figure 5.5 ask the 10,000 queries ten times.
