@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
@@ -103,12 +104,14 @@ RESEARCH = ("--epsilon", "1", "--method", "cim-published", "--research", "--opti
     [
         ("--degrees", "degrees.csv"),
         ("--option", "coupling=attribute:household"),
-        ("--option", "coupling=time:hours/9s"),
+        ("--option", "coupling=time:seen/2h"),
         ("--option", "coupling=pearson"),
     ],
 )
 def test_couplings_come_from_a_file_or_from_the_table(run: Run, work: Path, coupled: tuple[str, str]) -> None:
     (work / "degrees.csv").write_text("a,b,degree\np1,p2,0.8\np3,p1,-0.6\n", encoding="utf-8")
+    seen = pa.array([f"2026-03-01T{n % 24:02}:30:00" for n in range(400)])
+    pacsv.write_csv(table(400).append_column("seen", seen), work / "people.csv")
     done = run(*ASK, *RESEARCH, *coupled, "--out", "out", "--json")
     assert done.code == 0, done.err
     assert (done.data["method"], done.data["guarantee"]["standing"]) == ("cim-published", "claimed")

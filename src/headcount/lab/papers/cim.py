@@ -11,7 +11,8 @@ Which cells
     cells random queries all have about half of the records, the uniform table answers them at once, and T and η
     change nothing. Figure 5.4 of Adult ends at 0.0594 where hardly anything is updated, which is then near the
     error of the uniform table: 0.0582 by hours a week, 0.0500 and 0.1047 by the next columns on either side, and
-    0.0003 over 65,536 cells of four columns. So Adult is taken by hours a week.
+    0.0003 over 65,536 cells of four columns. So Adult is taken by hours a week: a guess by one number, which the
+    noise that figures imply does not confirm (it ends at 0.137).
 
 What the figures imply
     Laplace noise of scale b has the MSE 2 b². The figures of LM&CS on Adult, 0.8906, 0.5171 and 0.0850 at ε = 0.3,
