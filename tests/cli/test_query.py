@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
@@ -95,9 +96,39 @@ def test_options_of_methods_are_passed_on(run: Run) -> None:
     assert "not negative and add up" in " ".join(run("explain", "more").out.split())
 
 
+RESEARCH = ("--epsilon", "1", "--method", "cim-published", "--research", "--option", "threshold=0.01")
+
+
+@pytest.mark.parametrize(
+    "coupled",
+    [
+        ("--degrees", "degrees.csv"),
+        ("--option", "coupling=attribute:household"),
+        ("--option", "coupling=time:seen/2h"),
+        ("--option", "coupling=pearson"),
+    ],
+)
+def test_couplings_come_from_a_file_or_from_the_table(run: Run, work: Path, coupled: tuple[str, str]) -> None:
+    (work / "degrees.csv").write_text("a,b,degree\np1,p2,0.8\np3,p1,-0.6\n", encoding="utf-8")
+    seen = pa.array([f"2026-03-01T{n % 24:02}:30:00" for n in range(400)])
+    pacsv.write_csv(table(400).append_column("seen", seen), work / "people.csv")
+    done = run(*ASK, *RESEARCH, *coupled, "--out", "out", "--json")
+    assert done.code == 0, done.err
+    assert (done.data["method"], done.data["guarantee"]["standing"]) == ("cim-published", "claimed")
+    again = run("query", "people.csv", "--config", "out", "--out", "again", "--json")
+    assert again.code == 0, again.err
+    assert hc.load("again").request == hc.load("out").request
+    (work / "degrees.csv").write_text("a,b,degree\np1,p2,8\n", encoding="utf-8")
+    if coupled[0] == "--degrees":
+        done = run(*ASK, *RESEARCH, *coupled, "--dry-run")
+        assert done.code == 2
+        assert "must be a number from -1 to 1 in row 1, not 8.0" in done.complaint
+
+
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
+        (("--degrees", "degrees.csv"), "method auto cannot use degrees"),
         (("--groups", "household"), "--groups and --max-group go together"),
         (("--groups", "home", "--max-group", "3"), "'home' is not in"),
         (("--max-records", "0"), "max-records must be a whole number"),

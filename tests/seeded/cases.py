@@ -343,7 +343,11 @@ QUERIES: Mapping[str, Sequence[Words]] = {
         {}, {"options": {"updates": 4}}, {"options": {"expected": 3}},
         {"shares": {"total": "0.1", "start": "0.3", "tests": "0.2", "answers": "0.4"}},
     ),
-    "cim-published": ({}, {"options": {"threshold": 0.1}}, {"options": {"eta": 3.0}}),
+    "cim-published": (
+        {}, {"options": {"threshold": 0.1}}, {"options": {"eta": 3.0}},
+        {"options": {"threshold": 0.02, "coupling": "attribute:household"}},
+        {"options": {"threshold": 0.02, "coupling": "pearson"}},
+    ),
 }  # fmt: skip
 GROUPS: Mapping[str, Words] = {
     "people": {},

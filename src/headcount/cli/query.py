@@ -28,12 +28,19 @@ _SHOWN = 12
     ),
 )
 @charged_options(FAMILY)
-def command(**flags: Any) -> None:
+@click.option(
+    "--degrees",
+    metavar="FILE",
+    help="For cim-published: how strongly people are coupled, a table of the columns a, b and degree.",
+)
+def command(degrees: str | None, **flags: Any) -> None:
     """Answer counting queries over a table of people, all under one ε.
 
     PEOPLE are files as for `release`, with a row a record. With --groups, ε protects whole groups: the promise is
     about everyone of a household at once.
     """
+    if degrees is not None:  # no field of the request: only a method that is kept for research takes it
+        flags["options"] = (*flags["options"], f"degrees={degrees}")
     spent = spend(FAMILY, flags)
     if spent is None:
         return

@@ -10,7 +10,8 @@ import pytest
 
 from headcount.events.log import EventLog
 from headcount.events.tagging import Tagging
-from headcount.lab.datasets.by_name import Dataset, Sizes
+from headcount.lab.datasets.by_name import Dataset
+from headcount.lab.datasets.parsed import Sizes
 from headcount.lab.papers import pritop
 from headcount.lab.papers.page import chart_rows
 from headcount.lab.papers.paper import Effort, Reproduction
@@ -56,7 +57,7 @@ def reproduction(*, quick: bool) -> Reproduction:
     verdicts = judge_all(PRITOP.claims, Results(table), ABSENT, [])
     log = EventLog.of([("ann", "tea")], items=["tea"])
     data = {name: Dataset(name, log, "shared", "", "", sizes=Sizes(1, 1, 1)) for name in HERE}
-    return Reproduction(PRITOP, table, verdicts, data, ABSENT, Effort(quick, 3), 1, 0.0)
+    return Reproduction(PRITOP, PRITOP.claims, table, verdicts, data, ABSENT, Effort(quick, 3), 1, 0.0)
 
 
 @pytest.mark.parametrize("quick", [True, False])

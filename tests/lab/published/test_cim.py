@@ -6,10 +6,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headcount.bounding import LinearQueries
 from headcount.budget import Grant
 from headcount.errors import UsageError
 from headcount.guarantee import Standing
-from headcount.lab.published.cim import CoupledIteration, CoupledRecords, laplace, round_epsilon
+from headcount.lab.published.cim import (
+    AskedTable,
+    CoupledIteration,
+    CoupledRecords,
+    Iterated,
+    iterated,
+    laplace,
+)
+from headcount.lab.published.cim_theory import accuracy, most_updates, round_epsilon, update_probabilities
+from headcount.lab.published.degrees import CoupledDegrees
 from headcount.noise import SeededNoise
 from headcount.queries.request import QueryRequest
 from tests.queries.town import BINS, GRID, STATEMENTS, asked, halves, log_of, plain_cells, table
@@ -27,14 +37,14 @@ def plain(
         places.append(int(counts.argmax()))
         homes.append(row["household"])
     n, cells = len(places), GRID.cells
-    members = {home: homes.count(home) for home in set(homes)}
     draws = laplace(SeededNoise(seed), len(rows))
     each = epsilon * eta**2 * 0.36 / np.log(cells)
     x = [1 / cells] * cells
     answers, updates = [], 0
     for t, row in enumerate(rows):
         inside = [k for k in range(n) if row[places[k]]]
-        sensitivity = max((members[homes[k]] for k in inside), default=1) / n
+        counted = [homes[k] for k in inside]
+        sensitivity = max((counted.count(home) for home in set(counted)), default=1) / n
         noisy = len(inside) / n + sensitivity / each * draws[t]
         own = sum(x[cell] for cell in range(cells) if row[cell])
         if abs(own - noisy) <= threshold:
@@ -75,12 +85,60 @@ def test_the_noise_is_laplace_of_scale_one() -> None:
     assert abs((laplace(SeededNoise(2), 200_000) > 0).mean() - 0.5) < 0.007
 
 
-def test_records_without_a_group_are_alone_and_degrees_count() -> None:
-    records = CoupledRecords.coupled(np.array([0, 1, 1, 2]), np.array([7, -1, 7, -1]), 3)
-    assert records.sizes.tolist() == [2, 1, 2, 1]
-    assert records.coupled_cells(np.array([True, False, False])).tolist() == [True, True, False]
-    weighted = CoupledRecords(records.places, records.groups, 3, np.array([0.6, 1.0, 0.8, 1.0]))
-    assert weighted.sizes.tolist() == pytest.approx([1.8, 1, 1.6, 1])
+def small(first: int, second: int) -> CoupledRecords:
+    """Four records in three of four cells, of which two are coupled; one query for each of the first two cells."""
+    degrees = CoupledDegrees(4, np.array([first]), np.array([second]), np.array([0.75]))
+    table = AskedTable(np.array([1, 2, 1, 0]), LinearQueries.of([[1, 0, 0, 0], [0, 1, 0, 1]]))
+    return CoupledRecords(table, np.array([0, 1, 1, 2]), degrees)
+
+
+def test_only_what_a_query_counts_makes_it_sensitive() -> None:
+    assert (small(0, 2).sensitivities * 4).tolist() == [1, 1], "coupled across both queries"
+    assert (small(1, 2).sensitivities * 4).tolist() == [1, 1.75], "coupled within the second"
+    assert small(0, 2).table.exact.tolist() == [0.25, 0.5]
+
+
+def test_an_update_reaches_the_cells_of_coupled_records() -> None:
+    """The first query asks for cell 0: its record is coupled with one in cell 1, or with none elsewhere."""
+    noisy, up = np.array([1.0, 0.5, 0.5]), np.exp(2.0 * 0.75)
+    across = iterated(small(0, 2), noisy, threshold=0.4, step=2.0)
+    assert across.answers.tolist() == pytest.approx([1.0, 0.5, up / (2 * up + 2)])
+    within = iterated(small(1, 2), noisy, threshold=0.4, step=2.0)
+    assert within.answers.tolist() == pytest.approx([1.0, 2 / (up + 3), up / (up + 3)])
+    assert across.updates == within.updates == 1
+    assert within.furthest == pytest.approx(up / (up + 3) - 0.25)
+
+
+def repeated(places: list[int], scale: float, threshold: float, rounds: int = 20_000) -> Iterated:
+    """Ask for the first of four cells so often, with steps so small that the table stays uniform."""
+    table = AskedTable(np.bincount(places, minlength=4), LinearQueries.of([[1, 0, 0, 0]]))
+    one = CoupledRecords(table, np.array(places), CoupledDegrees.alone(len(places)))
+    noisy = table.exact[0] + scale * laplace(SeededNoise(3), rounds)
+    return iterated(one, noisy, threshold=threshold, step=1e-15)
+
+
+def test_lemma_5_is_right_where_the_table_is_and_wrong_where_it_is_far_off() -> None:
+    """0.013 are more than four deviations of a share of 20,000 rounds."""
+    right = repeated([0, 1, 2, 3], 0.2, 0.3)
+    assert right.furthest == pytest.approx(0)
+    expected = update_probabilities(0.3, right.furthest, np.array([0.2]))[0]
+    assert abs(right.updates / 20_000 - expected) < 0.013
+    far = repeated([0, 0, 0, 0], 0.05, 0.3)
+    assert far.furthest == pytest.approx(0.75)
+    assert far.updates > 19_000
+    assert update_probabilities(0.3, far.furthest, np.array([0.05]))[0] < 0.001, "where nearly all rounds update"
+
+
+def test_theorem_5_5_1_is_off_by_nearly_half_the_threshold() -> None:
+    """A table that is off by 0.25 is not found out at T = 0.3, but the theorem has T / 2 and a little."""
+    near = repeated([0, 0, 1, 2], 0.004, 0.3)
+    assert (near.updates, near.furthest) == (0, 0.25)
+    assert accuracy(0.3, 0.05, 0.004, 20_000) < 0.18 < 0.25 == abs(near.answers - 0.5).max()
+
+
+def test_lemma_4_leaves_less_than_one_update() -> None:
+    assert most_updates(7.0, 0.6, 65_536) < 1
+    assert round_epsilon(1.0, 7.0, 0.6, 99) == pytest.approx(49 * 0.36 / np.log(99))
 
 
 def test_it_says_everywhere_that_it_is_not_private() -> None:

@@ -312,6 +312,19 @@ ENTRIES: Mapping[str, DatasetEntry] = {
         people=people.adult_cells,
         columns=range(people.ADULT_CELLS),
     ),
+    "uci-adult-hours": DatasetEntry(
+        about="UCI Adult, 30,162 of 45,222 complete records, by hours a week",
+        licence="CC BY 4.0",
+        page="UCI, Adult (https://archive.ics.uci.edu/dataset/2/adult)",
+        downloads=(
+            Download((people.ADULT, people.ADULT_TEST), "15 fields between commas, age first", people.adult),
+        ),
+        publisher_says=Sizes(records=48_842, users=0, items=0),
+        shared=("uci-adult",),
+        copy_columns="the 15 of the publisher, from age to income",
+        people=people.hours_cells,
+        columns=range(people.HOURS_CELLS),
+    ),
     "nltcs": DatasetEntry(
         about="the National Long-Term Care Survey, 16 questions of two values",
         licence="no licence text found",

@@ -21,6 +21,7 @@ from headcount.lab.datasets.parsed import Parsed
 
 ADULT_CELLS = NLTCS_CELLS = 16**4
 NETTRACE_CELLS = 4096
+HOURS_CELLS = 99
 ADULTS = 30_162
 """How many complete records of Adult the thesis keeps."""
 
@@ -94,6 +95,12 @@ def adult_cells(table: pa.Table) -> pa.Table:
     for column in (np.clip(school - 1, 0, 15), np.clip((hours - 1) // 6, 0, 15), job):
         places = places * 16 + column
     return _log(places)
+
+
+def hours_cells(table: pa.Table) -> pa.Table:
+    """Put people into cells by their hours a week: 1 to 99 hours are cells 0 to 98."""
+    hours = complete_adults(table)["hours-per-week"].to_numpy().astype(np.int64)
+    return _log(np.clip(hours, 1, HOURS_CELLS) - 1)
 
 
 def nltcs(folder: Path) -> Parsed:

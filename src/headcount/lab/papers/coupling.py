@@ -1,8 +1,6 @@
-"""Coupled degrees, as the thesis on CIM finds them: declared, or by Pearson's coefficient.
+"""Couplings of the experiments on CIM: how many Pearson's coefficient finds, and random ones like the thesis says.
 
-A coupling says how strongly records hang together: groups that everyone is fully coupled in, or for each record
-the sum of its degrees of at least δ₀. All of it is read from the private data, which is part of why CIM is not
-private.
+The thesis declares none, and says of those that it found by Pearson's coefficient only how many there are.
 """
 
 from __future__ import annotations
@@ -12,9 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcount.arrays import Floats, Integers
-from headcount.lab.published.cim import CoupledRecords
-
-_BLOCK = 512
+from headcount.lab.published.degrees import CoupledDegrees, pearson_blocks
 
 
 @dataclass(frozen=True)
@@ -35,36 +31,24 @@ class Couplings:
 
 
 def by_pearson(attributes: Floats, delta0: float = 0.6) -> Couplings:
-    """Couple records whose attributes are correlated by δ₀ or more, either way; constant ones with none.
+    """Count records whose attributes are correlated by δ₀ or more, either way; all pairs would fill the memory.
 
     >>> by_pearson(np.array([[1.0, 2, 3], [2, 4, 6], [1, 5, 1], [7, 7, 7]])).others.tolist()
     [1, 1, 0, 0]
     """
-    centred = attributes - attributes.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    turned = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0).astype(np.float32)
-    others = np.zeros(len(turned), dtype=np.int64)
-    for first in range(0, len(turned), _BLOCK):
-        degrees = np.abs(turned[first : first + _BLOCK] @ turned.T)
-        rows = np.arange(degrees.shape[0])
-        degrees[rows, first + rows] = 0  # itself
-        others[first : first + _BLOCK] = np.count_nonzero(degrees >= delta0 - 1e-6, axis=1)
-    return Couplings(others)
+    others = [np.empty(0, dtype=np.int64)]
+    for start, block in pearson_blocks(attributes):
+        rows = np.arange(len(block))
+        block[rows, start + rows] = 0  # itself
+        others.append(np.count_nonzero(np.abs(block) >= delta0 - 1e-6, axis=1))
+    return Couplings(np.concatenate(others))
 
 
-def declared(
-    places: Integers, cells: int, largest: int, draw: np.random.Generator, delta0: float = 0.6
-) -> CoupledRecords:
-    """Couple a quarter of all records at random, in groups of 2 to ``largest``, by degrees between δ₀ and 1.
-
-    This is what the thesis says of the couplings it found.
-    """
-    coupled = draw.permutation(places.size)[: places.size // 4]
-    groups = np.full(places.size, -1, dtype=np.int64)
+def declared(size: int, largest: int, draw: np.random.Generator, delta0: float = 0.6) -> CoupledDegrees:
+    """Couple a quarter of all records at random, in groups of 2 to ``largest``, each pair by δ₀ to 1."""
+    coupled = draw.permutation(size)[: size // 4]
+    groups = np.full(size, -1, dtype=np.int64)
     sizes = [largest, *draw.integers(2, largest + 1, coupled.size)]
-    numbers = np.repeat(np.arange(len(sizes)), sizes)[: coupled.size]
-    groups[coupled] = numbers
-    degrees = np.ones(places.size)
-    degrees[coupled] = draw.uniform(delta0, 1, coupled.size)
-    made = CoupledRecords.coupled(places, groups, cells)
-    return CoupledRecords(made.places, made.groups, cells, degrees)
+    groups[coupled] = np.repeat(np.arange(len(sizes)), sizes)[: coupled.size]
+    fully = CoupledDegrees.of_groups(groups)
+    return CoupledDegrees(size, fully.first, fully.second, draw.uniform(delta0, 1, fully.first.size))

@@ -3,14 +3,18 @@
 A table of frequencies starts uniform. In every round the exact answer to a query, as a share of all records, gets
 Laplace noise. If the table's answer is within a threshold T of it, the table's answer is given; else the noisy
 one, and the cells that hold records of the query, or records coupled to these, are multiplied up or down. The
-noise is scaled by the coupled sensitivity: how many records are coupled to any one that the query counts. Records
-are coupled where the group column says so, fully.
+noise is scaled by the coupled sensitivity: over the records that the query counts, the largest sum of the degrees
+by which one of them is coupled to the others and to itself (:mod:`headcount.lab.published.degrees`).
+
+The matrix Δ of coupled degrees is given, as a file of pairs (``degrees``), or read from the table (``coupling``):
+records with the same value of an attribute or in the same interval of time are fully coupled, or records whose
+bins are correlated by δ₀ or more are by that coefficient. Without either, the group column couples fully.
 
 Why it is not private
     The test in every round looks at the data, and is charged only where it leads to an update: that a table stays
     as it is for 200 rounds tells much more than ε allows (``headcount audit cim-published``). Each round has
     ε₀ = ε η² δ₀² / ln N, which for the published η = 7 and δ₀ = 0.6 is more than all of ε. The noise scale hangs
-    on who answers a query and on the sizes of groups in the data, frequencies hang on the number of records, and
+    on who answers a query and on couplings found in the data, frequencies hang on the number of records, and
     which cells an update touches hangs on which of them hold records. At best the loss of L queries is L ε₀.
 
 Departures from the paper
@@ -20,31 +24,34 @@ Departures from the paper
 
 Reference
     T. Zhu. Differential Privacy and Its Application. PhD thesis, Deakin University, 2014; chapter 5, algorithms 6
-    and 7.
+    and 7, definitions 12 to 15.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.arrays import Floats, Integers
+from headcount.arrays import Flags, Floats, Integers
 from headcount.bounding.linear import LinearQueries
 from headcount.budget import Grant, Priced
 from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
-from headcount.events.encoding import EncodedLog
+from headcount.events.encoding import EncodedLog, Reading
+from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
+from headcount.lab.published.cim_theory import round_epsilon
+from headcount.lab.published.couplings import Coupling
+from headcount.lab.published.degree_file import checked_pairs, coupled_by_file
+from headcount.lab.published.degrees import CoupledDegrees
 from headcount.method import Bounds
 from headcount.noise import NoiseSource
-from headcount.queries.asked import Answering, Asked, answers_table
+from headcount.queries.asked import Answering, answers_table
 from headcount.releases import Interval, Release
 
 REASON = (
@@ -53,14 +60,12 @@ REASON = (
 )
 
 
-_ONE_BY_ONE = 64  # rounds that are looked at one by one after an update
-
-
 @dataclass(frozen=True, kw_only=True)
 class CoupledIteration(Answering):
-    """CIM with couplings read from the data.
+    """CIM with couplings that are given, or read from the data.
 
     >>> from headcount.events.grid import Grid
+    >>> from headcount.queries.asked import Asked
     >>> asked = Asked(grid=Grid.of({"age": {"edges": [0, 18, 65]}}), statements=("SELECT COUNT(*) FROM people",))
     >>> CoupledIteration(asked=asked).guarantee(Grant("1")).short()
     'ε = 1 claimed, not established'
@@ -75,139 +80,188 @@ class CoupledIteration(Answering):
     threshold: float = 0.3
     eta: float = 7.0
     delta0: float = 0.6
+    degrees: str | None = None
+    coupling: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("threshold", self.threshold), ("eta", self.eta), ("delta0", self.delta0)):
             if not value > 0:
                 raise UsageError(f"{name} must be above 0", given=value)
+        if self.degrees is not None and self.coupling is not None:
+            raise UsageError("degrees and coupling both say who is coupled", remedy="leave one of them out")
+        _ = self.found_by
+
+    @property
+    def found_by(self) -> Coupling | None:
+        """How couplings are found in the table, if they are."""
+        if self.coupling is not None:
+            return Coupling.of(str(self.coupling))
+        by_groups = self.degrees is None and self.asked.groups is not None
+        return Coupling("attribute", self.asked.groups) if by_groups else None
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """What the thesis claims."""
         return Guarantee(epsilon=priced.epsilon, standing=Standing.CLAIMED, reason=REASON)
 
+    def check(self, log: EventLog) -> None:
+        """Refuse what cannot be counted or asked, columns that couple nobody, and degrees that are no matrix."""
+        super().check(log)
+        if self.found_by is not None:
+            self.found_by.applied(log)
+        if self.degrees is not None:
+            checked_pairs(self.degrees, log.type_of(log.roles.user))
+
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:  # noqa: ARG002
         """Read everything of everyone, and run algorithm 6."""
-        self.asked.check(log)
-        records = CoupledRecords.of(log, self.asked)
+        self.check(log)
+        records = self.records(log)
         epsilon = round_epsilon(float(grant.exact), self.eta, self.delta0, self.asked.grid.cells)
         grant.spend()
-        answers, updates = self.iterated(records, self.asked.queries, epsilon, noise)
+        exact = records.table.exact
+        noisy = exact + records.sensitivities / epsilon * laplace(noise, exact.size)
+        done = iterated(records, noisy, threshold=self.threshold, step=self.eta * self.delta0)
         return Release(
             method=self.name,
             guarantee=self.guarantee(grant),
             noise={},
-            tables={"answers": answers_table(self.asked.named, _columns(answers))},
+            tables={"answers": answers_table(self.asked.named, _columns(done.answers))},
             interval=Interval(covers="true"),
             bounded="everything each person did",
-            chosen={"answers": {"updates": updates}},
+            chosen={"answers": {"updates": done.updates}},
             steps=(
                 f"Queries were answered as shares of all records, with the threshold {self.threshold:g}; in "
-                f"{updates:,} of {answers.size:,} rounds the table was updated.",
+                f"{done.updates:,} of {noisy.size:,} rounds the table was updated.",
             ),
             simulated=not noise.is_private,
         )
 
-    def iterated(
-        self, records: CoupledRecords, queries: LinearQueries, epsilon: float, noise: NoiseSource
-    ) -> tuple[Floats, int]:
-        """Return the answers as shares, and the number of updates; each round has ``epsilon``."""
-        table = np.full(records.cells, 1 / records.cells)
-        exact = queries.sums(records.counts.astype(np.float64)) / records.size
-        noisy = exact + records.sensitivities(queries) / epsilon * laplace(noise, queries.size)
-        answers, updates, ahead = np.empty(queries.size), 0, -1
-        for place in range(queries.size):
-            if place > ahead:  # all at once, until an update: what the table says of each does not change before
-                own, ahead = queries.sums(table), queries.size
-            value = float(own[place]) if ahead == queries.size else float(table[queries.mask(place)].sum())
-            if abs(value - noisy[place]) <= self.threshold:
-                answers[place] = value
-                continue
-            answers[place] = noisy[place]
-            updates += 1
-            sign, size = (-1, value) if value > noisy[place] else (1, 1 - value)
-            touched = records.coupled_cells(queries.mask(place))
-            table *= np.where(touched, np.exp(sign * self.eta * self.delta0 * size), 1.0)
-            table /= table.sum()
-            ahead = place + _ONE_BY_ONE
-        return answers, updates
+    def records(self, log: EventLog) -> CoupledRecords:
+        """Read the table, without any protection, and who is coupled to whom in it."""
+        way, grid = self.found_by, self.asked.grid
+        read, column = (log, None) if way is None else way.applied(log)
+        coded = EncodedLog(read, Reading(grid, "none", column))
+        rows = collected(coded)
+        places = rows.cells.astype(np.int64)
+        if self.degrees is not None:
+            kind = log.type_of(log.roles.user)
+            degrees = coupled_by_file(self.degrees, coded.users, kind, rows.users, self.delta0)
+        elif way is None:
+            degrees = CoupledDegrees.alone(places.size)
+        elif rows.contexts is not None:
+            degrees = CoupledDegrees.of_groups(rows.contexts.astype(np.int64))
+        else:
+            degrees = CoupledDegrees.of_pearson(bins_of(places, grid), self.delta0)
+        counts = np.bincount(places, minlength=grid.cells).astype(np.int64)
+        return CoupledRecords(AskedTable(counts, self.asked.queries), places, degrees)
 
 
 @dataclass(frozen=True)
-class CoupledRecords:
-    """All records of a table: their cells, and the groups they are coupled in."""
+class AskedTable:
+    """How many records each cell of a table holds, and what is asked of them.
 
-    places: Integers
-    groups: Integers
-    cells: int
-    degrees: Floats | None = None
-    """How strongly each record is coupled to its group, where not fully."""
+    Only cells that hold records are ever updated; all others stay alike, so that one frequency does for them.
+    """
 
-    @classmethod
-    def of(cls, log: EventLog, asked: Asked) -> CoupledRecords:
-        """Read the table, without any protection; whoever is in no group is alone."""
-        rows = collected(EncodedLog(log, asked.bound.reading(log)))
-        groups = np.full(rows.cells.size, -1) if rows.contexts is None else rows.contexts
-        return cls.coupled(rows.cells.astype(np.int64), groups.astype(np.int64), asked.grid.cells)
-
-    @classmethod
-    def coupled(cls, places: Integers, groups: Integers, cells: int) -> CoupledRecords:
-        """Number groups anew, each record without one for itself."""
-        alone = groups < 0
-        own = groups.copy()
-        own[alone] = own.max(initial=0) + 1 + np.arange(int(alone.sum()))
-        return cls(places, np.unique(own, return_inverse=True)[1].astype(np.int64), cells)
+    counts: Integers
+    queries: LinearQueries
 
     @property
     def size(self) -> int:
         """How many records there are; one, where there are none."""
-        return max(1, self.places.size)
+        return max(1, int(self.counts.sum()))
 
     @cached_property
-    def counts(self) -> Integers:
-        """How many there are in each cell."""
-        return np.bincount(self.places, minlength=self.cells).astype(np.int64)
+    def exact(self) -> Floats:
+        """The exact answers, as shares of all records."""
+        return np.asarray(self.queries.counts(self.counts) / self.size)
 
     @cached_property
-    def sizes(self) -> Floats:
-        """The record sensitivity of each one: itself, and the others of its group by their degrees."""
-        if not self.groups.size:
-            return np.empty(0)
-        degrees = np.ones(self.groups.size) if self.degrees is None else self.degrees
-        return np.asarray(1 + np.bincount(self.groups, weights=degrees)[self.groups] - degrees)
+    def held(self) -> Integers:
+        """The cells that hold records."""
+        return np.flatnonzero(self.counts).astype(np.int64)
 
-    def sensitivities(self, queries: LinearQueries) -> Floats:
-        """Return the coupled sensitivity of each query: the most coupled to a record it counts, as a share.
+    @cached_property
+    def inside(self) -> Flags:
+        """Which of these each query asks for, a row a query."""
+        rows = np.zeros((self.queries.size, self.held.size), dtype=bool)
+        for place in range(self.queries.size):
+            rows[place] = self.queries.mask(place)[self.held]
+        return rows
 
-        Most queries count a record of the largest group: those that do not are looked at for the next largest.
-        """
-        largest = np.zeros(self.cells)
-        np.maximum.at(largest, self.places, self.sizes)
-        found = np.ones(queries.size)
-        open_still = np.ones(queries.size, dtype=bool)
-        for size in np.unique(largest[largest > 1])[::-1]:
-            hit = open_still & (queries.sums((largest == size).astype(np.float64)) > 0)
-            found[hit] = size
-            open_still &= ~hit
-            if not open_still.any():
-                break
-        return np.asarray(found / self.size)
-
-    def coupled_cells(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the cells that hold records of a query, or records coupled to these."""
-        touched = np.zeros(int(self.groups.max(initial=-1)) + 1, dtype=bool)
-        touched[self.groups[mask[self.places]]] = True
-        cells = np.zeros(self.cells, dtype=bool)
-        cells[self.places[touched[self.groups]]] = True
-        return cells
+    @cached_property
+    def empty(self) -> Integers:
+        """How many cells without records each query asks for."""
+        return np.asarray(self.queries.sizes - self.inside.sum(axis=1))
 
 
-def round_epsilon(epsilon: float, eta: float, delta0: float, cells: int) -> float:
-    """Return ε₀ of equation 5.4.7.
+@dataclass(frozen=True)
+class CoupledRecords:
+    """The records of a table: the cell that each is in, and how strongly they are coupled."""
 
-    >>> round(round_epsilon(1.0, 7.0, 0.6, 65_536), 2)
-    1.59
+    table: AskedTable
+    places: Integers
+    degrees: CoupledDegrees
+
+    @cached_property
+    def sensitivities(self) -> Floats:
+        """CS_q of each query, as a share of all records."""
+        found = self.degrees.coupled_sensitivities(self.table.inside, self._held)
+        return np.asarray(found / self.table.size)
+
+    @cached_property
+    def coupled_cells(self) -> tuple[Integers, Integers]:
+        """Pairs of cells, both ways round, with records coupled to each other; by their places in ``held``."""
+        one, other = self._held[self.degrees.first], self._held[self.degrees.second]
+        cells = max(1, self.table.held.size)
+        pairs = np.unique(np.concatenate([one * cells + other, other * cells + one]))
+        return np.divmod(pairs, cells)
+
+    @property
+    def _held(self) -> Integers:
+        return np.searchsorted(self.table.held, self.places)
+
+
+@dataclass(frozen=True)
+class Iterated:
+    """What came of all rounds: the answers, how many updates, and how far off the table was at most."""
+
+    answers: Floats
+    updates: int
+    furthest: float
+
+
+def iterated(records: CoupledRecords, noisy: Floats, *, threshold: float, step: float) -> Iterated:
+    """Run algorithm 6 on noisy answers, round by round; with more rounds than queries these come up again.
+
+    ``step`` is η δ₀ of equation 5.4.4.
     """
-    return epsilon * eta**2 * delta0**2 / log(max(2, cells))
+    asked, cells = records.table, records.table.queries.cells
+    inside, empty, exact, size = asked.inside, asked.empty, asked.exact, asked.queries.size
+    first, second = records.coupled_cells
+    table, elsewhere = np.full(asked.held.size, 1 / cells), 1 / cells
+    without = cells - asked.held.size
+    answers, updates, furthest = noisy.copy(), 0, 0.0
+    for at in range(noisy.size):
+        row = inside[at % size]
+        own = float(table @ row + elsewhere * empty[at % size])
+        furthest = max(furthest, abs(own - exact[at % size]))
+        if abs(own - noisy[at]) <= threshold:
+            answers[at] = own
+            continue
+        updates += 1
+        by = -step * own if own > noisy[at] else step * (1 - own)
+        touched = row.copy()
+        touched[second[row[first]]] = True
+        table[touched] *= np.exp(by)
+        total = table.sum() + elsewhere * without
+        table, elsewhere = table / total, elsewhere / total
+    return Iterated(answers, updates, float(furthest))
+
+
+def bins_of(places: Integers, grid: Grid) -> Floats:
+    """Return the bins that records are in, from 0 to 1, so that no column outweighs the others."""
+    shape = [each.size for each in grid.bins]
+    return np.asarray(np.stack(np.unravel_index(places, shape), axis=1) / np.maximum(1, np.array(shape) - 1))
 
 
 def laplace(noise: NoiseSource, size: int) -> Floats:
