@@ -106,5 +106,8 @@ def listed(text: str, name: str) -> list[str]:
 
 def _name(events: tuple[str, ...]) -> str:
     """Call the log by the name of its file."""
-    first = "standard input" if events[0] == "-" else Path(events[0]).name or events[0]
+    from headcount.events.sources.naming import shown
+
+    named = shown(events[0])
+    first = "standard input" if named == "-" else Path(named).name or named
     return first if len(events) == 1 else f"{first} and {some(len(events) - 1, 'other')}"
