@@ -14,10 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from headcount.errors import DataError, HeadcountError
+from headcount.events import formats
 from headcount.events.formats import declared, is_text, value_type
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.kept import KeptRows
@@ -90,6 +92,7 @@ class Database(ABC):
             told = self.explain(error)
             if told is None:
                 raise
+            error.args = ()  # whoever digs for it finds no address either
         else:
             return
         raise told from None
@@ -113,7 +116,9 @@ class DatabaseSource:
     def __post_init__(self) -> None:
         named = [each.name for each in self.relation.columns]
         schema = pa.schema([each for each in self.relation.schema if named.count(each.name) == 1])
-        object.__setattr__(self, "_kept", KeptRows(self.name, schema, lambda: self._stream(schema)))
+        object.__setattr__(
+            self, "_kept", KeptRows(self.name, schema, partial(_rows, self.database, self.relation, schema))
+        )
 
     @classmethod
     def of(cls, database: Database, asked: Asked) -> DatabaseSource:
@@ -146,17 +151,22 @@ class DatabaseSource:
         if not self.relation.is_steady:
             yield from self._kept.batches(columns)
             return
-        yield from self._stream(pa.schema([(name, self.type_of(name)) for name in columns]))
+        schema = pa.schema([(name, self.type_of(name)) for name in columns])
+        yield from _rows(self.database, self.relation, schema)
 
     def check_reachable(self) -> None:
         """Refuse a database that is gone; nothing is read from it."""
         with self.database.told():
             self.database.check()
 
-    def _stream(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        with self.database.told():
-            for batch in self.database.stream(self.relation, schema):
-                yield as_declared(batch, schema, self.name)
+
+def _rows(database: Database, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read some columns, in parts that are not too large."""
+    with database.told():
+        for batch in database.stream(relation, schema):
+            rows = as_declared(batch, schema, database.shown)
+            for start in range(0, rows.num_rows, formats.BATCH_ROWS):
+                yield rows.slice(start, formats.BATCH_ROWS)
 
 
 def readable(kind: pa.DataType) -> pa.DataType | None:

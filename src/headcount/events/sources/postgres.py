@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError, UsageError
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
 from headcount.events.formats import is_text
 from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
@@ -75,23 +75,24 @@ class Postgres(Database):
         """Tell by the SQLSTATE what the matter is."""
         if not isinstance(error, self._error | pa.ArrowException | OSError):
             return None
-        state = getattr(error, "sqlstate", None) or ""
-        said = self.said(error).partition(" Query was: ")[0]
-        if state == "25006":
-            return DataError(
-                f"{self.shown} is read, and this would change it ({said})", remedy="only read from it"
-            )
+        state, said = getattr(error, "sqlstate", None) or "", self.said(error).partition(" Query was: ")[0]
         if state == "42501":
             return DataError(f"{self.shown} may not be read ({said})", remedy="ask for the right to read it")
-        if state[:2] in ("28", "3D"):
-            return UsageError(f"{self.shown} does not let you in ({said})", remedy="check user, password and name")
-        if state[:2] in ("22", "23"):
-            remedy = "write the query so that it fails on no value"
-            return DataError(f"{self.shown} stumbled over a value ({said})", remedy=remedy)
-        if state[:2] in ("42", "0A"):
-            return DataError(f"{self.shown} cannot run this ({said})", remedy="check --table or --query")
-        remedy = "see whether the server runs and can be reached, then run again"
+        if state[:2] in ("0A", "22", "25", "42") or (not state and self._is_alive()):
+            remedy = "check --table or --query: it may only read, and must not fail on any value"
+            return DataError(f"{self.shown} cannot run this ({said})", remedy=remedy)
+        remedy = "see whether the server runs and lets you in, then run again"
         return SurroundingsError(f"{self.shown} is gone or cannot be reached ({said})", remedy=remedy)
+
+    def _is_alive(self) -> bool:
+        """Tell whether the server still answers: what goes wrong while rows come has no code of its own."""
+        try:
+            self.check()
+        except self._error as error:
+            return getattr(error, "sqlstate", None) == "25P02"  # that the transaction has failed, it says itself
+        except AttributeError:  # there never was a connection
+            return False
+        return True
 
     def _kind(self, asked: Asked) -> str:
         found = self._run(
