@@ -26,7 +26,7 @@ from tests import servers
 
 ROWS = [("ann", "tea", 5), ("bob", "rye", 3), ("bob", "tea", 4)]
 _NUMBERS = itertools.count()
-WORDS = {"user": "who", "item": "what", "items": "tea,rye"}
+WORDS: dict[str, Any] = {"user": "who", "item": "what", "items": "tea,rye"}
 
 
 @pytest.fixture

@@ -107,6 +107,12 @@ READERS: Mapping[str, Reader] = {
         tuple(name for name in FLAGS if name not in (*_TAGS, *_CONTEXT, "count", "times")),
         ("user", "item"),
     ),
+    "compared": Reader(
+        "log:read_events",
+        "EVENTS...",
+        tuple(name for name in FLAGS if name not in (*_TAGS, "table")),  # which says where the results go
+        ("user", "item"),
+    ),
     "people": Reader("people:read_people", "PEOPLE...", ("user", *_WINDOW, *_READING), ("user",)),
     "tags": Reader("tagged:read_tags", "EVENTS...", ("user", *_TAGS, *_WINDOW, *_READING)),
     "attacked": Reader(
