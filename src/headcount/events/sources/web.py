@@ -32,8 +32,7 @@ def fetched(addresses: Sequence[str]) -> tuple[Spool, list[str]]:
             )
         if address in addresses[:place]:
             raise UsageError(f"{shown(address)} is given twice", remedy="name every file once")
-    more = f" (and {len(addresses) - 1} more)" if len(addresses) > 1 else ""
-    spool = Spool(shown(addresses[0]) + more)
+    spool = Spool(shown(addresses[0]))
     paths = [spool.folder / str(number) / _path(address) for number, address in enumerate(addresses)]
     for address, path in zip(addresses, paths, strict=True):
         try:
