@@ -381,6 +381,15 @@ def test_rights_and_names(server: psycopg.Connection[Any], address: str) -> None
         column(opened(address, query="SELECT 1 / (stars - 5) AS who FROM visits"), "who")
 
 
+def test_whoever_digs_in_an_error_finds_no_password() -> None:
+    with pytest.raises(SurroundingsError) as raised:
+        opened("postgresql://ann:planted@[bad/shop", table="visits")
+    error: BaseException | None = raised.value
+    while error is not None:
+        assert "planted" not in f"{error!r} {error}"
+        error = error.__context__
+
+
 def test_environment_and_service_files_work_as_usual(
     server: psycopg.Connection[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
