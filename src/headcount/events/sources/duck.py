@@ -18,7 +18,6 @@ from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
 from headcount.events.sources.installed import needed
 
-SCHEMES = ("duckdb",)
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
 _TIMES = ("DATE", "TIMESTAMP")
 _TABLES = (

@@ -23,7 +23,6 @@ from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
 from headcount.events.sources.installed import needed
 
-SCHEMES = ("postgresql", "postgres")
 _AS_TEXT = {"numeric", "uuid", "json", "jsonb", "inet", "cidr", "macaddr", "macaddr8", "xml", "citext"}
 _RANGES = {
     "timestamp": ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),

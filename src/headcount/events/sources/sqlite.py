@@ -21,7 +21,6 @@ from headcount.events.formats import is_text
 from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
 
-SCHEMES = ("sqlite",)
 _ROWS = 100_000
 _VIEW = "headcount_asked"
 _BUSY = (

@@ -19,7 +19,6 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Usage
 from headcount.events.sources.naming import scrubbed, shown
 from headcount.events.spool import Spool
 
-SCHEMES = ("https", "http")
 _SILENCE = 60  # seconds without a byte after which a server is taken for gone
 
 
