@@ -15,6 +15,7 @@ from typing import Any
 from headcount.errors import NotSelectedError
 from headcount.events.log import EventLog
 from headcount.events.readers import FileSource
+from headcount.events.sources.database import DatabaseSource
 from headcount.guarantee import Guarantee
 from headcount.ledger.accounting import plain
 from headcount.method import CAME_LATER, Method
@@ -82,8 +83,10 @@ def prepared(request: Spending, log: EventLog) -> Prepared:
 
 
 def _text(log: EventLog) -> dict[str, Any]:
-    """Return how delimited text is read: another delimiter makes other columns, hence another release."""
+    """Return how a source is read: another delimiter, or another query, makes another release."""
     source = log.source
+    if isinstance(source, DatabaseSource) and source.asked.digest is not None:
+        return {"query": source.asked.digest}
     if not isinstance(source, FileSource) or source.format != "csv":
         return {}
     return {"text": {name: value for name, value in _fields(source.text).items() if name != "format"}}

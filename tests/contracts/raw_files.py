@@ -57,13 +57,14 @@ class Format:
     parts: int = 1
     last_newline: bool = True
     packs: bool = False
+    table: str | None = None
     text_type: pa.DataType = field(default_factory=pa.string)
 
     @property
     def options(self) -> dict[str, Any]:
         """What must be said to read it."""
         if self.shape != "csv":
-            return {}
+            return {} if self.table is None else {"table": self.table}
         other = {} if self.delimiter == "," else {"delimiter": self.delimiter}
         other |= {} if self.encoding == "utf-8" else {"encoding": self.encoding}
         return other | ({} if self.header else {"header": False})
@@ -217,6 +218,12 @@ def _as_pandas(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool
     return pd.DataFrame({name: pd.Series(each, dtype=object) for name, each in columns.items()})
 
 
+def _in_a_database(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
+    from tests.contracts import raw_databases
+
+    return raw_databases.WRITERS[kind.name.split()[0]](folder, table_of(kind, rows))
+
+
 _CODES = pa.dictionary(pa.int32(), pa.string())
 FORMATS: Mapping[str, Format] = {
     kind.name: kind
@@ -249,6 +256,12 @@ FORMATS: Mapping[str, Format] = {
         Format("table of large text", "arrow", _in_memory, text_type=pa.large_string()),
         Format("polars", "arrow", _as_polars),
         Format("pandas objects", "python", _as_pandas),
+        Format("duckdb", "arrow", _in_a_database, table="events"),
+        Format("duckdb typed", "typed", _in_a_database, table="events"),
+        Format("duckdb view", "arrow", _in_a_database, table="seen"),
+        Format("sqlite", "arrow", _in_a_database, table="events"),
+        Format("sqlite view", "arrow", _in_a_database, table="seen"),
+        Format("postgresql", "arrow", _in_a_database, table="events"),
     )
 }
 

@@ -177,8 +177,10 @@ def fields_of(kind: Format, role: Role) -> tuple[Field, ...]:
         "csv": hostile.CSV_CELLS, "json": hostile.JSON_LITERALS, "python": hostile.OBJECTS,
         "arrow": hostile.ARROW_BYTES, "typed": hostile.TYPED.get(role.column, ()) if role.types else (),
     }  # fmt: skip
-    if kind.name == "polars":  # holds text that is UTF-8 alone
+    if kind.name in ("polars", "duckdb", "duckdb view"):  # hold text that is UTF-8 alone
         return role.fields
+    if kind.name == "postgresql":  # and no NUL either
+        return tuple(each for each in role.fields if "\0" not in str(each.said["arrow"]))
     return own[kind.shape] if kind.shape == "typed" else role.fields + own[kind.shape]
 
 

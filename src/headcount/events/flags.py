@@ -65,6 +65,8 @@ FLAGS: Mapping[str, Flag] = {
         "Format of files whose names do not say it, and of standard input.",
         choices=("parquet", "csv", "jsonl", "arrow"),
     ),
+    "table": Flag("Table of a database, such as visits or shop.visits.", "NAME"),
+    "query": Flag("Query of a database, in place of a table.", "SQL"),
     "drop_nulls": Flag("Rows without user or item are left out, with or without it.", switch=True),
 }
 
@@ -72,7 +74,8 @@ _TAGS = ("resource", "tag", "resources", "vocabulary")
 _CONTEXT = ("context", "contexts", "context_of")
 _WINDOW = ("where", "time", "since", "until")
 _TEXT = ("delimiter", "encoding", "header", "format")
-_READING = ("time_format", "timezone", *_TEXT, "drop_nulls")
+_DATABASE = ("table", "query")
+_READING = ("time_format", "timezone", *_TEXT, *_DATABASE, "drop_nulls")
 KEPT = ("user", "item", "context", "contexts", *_WINDOW, "times", "value", "time_format", "timezone")
 """What a store keeps of its log, beside the catalogue."""
 
@@ -104,6 +107,12 @@ READERS: Mapping[str, Reader] = {
         tuple(name for name in FLAGS if name not in (*_TAGS, *_CONTEXT, "count", "times")),
         ("user", "item"),
     ),
+    "compared": Reader(
+        "log:read_events",
+        "EVENTS...",
+        tuple(name for name in FLAGS if name not in (*_TAGS, "table")),  # which says where the results go
+        ("user", "item"),
+    ),
     "people": Reader("people:read_people", "PEOPLE...", ("user", *_WINDOW, *_READING), ("user",)),
     "tags": Reader("tagged:read_tags", "EVENTS...", ("user", *_TAGS, *_WINDOW, *_READING)),
     "attacked": Reader(
@@ -112,7 +121,7 @@ READERS: Mapping[str, Reader] = {
         ("user", "item", "items", *_WINDOW, "times", "value", "value_range", *_READING),
         ("user", "item"),
     ),
-    "inspected": Reader("readers:open_source", "EVENTS...", _TEXT),
+    "inspected": Reader("readers:open_source", "EVENTS...", (*_TEXT, *_DATABASE)),
     "audited": Reader(
         "log:read_events", "[EVENTS...]", ("user", "item", "items", *_WINDOW, "times", *_READING), ("user", "item")
     ),

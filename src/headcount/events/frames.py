@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from numbers import Real
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ def table_of(frame: Any) -> pa.Table:
     for place, column in zip(typed, rest.columns, strict=False):
         columns[place] = column
     for place in of_objects:
-        columns[place] = _texts(frame.iloc[:, place])
+        columns[place] = texts_of(frame.iloc[:, place])
     names = [str(name) for name in frame.columns]
     return pa.table([*columns, *rest.columns[len(typed) :]], names=[*names, *rest.column_names[len(typed) :]])
 
@@ -33,7 +34,8 @@ def _is_object(kind: Any) -> bool:
     return str(kind if categories is None else categories.dtype) == "object"
 
 
-def _texts(values: Any) -> pa.Array:
+def texts_of(values: Any) -> pa.Array:
+    """Return Python values as a column of text."""
     known: dict[tuple[type, Any], str | None] = {}
     texts = []
     for value in values:
@@ -61,7 +63,7 @@ def as_text(value: object) -> str | None:
         return value if _is_unicode(value) else None
     if isinstance(value, float):
         return None if value != value else repr(value)  # noqa: PLR0124  (not a number)
-    if isinstance(value, int | Decimal | datetime | date | time):
+    if isinstance(value, int | Decimal | datetime | date | time | UUID):
         text = str(value)
         return None if text in ("NaT", "NaN", "sNaN") else text
     return None

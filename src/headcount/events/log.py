@@ -21,6 +21,7 @@ from headcount.events.contexts import Context, read_context
 from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.sources.asked import Asked
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.times import TimeFormat
 from headcount.events.values import Range, read_range
@@ -205,9 +206,11 @@ def read_events(
     encoding: str = "utf-8",
     header: bool = True,
     format: str | None = None,  # noqa: A002  (the name of the flag)
+    table: str | None = None,
+    query: str | None = None,
     drop_nulls: bool = True,
 ) -> EventLog:
-    """Describe an event log: a path, several paths, any Arrow-compatible object, or a packed store.
+    """Describe an event log: a path, several paths, any Arrow-compatible object, a database, or a packed store.
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
     how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
@@ -225,9 +228,10 @@ def read_events(
     words = {name: value for name, value in locals().items() if name in KEPT}
     _check_choice("--count", count, ("records", "users"))
     _check_choice("--context-of", context_of, ("record", "user"))
-    text = TextOptions(delimiter, encoding, header, format)
+    text, asked = TextOptions(delimiter, encoding, header, format), Asked(table, query)
     store = the_store(events)
     if store is not None:
+        asked.refuse(os.fspath(store))
         refuse_selecting(store, select_items=select_items)
         refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
         return packed_log(open_store(store), count=count, context_of=context_of)
@@ -237,7 +241,7 @@ def read_events(
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = understood(**words)
     return EventLog(
-        source=open_source(events, text),
+        source=open_source(events, text, asked),
         roles=roles,
         catalogue=catalogue,
         context=read,

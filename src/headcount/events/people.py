@@ -23,6 +23,8 @@ def read_people(
     encoding: str = "utf-8",
     header: bool = True,
     format: str | None = None,  # noqa: A002  (the name of the flag)
+    table: str | None = None,
+    query: str | None = None,
     drop_nulls: bool = True,
 ) -> EventLog:
     """Describe a table of people: a path, several paths, or any Arrow-compatible object.

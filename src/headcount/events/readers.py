@@ -1,4 +1,4 @@
-"""Sources: files and Arrow objects, read as streams of record batches, as often as needed.
+"""Sources: files, Arrow objects and databases, read as streams of record batches, as often as needed.
 
 A source knows its columns without reading rows. It can be read again and again: what can be read only once
 (standard input, an Arrow stream) is spooled to a private temporary file first, and a file that changes between
@@ -7,13 +7,12 @@ two passes is refused, since a bound worked out on one version must not be appli
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.events import frames
+from headcount.events import frames, sources
 from headcount.events.formats import (
     BATCH_ROWS,
     OPENERS,
@@ -30,13 +29,14 @@ from headcount.events.formats import (
     declared,
     format_of,
     is_text,
-    known_format,
     parquet_chunks,
     plain_type,
     reading,
 )
+from headcount.events.paths import files_at
+from headcount.events.sources.asked import NOTHING, Asked
+from headcount.events.sources.naming import shown
 from headcount.events.spool import Spool, spool_input, spool_stream
-from headcount.events.store import DESCRIPTION, is_store
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -64,6 +64,14 @@ class Source(Protocol):
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Return the smallest and largest value of an integer column, where that is known beforehand."""
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """A source that may turn out to be gone."""
+
+    def check_reachable(self) -> None:
+        """Refuse what cannot be opened; nothing is read from it."""
 
 
 @dataclass(frozen=True)
@@ -229,22 +237,27 @@ class FileSource:
 
 
 def check_reachable(source: Source) -> None:
-    """Open every file of a source and close it again, without reading anything from it."""
-    if isinstance(source, FileSource):
+    """See that all of a source can be opened, without reading anything from it."""
+    if isinstance(source, Reachable):
         source.check_reachable()
 
 
-def open_source(events: Any, text: TextOptions = TextOptions()) -> Source:  # noqa: B008
-    """Open paths, globs, folders, URIs, ``-``, any object with the Arrow C stream interface, or a source."""
+def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = NOTHING) -> Source:  # noqa: B008
+    """Open paths, globs, folders, URIs, ``-``, a database, an Arrow stream or table, or take a source as it is."""
     if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
         source: Source = events
         return source
-    if isinstance(events, str | os.PathLike):
-        return _open_paths([os.fspath(events)], text)
-    if isinstance(events, Sequence) and events and all(isinstance(e, str | os.PathLike) for e in events):
-        return _open_paths([os.fspath(each) for each in events], text)
-    if text.given and _is_arrow(events):
+    found: Source | None = sources.opened(events, asked)
+    if text.given and (found is not None or _is_arrow(events)):
         raise UsageError(f"{text.given} is for files of delimited text", remedy="leave it out")
+    if found is not None:
+        return found
+    if isinstance(events, str | os.PathLike):
+        events = [events]
+    if isinstance(events, Sequence) and events and all(isinstance(e, str | os.PathLike) for e in events):
+        asked.refuse(shown(os.fspath(events[0])))
+        return _open_paths([os.fspath(each) for each in events], text)
+    asked.refuse(f"a {type(events).__name__}")
     if isinstance(events, pa.Table):
         return TableSource(events)
     if isinstance(events, pa.RecordBatch) or not hasattr(events, "__arrow_c_stream__"):
@@ -280,74 +293,32 @@ def _table_of(events: Any) -> TableSource:
 
 
 def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
+    spool: Spool | None = None
     if "-" in paths:
         if len(paths) > 1:
             raise UsageError("'-' (standard input) cannot be mixed with files", remedy="give one or the other")
         spool, path = spool_input(text)
         return FileSource((path,), pafs.LocalFileSystem(), text.format or format_of(path), text, spool)
-    opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
-    filesystem = opened[0][0]
-    if any(not each.equals(filesystem) for each, _ in opened):
-        raise UsageError("the files lie in several stores", remedy="give paths of one store")
-    local = isinstance(filesystem, pafs.LocalFileSystem)
-    files = [each for _, path in opened for each in (_local_files(path) if local else _inside(filesystem, path))]
-    if len(set(files)) < len(files):
-        twice = next(path for path in files if files.count(path) > 1)
-        raise UsageError(f"{twice} is given twice", remedy="name every file once")
+    if any(path.startswith(("https://", "http://")) for path in paths):
+        if not all(path.startswith(("https://", "http://")) for path in paths):
+            raise UsageError("the files lie in several stores", remedy="give paths of one store")
+        from headcount.events.sources.web import fetched
+
+        _one_format([PurePosixPath(shown(path)).name for path in paths], text)
+        spool, files = fetched(paths)
+        filesystem: pafs.FileSystem = pafs.LocalFileSystem()
+    else:
+        filesystem, files = files_at(paths)
+    return FileSource(tuple(files), filesystem, _one_format(files, text), text, spool)
+
+
+def _one_format(files: Sequence[str], text: TextOptions) -> str:
     formats = {text.format or format_of(path) for path in files}
     if len(formats) > 1:
         raise UsageError(
             f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"
         )
-    return FileSource(tuple(files), filesystem, formats.pop(), text)
-
-
-def _from_uri(uri: str) -> tuple[pafs.FileSystem, str]:
-    try:
-        filesystem, path = pafs.FileSystem.from_uri(uri)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"{uri} cannot be opened ({reason})", remedy="check the address") from error
-    return filesystem, path
-
-
-def _local_files(path: str) -> list[str]:
-    if os.path.isdir(path):
-        return _inside(pafs.LocalFileSystem(), path)
-    if not os.path.exists(path):
-        found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
-        if not found:
-            missing = "matches no file" if glob.has_magic(path) else "does not exist"
-            raise DataError(f"{path or 'the empty path'} {missing}", remedy="check the path")
-        return [each for match in found for each in _local_files(match)]
-    return [path]
-
-
-def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
-    """Return the event files in a folder, in order; what starts with a dot or underscore is not one."""
-    with reading(path, remote=not isinstance(filesystem, pafs.LocalFileSystem)):
-        info = filesystem.get_file_info(path)
-        if info.type != pafs.FileType.Directory:
-            return [path]
-        listing = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
-    for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
-        if is_store(store):
-            raise UsageError(f"{store} is a packed store", remedy="give it alone, by its own name")
-    files = sorted(
-        each.path
-        for each in listing
-        if each.type == pafs.FileType.File
-        and known_format(each.path)
-        and not each.path.lower().endswith(".txt")
-        and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
-    )
-    if not files:
-        raise DataError(f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
-    return files
-
-
-def _is_hidden(part: str) -> bool:
-    return part.startswith((".", "_")) and "=" not in part
+    return formats.pop()
 
 
 def _folder_columns(path: str) -> dict[str, str | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, packed_log, refuse_packed, the_store, understood
 from headcount.events.readers import open_source
+from headcount.events.sources.asked import Asked
 from headcount.events.store import open_store
 
 
@@ -87,6 +89,8 @@ def read_tags(
     encoding: str = "utf-8",
     header: bool = True,
     format: str | None = None,  # noqa: A002  (the name of the flag)
+    table: str | None = None,
+    query: str | None = None,
     drop_nulls: bool = True,
 ) -> TagLog:
     """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
@@ -101,9 +105,10 @@ def read_tags(
     said = locals()
     words = {name: said[name] for name in KEPT if name in said and name != "user"}
     named = {name: said[name] for name in _WANTED}
-    text = TextOptions(delimiter, encoding, header, format)
+    text, asked = TextOptions(delimiter, encoding, header, format), Asked(table, query)
     store = the_store(events)
     if store is not None:
+        asked.refuse(os.fspath(store))
         refuse_packed(store, {**named, "vocabulary": None, **words}, text)
         return TagLog.of_log(packed_log(open_store(store)))
     for name, each in named.items():
@@ -113,7 +118,7 @@ def read_tags(
     domain = tuple(str(each) for each in listed.ids)
     roles, _, conditions = understood(user=str(user), item=str(resource), **words)
     return TagLog(
-        source=open_source(events, text),
+        source=open_source(events, text, asked),
         roles=roles,
         catalogue=read_catalogue(resources),
         context=Context((str(tag),), (domain,)),

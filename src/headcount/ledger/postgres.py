@@ -48,7 +48,8 @@ class PostgresStore(Store):
             engine = sa.create_engine(self.url, pool_pre_ping=True, isolation_level="READ COMMITTED")
         except ImportError as error:
             raise UsageError(
-                "a PostgreSQL ledger needs the package psycopg", remedy="pip install 'headcount[postgres]'"
+                "a PostgreSQL ledger needs the package psycopg",
+                remedy="pip install 'headcount[postgres]', or pip install '.[postgres]' in a clone",
             ) from error
 
         def prepare(connection: Any, _record: object) -> None:

@@ -1,0 +1,78 @@
+"""Databases and the web as sources: one file for each kind, and this list of them.
+
+No other package imports ADBC or DuckDB.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.events.sources.asked import NOTHING, Asked
+
+__all__ = ["NOTHING", "Asked", "is_address", "opened"]
+
+_HOMES = {
+    "postgresql": "postgres:Postgres", "postgres": "postgres:Postgres", "duckdb": "duck:Duck",
+    "sqlite": "sqlite:Sqlite",
+}  # fmt: skip
+
+
+def is_address(path: str) -> bool:
+    """Tell whether this is the address of a database.
+
+    >>> [is_address(each) for each in ("postgresql://h/db", "adbc+flightsql:grpc://h", "s3://b/a.csv")]
+    [True, True, False]
+    """
+    return path.startswith("adbc+") or ("://" in path and path.partition("://")[0] in _HOMES)
+
+
+def opened(events: Any, asked: Asked = NOTHING) -> Any:
+    """Open a database, or what a program has of one; None if it is something else."""
+    several = isinstance(events, Sequence) and not isinstance(events, str | bytes)
+    given = list(events) if several else [events]
+    addresses = [each for each in given if isinstance(each, str) and is_address(each)]
+    if addresses:
+        if len(given) > 1:
+            raise UsageError("a database cannot be mixed with other sources", remedy="give it alone")
+        return _connected(addresses[0], asked)
+    return None if several or isinstance(events, str | os.PathLike) else _handed_over(events, asked)
+
+
+def _connected(address: str, asked: Asked) -> Any:
+    from headcount.events.sources.database import DatabaseSource
+    from headcount.events.sources.naming import shown
+
+    asked.check(shown(address))
+    home = "foreign:AnyDriver" if address.startswith("adbc+") else _HOMES[address.partition("://")[0]]
+    module, _, name = home.partition(":")
+    return DatabaseSource.of(getattr(importlib.import_module(f"{__name__}.{module}"), name)(address), asked)
+
+
+def _handed_over(given: Any, asked: Asked) -> Any:
+    """Take a connection, a relation of DuckDB's or an expression of Ibis', told by what they can do."""
+    kind = type(given)
+    is_connection = hasattr(kind, "cursor") and hasattr(kind, "close")
+    is_expression = hasattr(kind, "to_pyarrow_batches") or hasattr(kind, "to_arrow_reader")
+    if not (is_connection or is_expression):
+        return None
+    from headcount.events.sources import foreign
+    from headcount.events.sources.database import DatabaseSource
+
+    if not is_connection:
+        asked.refuse(f"the {kind.__name__}")
+        return DatabaseSource.of(foreign.Expression(given), asked)
+    asked.check(f"the {kind.__name__}")
+    if isinstance(given, sqlite3.Connection) and (file := _file_of(given)):
+        return _connected(f"sqlite:///{file}", asked)
+    has_arrow = hasattr(kind, "adbc_get_info") or hasattr(kind, "to_arrow_reader")
+    return DatabaseSource.of((foreign.ArrowConnection if has_arrow else foreign.PlainConnection)(given), asked)
+
+
+def _file_of(connection: sqlite3.Connection) -> str:
+    """Return the file of an SQLite connection, which the thread that reads ahead may not use itself."""
+    return str(next(each[2] for each in connection.execute("PRAGMA database_list") if each[1] == "main") or "")

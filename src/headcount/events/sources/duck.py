@@ -1,0 +1,109 @@
+"""DuckDB: a file that is opened for reading alone, which nobody can change meanwhile, or no file at all.
+
+``duckdb://`` without a file is for queries over files, such as ``SELECT * FROM 'log/*.parquet'``.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UnknownNameError
+from headcount.events import formats
+from headcount.events.sources.asked import Asked, quoted
+from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.sources.installed import needed
+
+_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
+_TIMES = ("DATE", "TIMESTAMP")
+_TABLES = (
+    "SELECT CASE WHEN schema_name = current_schema() AND database_name = current_database() THEN '' "
+    "ELSE schema_name || '.' END || name AS name, kind, database_name, schema_name, name AS own FROM ("
+    "SELECT database_name, schema_name, table_name AS name, 'table' AS kind FROM duckdb_tables() UNION ALL "
+    "SELECT database_name, schema_name, view_name, 'view' FROM duckdb_views() WHERE NOT internal) ORDER BY 1"
+)
+
+
+class Duck(Database):
+    """A DuckDB file, or none."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        with needed("a DuckDB source", "duckdb", "duckdb"):
+            import duckdb
+        self._duckdb = duckdb
+        path = address.partition("://")[2]
+        if path and not os.path.isfile(path):
+            raise DataError(
+                f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
+            )
+        with self.told():
+            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path))
+            weakref.finalize(self, self._connection.close)
+
+    def relation(self, asked: Asked) -> Relation:
+        """Look a table up, or describe a query."""
+        is_table = asked.table is not None and self._is_table(asked)
+        text = asked.subquery if asked.table is None else asked.quoted
+        if asked.query is not None:
+            self._check_statement(text)
+        found = self._connection.sql(f"SELECT * FROM {text} LIMIT 0")
+        kinds = [str(each) for each in found.types]
+        fields = found.to_arrow_reader(1).schema
+        columns = tuple(_column(each, said) for each, said in zip(fields, kinds, strict=True))
+        return Relation(text, columns, is_steady=is_table)
+
+    def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Stream rows; each pass has a connection of its own, and no file can change that is open here."""
+        with self._connection.cursor() as own:
+            yield from own.sql(relation.selecting(schema.names)).to_arrow_reader(formats.BATCH_ROWS)
+
+    def check(self) -> None:
+        """Ask for nothing."""
+        self._connection.sql("SELECT 1 LIMIT 0").fetchall()
+
+    def explain(self, error: Exception) -> HeadcountError | None:
+        """Tell a value that a query stumbles over from what is wrong with the query, the file or the machine."""
+        if not isinstance(error, self._duckdb.Error | pa.ArrowException | OSError):
+            return None
+        return explained(self._duckdb, error, self.shown, self.said(error))
+
+    def _is_table(self, asked: Asked) -> bool:
+        tables = self._connection.sql(_TABLES).fetchall()
+        own = [each for each in tables if each[2:][-len(asked.parts) :] == asked.parts]
+        if len(asked.parts) == 1:
+            own = [each for each in own if each[0] == each[4]]
+        if not own:
+            raise UnknownNameError.among("table", asked.table, [each[0] for each in tables], where=self.shown)
+        return bool(own[0][1] == "table")
+
+    def _check_statement(self, text: str) -> None:
+        """Refuse what would not only read: it must be one SELECT."""
+        parts = self._duckdb.extract_statements(f"SELECT * FROM {text}")
+        if len(parts) != 1 or parts[0].type != self._duckdb.StatementType.SELECT:
+            raise DataError("--query must be one SELECT", remedy="only read from it")
+
+
+def explained(duckdb: Any, error: Exception, where: str, said: str) -> HeadcountError:
+    """Say what an error of DuckDB's means."""
+    values = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.DataError)
+    if isinstance(error, values):
+        return DataError(
+            f"{where} stumbled over a value ({said})", remedy="write the query so that it fails on no value"
+        )
+    if isinstance(error, duckdb.OutOfMemoryException | OSError | duckdb.InternalException):
+        return SurroundingsError(f"{where} cannot be read ({said})")
+    return DataError(f"{where} cannot be read ({said})", remedy="check the file, and --table or --query")
+
+
+def _column(declared: pa.Field, said: str) -> Column:
+    place = quoted(declared.name)
+    if said in _WIDE:
+        return Column(declared.name, said, pa.string(), f"CAST({place} AS VARCHAR)")
+    if said.startswith(_TIMES):
+        return Column.plain(declared.name, said, declared.type, f"CASE WHEN isfinite({place}) THEN {place} END")
+    return Column.plain(declared.name, said, declared.type)

