@@ -30,6 +30,7 @@ docs: $(MARK)                   ## write again what is generated in docs/
 	$(BIN)/python tools/cli_reference.py
 	$(BIN)/python tools/method_lists.py
 	$(BIN)/python tools/verdict_tables.py
+	$(BIN)/python tools/papers_page.py
 	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
 
 lock: $(MARK)                   ## pin what is installed now, without index addresses

@@ -115,7 +115,7 @@ def test_files_are_read_and_say_where_a_claim_stands(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_every_section_has_a_claim(name: str) -> None:
     claims = read_claims(name)
-    assert [each.name for each in claims.section if not any(each.has(claim) for claim in claims.claim)] == []
+    assert [each.name for each in claims.section if each.figures and not any(map(each.has, claims.claim))] == []
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -1,0 +1,173 @@
+"""Write docs/papers.md from docs/papers.toml and docs/verdicts.json: ``python tools/papers_page.py [--check]``.
+
+One table for each document: every section, algorithm, theorem, figure and table, with the command that runs it,
+the file that does it, the data, and the verdict. Claims belong to an element by the figure, table or theorem that
+they name as their place (see :func:`about`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from headcount.lab.papers.claims import ALL, Claim, Claims, read_claims
+from headcount.lab.papers.verdicts import WORDS
+
+ROOT = Path(__file__).parents[1]
+DECLARED = ROOT / "docs" / "papers.toml"
+VERDICTS = ROOT / "docs" / "verdicts.json"
+PAGE = ROOT / "docs" / "papers.md"
+SOURCE = ROOT / "src" / "headcount"
+_NAMED = re.compile(r"\b(figure|table|theorem|lemma|corollary|algorithm|equation|definition)s? ")
+_NUMBERED = re.compile(r"\d+(?:\.\d+)*(?=\(\w\)|\b)")
+_START = "<!-- papers: made by tools/papers_page.py -->\n"
+_END = "<!-- end of papers -->\n"
+
+
+class Element(NamedTuple):
+    """Something that a document has: its name there, what it is, and where it is here."""
+
+    name: str
+    section: str
+    what: str
+    do: str
+    source: str
+    found: str = ""
+    claims: Sequence[str] = ()
+
+
+class Document(NamedTuple):
+    """A document, or some chapters of one: the paper of ``headcount reproduce`` that it is, and its elements."""
+
+    paper: str
+    heading: str
+    note: str
+    elements: Sequence[Element]
+
+
+class Declared(NamedTuple):
+    """The commands by name, those that take some seconds apart, and the documents."""
+
+    commands: Mapping[str, str]
+    longer: Mapping[str, str]
+    documents: Sequence[Document]
+
+
+def declared() -> Declared:
+    """Read what is declared."""
+    read = tomllib.loads(DECLARED.read_text(encoding="utf-8"))
+    documents = [
+        Document(**{**each, "elements": [Element(**element) for element in each["elements"]]})
+        for each in read["document"]
+    ]
+    return Declared(read["commands"], read["longer"], documents)
+
+
+def about(claim: Claim) -> set[str]:
+    """Return which figures, tables, theorems and so on a claim names as its place.
+
+    >>> sorted(mentioned("figures 7(a), 8(a)")), sorted(mentioned("section 5.5.1, lemma 4"))
+    (['figure 7', 'figure 8'], ['lemma 4'])
+    """
+    return mentioned(claim.figure) | mentioned(claim.place)
+
+
+def mentioned(place: str) -> set[str]:
+    """Return the numbered elements that a place names."""
+    found = set()
+    for part in re.split(r"[;:]", place):
+        for match in _NAMED.finditer(part):
+            rest = re.match(r"(?:\d[\d.]*(?:\(\w\))?(?:, | and | to )?)+", part[match.end() :])
+            found |= {f"{match[1]} {number}" for number in _NUMBERED.findall(rest[0] if rest else "")}
+    return found
+
+
+def claims_of(element: Element, claims: Claims) -> list[Claim]:
+    """Return the claims that are about an element."""
+    return [each for each in claims.claim if each.id in element.claims or element.name in about(each)]
+
+
+def data_of(found: Sequence[Claim]) -> str:
+    """Return the data that claims are about, by the paper's names."""
+    names = dict.fromkeys(case.dataset for claim in found for case in claim.cases if case.dataset != ALL)
+    return ", ".join(names)
+
+
+def verdict(element: Element, found: Sequence[Claim], judged: Mapping[str, Any]) -> str:
+    """Say what became of an element: how many of its claims came out how, or what is known of it."""
+    if not found:
+        return element.found
+    counted = Counter(judged[claim.id]["verdict"] for claim in found)
+    said = ", ".join(f"{counted[word]} {word}" for word in WORDS if counted[word])
+    return f"{said}. {element.found}" if element.found else said
+
+
+def lines() -> Iterator[str]:
+    """Yield the generated part of the page."""
+    commands, longer, documents = declared()
+    judged = json.loads(VERDICTS.read_text(encoding="utf-8"))
+    for document in documents:
+        claims = read_claims(document.paper)
+        run = judged[document.paper]
+        yield f"## {document.heading}\n"
+        verdicts = f"[{document.paper}]({anchor(document.paper)})"
+        yield f"{claims.paper.reference} {document.note} Verdicts in full: {verdicts}.\n"
+        yield "| Section | Element | What it is | Command | Source | Data | Verdict |"
+        yield "|---|---|---|---|---|---|---|"
+        for element in document.elements:
+            found = claims_of(element, claims)
+            link = f"[`{element.source}`](../src/headcount/{element.source})"
+            shown = element.do if element.do.startswith("reproduce ") else f"[{element.do}](#commands)"
+            cells = [
+                element.section,
+                element.name,
+                element.what,
+                f"`{shown}`" if shown == element.do else shown,
+                link,
+                data_of(found) or "any",
+                verdict(element, found, run["claims"]),
+            ]
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+    yield "## Commands\n"
+    yield "`reproduce NAME` stands for `headcount reproduce NAME --data DIR`. The others, as the tests run them:\n"
+    yield from ("```sh", *commands.values(), "```", "", "Some take a little longer:", "")
+    yield from ("```text", *longer.values(), "```")
+
+
+def anchor(paper: str) -> str:
+    """Return where the verdicts of a paper stand: under the last heading before them."""
+    before = (
+        (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8").partition(f"<!-- verdicts: {paper} -->")[0]
+    )
+    heading = re.findall(r"^## (.*)$", before, re.MULTILINE)[-1]
+    return "reproduce.md#" + re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def written() -> str:
+    """Return the page as it should be."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_START)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_START}\n" + "".join(f"{line}\n" for line in lines()) + f"\n{_END}{after}"
+
+
+def main() -> int:
+    wanted = written()
+    if wanted == PAGE.read_text(encoding="utf-8"):
+        return 0
+    if "--check" in sys.argv[1:]:
+        print(f"{PAGE.relative_to(ROOT)} is out of date: run `make docs`")
+        return 1
+    PAGE.write_text(wanted, encoding="utf-8", newline="\n")
+    print(f"{PAGE.relative_to(ROOT)}: written anew")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
