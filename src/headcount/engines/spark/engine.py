@@ -17,7 +17,7 @@ from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
 from headcount.engines.spark.frames import FEW_PACKETS, check_source, dealt_frame, unread
 from headcount.engines.spark.progress import watched
-from headcount.engines.spark.session import failure, open_session, set_for_now
+from headcount.engines.spark.session import failure, open_session, set_for_now, table_of
 from headcount.engines.spark.steps import CELLS_IN_SPARK, Measure
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
@@ -67,6 +67,11 @@ class SparkEngine:
                 cells = packets.mapInArrow(task_of(step), CELLS_IN_SPARK)
                 summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow()
         return put_together(nobody, summed.cast(CELLS))
+
+    def table(self, name: str) -> DataFrame:
+        """Return a table of Spark's catalogues."""
+        self.session = self.session or open_session(self.conf)
+        return table_of(self.session, name)
 
     def close(self) -> None:
         """Let go of what is kept on the executors; the session stays."""

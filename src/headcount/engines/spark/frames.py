@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -80,18 +80,13 @@ def _read(session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple
     return session.createDataFrame(pa.Table.from_batches(dealt(rows, log.roles.user, labels), PACKETS))
 
 
+@lru_cache
 def labels_of(session: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Return a number for each partition that Spark puts exactly there."""
-    return _labels(partitions, lambda query: session.sql(query).toArrow())
-
-
-def _labels(partitions: int, asked: Callable[[str], pa.Table]) -> tuple[int, ...]:
-    tried = _LABELS_TRIED * partitions
-    found = asked(
-        f"SELECT min(label) AS label FROM (SELECT CAST(id AS INT) AS label FROM range(0, {tried}, 1, 1)) "  # noqa: S608
-        f"GROUP BY pmod(hash(label), {partitions})"
-    )
-    return tuple(sorted(found["label"].to_pylist()))
+    """Return a number for each partition that Spark puts exactly there; it is Spark that says so."""
+    tried = session.range(0, _LABELS_TRIED * partitions, 1, numPartitions=1).selectExpr("CAST(id AS INT) AS label")
+    found = tried.selectExpr("label", f"pmod(hash(label), {partitions}) AS place").toArrow()
+    first = dict(zip(reversed(found["place"].to_pylist()), reversed(found["label"].to_pylist()), strict=True))
+    return tuple(first.values())
 
 
 def _partitions_for(session: SparkSession, log: EventLog) -> int:

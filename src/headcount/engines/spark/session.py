@@ -43,7 +43,8 @@ def open_session(conf: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     _use_this_python(conf)
     try:
-        session: SparkSession = builder.getOrCreate()
+        with _hushed():
+            session: SparkSession = builder.getOrCreate()
     except Exception as error:
         raise failure(error, "Spark could not be started") from error
     return session
@@ -118,6 +119,25 @@ def first_line(error: Exception) -> str:
     """Return the first line of what an error says, and not too much of it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:200]
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Let a Java that is started here say on its standard error what nobody asked for; it keeps that for life."""
+    try:
+        own = os.dup(2)
+    except OSError:  # a program without one
+        yield
+        return
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(nowhere)
 
 
 def _new_only() -> dict[str, str]:
