@@ -12,7 +12,7 @@ from headcount.engines.spark.session import check_java, open_session
 from headcount.errors import SurroundingsError
 
 CONF = {
-    "spark.master": "local[2]",
+    "spark.master": "local[2, 3]",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",

@@ -44,10 +44,6 @@ _FURTHEST = 2**62
 _MOST_PEOPLE = 2**31 - 1
 
 
-def can_take_apart(measured: object) -> bool:
-    """Say whether a measure is a sum of cells; records are none."""
-    return isinstance(measured, Bounded | BoundedCounts | BoundedTotals | SparseCounts | SupportCounts)
-
 
 def taken_apart(measured: Any) -> pa.Table:
     """Return the cells of a measure that are not zero.
