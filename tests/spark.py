@@ -31,6 +31,6 @@ def session() -> Any:
     return open_session(CONF)
 
 
-def engine(partitions: int = 3) -> SparkEngine:
+def engine(partitions: int = 2) -> SparkEngine:
     """Return an engine in that session."""
     return SparkEngine(session(), partitions)

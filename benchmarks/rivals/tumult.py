@@ -14,7 +14,7 @@ from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, main
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-from pyspark.sql import SparkSession  # type: ignore[import-not-found]
+from pyspark.sql import SparkSession
 from tmlt.analytics import (  # type: ignore[import-not-found]
     AddRowsWithID,
     KeySet,

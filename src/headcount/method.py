@@ -71,7 +71,7 @@ class Staged:
 
 
 def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> None:
-    """Refuse an engine that cannot measure what something asks for of a log, before anything is reserved or read."""
+    """Refuse an engine that cannot measure what is asked of a log, before anything is reserved or read."""
     for kind in bounds:
         if not engine.can(kind):
             raise UsageError(

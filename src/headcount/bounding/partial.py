@@ -44,7 +44,6 @@ _FURTHEST = 2**62
 _MOST_PEOPLE = 2**31 - 1
 
 
-
 def taken_apart(measured: Any) -> pa.Table:
     """Return the cells of a measure that are not zero.
 
@@ -148,9 +147,7 @@ def _filled(table: Bounded, places: Integers, values: Integers) -> Bounded:
     """Return a table of zeros with the given values, and all else as it is."""
     flat = np.zeros(table.size, dtype=np.int64)
     flat[_within(places, table.size)] = values
-    return Bounded(
-        flat.reshape(table.shape), table.sensitivity, SEAL, unit=table.unit, admission=table.admission
-    )
+    return Bounded(flat.reshape(table.shape), table.sensitivity, SEAL, unit=table.unit, admission=table.admission)
 
 
 def _within(places: Integers, size: int) -> Integers:

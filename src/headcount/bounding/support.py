@@ -81,8 +81,8 @@ class Support(Bound[SupportCounts]):
 def certify_support(ids: pa.Array, people: Integers, limit: int) -> SupportCounts:
     """Turn an engine's number of people behind each item, at most ``limit`` items of each person, into support.
 
-    Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show. The others
-    are in the order of their ids, which hangs on no order of rows.
+    Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show. The
+    others are in the order of their ids, which hangs on no order of rows.
 
     >>> made = certify_support(pa.array(["tea", "rye", "oat"]), np.array([3, 0, 1]), 2)
     >>> made, made.sensitive_ids.to_pylist()

@@ -126,11 +126,11 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
         request.check_delta(selecting=selecting)
         from headcount.curator import Curator
 
-        with _charging(flags) as charging, chosen_engine(flags, bar) as (engine, flags):
+        with _charging(flags) as charging, chosen_engine(flags, bar) as (engine, events):
             if charging is not None:
                 bar.be_discreet()
             request.build(selecting=selecting)
-            log = log_of(family.reads, flags, needs_items=request.needs_items)
+            log = log_of(family.reads, {**flags, "events": events}, needs_items=request.needs_items)
             curator = Curator(engine=engine, charging=charging)
             ready = curator.prepare(request, log)
             if flags["dry_run"]:

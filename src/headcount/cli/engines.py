@@ -17,8 +17,8 @@ _TABLE = "spark:"
 
 
 @contextmanager
-def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Flags]]:
-    """Give the engine that the flags name, and the flags with a table of Spark in place of its name."""
+def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]:
+    """Give the engine that the flags name, and the events: paths, or a table of Spark in place of its name."""
     tables = [each for each in flags["events"] if each.startswith(_TABLE)]
     if flags["engine"] == "local":
         if flags["conf"] or tables:
@@ -26,20 +26,20 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Flags
             raise UsageError(f"{given} is of Spark", remedy="add --engine spark, or leave it out")
         from headcount.engines.local import LocalEngine
 
-        yield LocalEngine(progress=progress), flags
+        yield LocalEngine(progress=progress), flags["events"]
         return
     from headcount.engines.spark.engine import SparkEngine
 
     engine = SparkEngine(conf=pairs(flags["conf"], "--conf") or {}, progress=progress)
     try:
-        yield engine, _with_table(engine, flags, tables)
+        yield engine, _table(engine, flags["events"], tables)
     finally:
         engine.close()
 
 
-def _with_table(engine: Any, flags: Flags, tables: list[str]) -> Flags:
+def _table(engine: Any, events: tuple[str, ...], tables: list[str]) -> Any:
     if not tables:
-        return flags
-    if len(flags["events"]) > 1:
+        return events
+    if len(events) > 1:
         raise UsageError("a table of Spark is read alone", remedy="give one table, or files")
-    return {**flags, "events": engine.table(tables[0].removeprefix(_TABLE))}
+    return engine.table(tables[0].removeprefix(_TABLE))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headcount.bounding import Bound, Measured_co, Records
@@ -83,7 +83,9 @@ class SparkEngine:
     def _session(self, log: EventLog) -> SparkSession:
         if self.session is None:
             source = log.source
-            self.session = source.frame.sparkSession if isinstance(source, SparkSource) else open_session(self.conf)
+            self.session = (
+                source.frame.sparkSession if isinstance(source, SparkSource) else open_session(self.conf)
+            )
         session: SparkSession = self.session
         return session
 

@@ -27,6 +27,7 @@ FEW_PACKETS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "64"}
 """So that packets, of about 1 MB, come to a task in batches of 64 MB."""
 
 _PART_BYTES = 64 << 20  # of files, that make one partition
+_BEYOND = 1 << 50
 _LABELS_TRIED = 40  # for each partition
 
 
@@ -50,7 +51,7 @@ def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partiti
     """Return the packets of all people that a bound is measured of, each partition with people of its own."""
     many = partitions or _partitions_for(session, log)
     labels = labels_of(session, many)
-    packets = _read(session, log, bound, labels)
+    packets = _read(session, log, bound, labels, many)
     frame = packets.repartition(many, "label")
     if isinstance(bound, Cells) and bound.groups is not None:
         lean = unread(log, bound)
@@ -60,8 +61,10 @@ def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partiti
     return frame
 
 
-def _read(session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple[int, ...]) -> DataFrame:
-    """Return the packets as they are dealt where rows are read."""
+def _read(
+    session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple[int, ...], most_tasks: int
+) -> DataFrame:
+    """Return the packets as they are dealt where rows are read; many small files are read by few tasks."""
     source, lean = log.source, unread(log, bound)
     schema: pa.Schema = lean.source.table.schema  # type: ignore[attr-defined]
     columns = bound.reading(log).columns(log)
@@ -74,7 +77,7 @@ def _read(session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple
         parts = parts_of(source)
         files = FileSource(source.files, source.filesystem, source.format, source.text)
         read = ReadFiles(told, files, parts, kinds, schema, labels)
-        numbers = session.range(0, len(parts), 1, numPartitions=len(parts))
+        numbers = session.range(0, len(parts), 1, numPartitions=min(len(parts), most_tasks))
         return numbers.mapInArrow(task_of(read), PACKETS_IN_SPARK)
     rows = sound_rows(source.batches(columns), told, schema)
     return session.createDataFrame(pa.Table.from_batches(dealt(rows, log.roles.user, labels), PACKETS))
@@ -91,10 +94,18 @@ def labels_of(session: SparkSession, partitions: int) -> tuple[int, ...]:
 
 def _partitions_for(session: SparkSession, log: EventLog) -> int:
     """Return how many partitions to deal people to, by how much there is to read."""
-    least = session.sparkContext.defaultParallelism
+    least = int(session.sparkContext.defaultParallelism)
     if isinstance(log.source, FileSource):
         size = sum(each or 0 for each, _ in log.source.stamps())
-        return max(least, math.ceil(size / _PART_BYTES))
-    if isinstance(log.source, SparkSource):
+    elif isinstance(log.source, SparkSource):
+        size = _expected_size(log.source.frame)
+    else:
+        size = 0
+    if size > _BEYOND:  # what Spark says where it does not know
         return max(least, int(str(session.conf.get("spark.sql.shuffle.partitions"))))
-    return least
+    return max(least, math.ceil(size / _PART_BYTES))
+
+
+def _expected_size(frame: DataFrame) -> int:
+    """Return how many bytes Spark expects a frame to have, going by its files, tables and statistics."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))

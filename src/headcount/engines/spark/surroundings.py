@@ -6,14 +6,13 @@ This is imported before anything else of Headcount on an executor, so it imports
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import headcount
 from headcount import errors
 from headcount.errors import HeadcountError, SurroundingsError
 
@@ -28,7 +27,7 @@ def versions() -> dict[str, str]:
     ['headcount', 'numba', 'numpy', 'pyarrow']
     """
     found = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    return {"headcount": headcount.__version__, **found}
+    return {"headcount": str(sys.modules["headcount"].__version__), **found}
 
 
 def check_versions(drivers: Mapping[str, str]) -> None:
@@ -52,7 +51,7 @@ def prepare_cache() -> None:
     """Let kernels be compiled once an executor where they cannot be kept beside the package."""
     if "NUMBA_CACHE_DIR" in os.environ or "HEADCOUNT_CACHE" in os.environ:
         return
-    if os.access(Path(headcount.__file__).parent, os.W_OK):
+    if os.access(Path(errors.__file__).parent, os.W_OK):
         return
     from pyspark import SparkFiles
 
