@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from headcount.api import check, fit_neighbours, pack, query, rank, release, release_tags
     from headcount.budget import Grant
+    from headcount.engines.spark.engine import SparkEngine
     from headcount.errors import HeadcountError
     from headcount.estimators import NeighbourRecommender
     from headcount.events.catalogue import Catalogue
@@ -45,6 +46,7 @@ _HOMES = {
     "Ledger": "ledger",
     "QuerySession": "query_session",
     "Release": "releases",
+    "SparkEngine": "engines.spark.engine",
     "Standing": "guarantee",
     "check": "api",
     "fit_neighbours": "api",
@@ -73,6 +75,7 @@ __all__ = [
     "NeighbourRecommender",
     "QuerySession",
     "Release",
+    "SparkEngine",
     "Standing",
     "__version__",
     "check",

@@ -11,7 +11,8 @@ from headcount.budget import Amount
 from headcount.charging import Charging
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
-from headcount.engines.local import LocalEngine
+from headcount.engines.engine import Engine
+from headcount.engines.fitting import engine_for
 from headcount.errors import UsageError
 from headcount.events.checked import Checked
 from headcount.events.log import EventLog
@@ -46,6 +47,7 @@ def release(
     dataset: str | None = None,
     analyst: str | None = None,
     again: bool = False,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Release:
     """Release item counts, item-by-context counts or both, or totals, under user-level differential privacy.
@@ -53,6 +55,8 @@ def release(
     With a ``ledger`` (or ``HEADCOUNT_LEDGER``) the cost is charged to the budget of ``dataset``, a name or
     name@version, before any event is read; saving the release notes it as published. What was published for the
     same request before is returned at no cost, unless ``again`` asks for a fresh draw.
+
+    The ``engine`` changes no number: by default it is the one that fits where the log lies.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"])
     >>> release(log, epsilon="1").items.column_names
@@ -77,6 +81,7 @@ def rank(
     dataset: str | None = None,
     analyst: str | None = None,
     again: bool = False,
+    engine: Engine | None = None,
 ) -> Release:
     """Release the ``k`` items that most people have, directly, under user-level differential privacy.
 
@@ -103,6 +108,7 @@ def fit_neighbours(
     dataset: str | None = None,
     analyst: str | None = None,
     again: bool = False,
+    engine: Engine | None = None,
     **options: Any,
 ) -> NeighbourModel:
     """Fit a model of ratings under user-level differential privacy, and return it: it may be kept and shared.
@@ -139,6 +145,7 @@ def query(
     dataset: str | None = None,
     analyst: str | None = None,
     again: bool = False,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Release:
     """Answer counting queries over a table of people, all under one ε, which may cover whole ``groups``.
@@ -172,6 +179,7 @@ def release_tags(
     dataset: str | None = None,
     analyst: str | None = None,
     again: bool = False,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Release:
     """Release a model of who tags what how, under user-level differential privacy.
@@ -222,9 +230,10 @@ def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> R
     check_log(log)
     request = request_of(kind, **{name: given[name] for name in kind.model_fields if name in given})
     charging = Charging.of(given["ledger"], **{name: given[name] for name in ("dataset", "analyst", "again")})
-    curator = Curator(engine=LocalEngine(), charging=charging)
     try:
-        return curator.run(curator.prepare(request, log))
+        with engine_for(log, given["engine"]) as engine:
+            curator = Curator(engine=engine, charging=charging)
+            return curator.run(curator.prepare(request, log))
     finally:
         if charging is not None:
             charging.let_go()

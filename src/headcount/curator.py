@@ -73,9 +73,9 @@ class Curator:
     def prepare(self, request: Spending, log: EventLog) -> Prepared:
         """Validate everything that can be validated without reading an event, and build the method once."""
         ready = prepared(request, log)
-        check_engine(ready.method.name, ready.method.bounds, self.engine)
+        check_engine(ready.method.name, ready.method.bounds, self.engine, log)
         if ready.selection is not None:
-            check_engine("--select-items", ready.selection.bounds, self.engine)
+            check_engine("--select-items", ready.selection.bounds, self.engine, log)
         return ready
 
     def plan(self, ready: Prepared) -> Plan:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from headcount.bounding import Bound, CountTable
 from headcount.budget import Grant, Price, Priced, price_of
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, Particular
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing, in_short
@@ -73,14 +73,16 @@ class Staged:
         return laws_of(self.stages(log, price), price)
 
 
-def check_engine(name: str, bounds: Bounds, engine: Engine) -> None:
-    """Refuse an engine that cannot measure what something asks for, before anything is reserved or read."""
+def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> None:
+    """Refuse an engine that cannot measure what is asked of a log, before anything is reserved or read."""
     for kind in bounds:
         if not engine.can(kind):
             raise UsageError(
                 f"{type(engine).__name__} cannot measure {kind.__name__}, which {name} needs",
                 remedy="use --engine local",
             )
+    if isinstance(engine, Particular):
+        engine.check(log)
 
 
 def tables_of(what: What | None, log: EventLog) -> tuple[CountTable, ...]:

@@ -20,11 +20,13 @@ from headcount.api import check_log
 from headcount.bounding import LinearQueries
 from headcount.budget import Amount, Sole
 from headcount.charging import Charging, begin_reading, charged, withheld
-from headcount.engines.local import LocalEngine
+from headcount.engines.engine import Engine
+from headcount.engines.fitting import engine_for
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee
 from headcount.ledger import Ledger, Reservation
+from headcount.method import check_engine
 from headcount.noise import OperatingSystemNoise
 from headcount.prepared import prepared
 from headcount.queries.asked import Named
@@ -68,6 +70,7 @@ class QuerySession(Sole):
         ledger: Ledger | str | None = None,
         dataset: str | None = None,
         analyst: str | None = None,
+        engine: Engine | None = None,
     ) -> None:
         """Reserve all of ε, read the table, and be ready."""
         given = locals()
@@ -82,19 +85,21 @@ class QuerySession(Sole):
         # every session is another one: what was published of an earlier one is no answer
         self._charging = None if charging is None else replace(charging, again=True)
         self._reservation: Reservation | None = None
-        self._mediator = self._begin()
+        with engine_for(log, engine) as chosen:
+            self._mediator = self._begin(chosen)
 
-    def _begin(self) -> Mediator:
+    def _begin(self, engine: Engine) -> Mediator:
         ready, grant = prepared(self._request, self._log), self._request.grant()
         method, self._guarantee = ready.method, ready.guarantee
         assert isinstance(method, PrivateWeights)  # noqa: S101
+        check_engine(method.name, method.bounds, engine, self._log)
         if self._charging is None:
-            return method.begin(ready.log, grant, OperatingSystemNoise(), LocalEngine())
+            return method.begin(ready.log, grant, OperatingSystemNoise(), engine)
         made = self._charging.reserve(ready)
         assert isinstance(made, Reservation)  # noqa: S101
         begin_reading(made, ready.log)
         self._reservation = made
-        return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), LocalEngine()))
+        return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), engine))
 
     @property
     def guarantee(self) -> Guarantee:

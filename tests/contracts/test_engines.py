@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 from headcount.bounding import (
     Bound,
@@ -20,6 +21,7 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
+from tests import spark
 from tests.contracts import engine_checks
 
 
@@ -66,3 +68,19 @@ HEAVY = {engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matt
 def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) -> None:
     if check not in HEAVY or name in ("reference", "local"):
         check(ENGINES[name](tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
+def test_contract_on_spark(check: Callable[[Engine], None]) -> None:
+    """The same, on a few examples each: a measure takes Spark a second. The light cases are in its own tests."""
+    if check in HEAVY:
+        return
+    before = settings.get_current_profile_name()
+    settings.register_profile("spark", settings.get_profile(before), max_examples=3, phases=[Phase.generate])
+    settings.load_profile("spark")
+    try:
+        check(spark.engine())
+    finally:
+        settings.load_profile(before)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, check_limit
@@ -54,7 +55,7 @@ class SupportCounts:
         both = pa.concat_arrays([self._ids, other._ids.cast(self._ids.type)]).dictionary_encode()
         people = np.zeros(len(both.dictionary), dtype=np.int64)
         np.add.at(people, both.indices.to_numpy(), np.concatenate([self._people, other._people]))
-        return SupportCounts(both.dictionary, people, self._limit, SEAL)
+        return certify_support(both.dictionary, people, self._limit)
 
     def __repr__(self) -> str:
         return f"<SupportCounts of at most {self.limit} items per person>"
@@ -80,11 +81,14 @@ class Support(Bound[SupportCounts]):
 def certify_support(ids: pa.Array, people: Integers, limit: int) -> SupportCounts:
     """Turn an engine's number of people behind each item, at most ``limit`` items of each person, into support.
 
-    Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show.
+    Items that nobody kept are left out: that somebody had one of them, beyond their limit, must not show. The
+    others are in the order of their ids, which hangs on no order of rows.
 
-    >>> made = certify_support(pa.array(["rye", "tea"]), np.array([0, 3]), 2)
+    >>> made = certify_support(pa.array(["tea", "rye", "oat"]), np.array([3, 0, 1]), 2)
     >>> made, made.sensitive_ids.to_pylist()
-    (<SupportCounts of at most 2 items per person>, ['tea'])
+    (<SupportCounts of at most 2 items per person>, ['oat', 'tea'])
     """
     kept = people > 0
-    return SupportCounts(ids.filter(pa.array(kept)), people[kept], limit, SEAL)
+    ids, people = ids.filter(pa.array(kept)), people[kept]
+    order = pc.sort_indices(ids)
+    return SupportCounts(ids.take(order), people[order.to_numpy()], limit, SEAL)

@@ -13,6 +13,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.engines import chosen_engine
 from headcount.cli.options import Command, Flags
 from headcount.cli.planned import show_plan
 from headcount.cli.reading import log_of, reading_options
@@ -38,6 +39,16 @@ _LEDGER = (
     click.option("--analyst", metavar="NAME", help="Who asks, for the ledger.  [default: the name of this user]"),
     click.option("--again", is_flag=True, help="Draw and charge anew what was published already."),
 )
+_ENGINE = (
+    click.option(
+        "--engine",
+        type=click.Choice(("local", "spark")),
+        default="local",
+        show_default=True,
+        help="Where events are counted; EVENTS may be spark:TABLE for a table of Spark's catalogues.",
+    ),
+    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark (repeatable)."),
+)
 _OUT = (
     click.option("--out", metavar="DIR", help="Folder to write the release to."),
     click.option("--force", is_flag=True, help="Replace a release that is there already."),
@@ -50,7 +61,7 @@ _OUT = (
 def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
     asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
-    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *_OUT])
+    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *_ENGINE, *_OUT])
 
 
 @dataclass(frozen=True)
@@ -114,14 +125,12 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
         selecting = flags.get("select_items", False)
         request.check_delta(selecting=selecting)
         from headcount.curator import Curator
-        from headcount.engines.local import LocalEngine
 
-        with _charging(flags) as charging:
+        with _charging(flags) as charging, chosen_engine(flags, bar) as (engine, events):
             if charging is not None:
                 bar.be_discreet()
             request.build(selecting=selecting)
-            log = log_of(family.reads, flags, needs_items=request.needs_items)
-            engine = LocalEngine(progress=bar)
+            log = log_of(family.reads, {**flags, "events": events}, needs_items=request.needs_items)
             curator = Curator(engine=engine, charging=charging)
             ready = curator.prepare(request, log)
             if flags["dry_run"]:

@@ -51,7 +51,10 @@ def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) ->
     if "item" in reader.names:
         flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
         more = {name: flags[name] for name in more}
-    return read(list(flags["events"]), **options.read(flags, reader.flags()), **more)
+    events = flags["events"]  # paths, or what an engine knows by a name
+    return read(
+        list(events) if isinstance(events, tuple) else events, **options.read(flags, reader.flags()), **more
+    )
 
 
 def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:

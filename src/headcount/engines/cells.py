@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from headcount.arrays import Draws, Integers
 from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
+from headcount.engines.collecting import Collected
 from headcount.engines.passes import Passes
 from headcount.engines.walking import user_keys
+from headcount.events.encoding import EncodedLog
 from headcount.events.ids import Ids
 from headcount.events.log import EventLog
 
@@ -23,17 +25,23 @@ def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded
     coded, rows = passes.once(log, reading, lambda: passes.read(log, reading, "counting"))
     users, places = rows.users.astype(np.int64), rows.cells.astype(np.int64)
     keys = user_keys(coded.users.raw, secret)
-    if coded.groups is not None and rows.contexts is not None:
-        kept = _members(users, rows.contexts.astype(np.int64), coded.groups.table, keys, bound.people)
-        inside = kept[users]
+    if coded.groups is not None:
+        inside = _members(groups_of_all(coded, rows), keys, bound.people)[users]
         users, places = users[inside], places[inside]
     places = _kept(users, places, keys, bound.records)
     return certify_cells(bound, np.bincount(places, minlength=bound.grid.cells).astype(np.int64))
 
 
-def _members(users: Integers, named: Integers, groups: Ids, keys: Draws, most: int) -> NDArray[np.bool_]:
+def groups_of_all(coded: EncodedLog, rows: Collected) -> Integers:
+    """Return the group of each person by their code, -1 for those who are in none."""
+    if coded.groups is None or rows.contexts is None:
+        return np.full(coded.users.size, -1, dtype=np.int64)
+    users, named = rows.users.astype(np.int64), rows.contexts.astype(np.int64)
+    return _group_of_each(users, named, coded.groups.table, coded.users.size)
+
+
+def _members(own: Integers, keys: Draws, most: int) -> NDArray[np.bool_]:
     """Say which people are kept: those of smallest draw in each group, and all who are in none."""
-    own = _group_of_each(users, named, groups, keys.size)
     kept = own < 0
     people = np.flatnonzero(~kept)
     order = people[np.lexsort((draws.member_draws(keys[people]), own[people]))]

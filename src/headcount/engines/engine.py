@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from headcount.bounding import Bound, Measured_co
 from headcount.events.log import EventLog
@@ -20,6 +20,14 @@ class Engine(Protocol):
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Add up, over all people, what the bound makes of each person's own records and own draws."""
+
+
+@runtime_checkable
+class Particular(Protocol):
+    """An engine that cannot read every log, or does not run everywhere."""
+
+    def check(self, log: EventLog) -> None:
+        """Refuse a log, or surroundings, before anything is reserved or read."""
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

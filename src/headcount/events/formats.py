@@ -80,13 +80,15 @@ class TextOptions:
 class Opened:
     """An opened file: the declared type of a column by its name, the names, and a way to stream some columns.
 
+    Parquet can be asked for some of its row groups as well.
+
     Where ``is_open``, nothing but rows would say which columns there are, so any name may be one, of text;
     ``names`` then looks at rows, and is for the curator's eyes only.
     """
 
     type_of: Callable[[str], pa.DataType | None]
     names: Callable[[], list[str]]
-    batches: Callable[[list[str]], Iterator[pa.RecordBatch]]
+    batches: Callable[..., Iterator[pa.RecordBatch]]
     is_open: bool = False
     metadata: Any = None
 
@@ -188,8 +190,8 @@ def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_a
             metadata=file.metadata,
         )  # fmt: skip
 
-    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
-        yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+    def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+        yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns, row_groups=groups)
 
     schema = file.schema_arrow
     return Opened(declared(schema, path), lambda: schema.names, batches, metadata=file.metadata)

@@ -36,7 +36,11 @@ from headcount.events.formats import (
 from headcount.events.paths import files_at
 from headcount.events.sources.asked import NOTHING, Asked
 from headcount.events.sources.naming import shown
+from headcount.events.spark_frames import SparkSource, is_spark_frame
 from headcount.events.spool import Spool, spool_input, spool_stream
+
+Stamp = tuple[int | None, int | None]
+"""How large a file is, and when it was last written."""
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -143,9 +147,9 @@ class FileSource:
         return [*own, *(key for key in _folder_columns(self.files[0]) if key not in own)]
 
     @cached_property
-    def _first(self) -> tuple[Opened, list[tuple[int | None, int | None]]]:
+    def _first(self) -> tuple[Opened, list[Stamp]]:
         """Return the first file, and how large and old all of them were when it was opened."""
-        stamps = self._stamps()
+        stamps = self.stamps()
         return self._open(self.files[0]), stamps
 
     @cached_property
@@ -155,12 +159,17 @@ class FileSource:
             return None
         return sum(int(self._open(path).metadata.num_rows) for path in self.files)
 
+    def row_groups(self, path: str) -> list[int]:
+        """Return how many rows each row group of a Parquet file has."""
+        metadata = self._open(path).metadata
+        return [int(metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)]
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns of every file in turn."""
         self._refuse_if_changed()
         wanted = {name: kind for name in columns if (kind := self.type_of(name)) is not None}
         for path in self.files:
-            yield from self._batches_of(path, wanted)
+            yield from self.batches_of(path, wanted)
         self._refuse_if_changed()
 
     def check_reachable(self) -> None:
@@ -185,7 +194,10 @@ class FileSource:
             return None
         return min(int(each.min) for each in chunks), max(int(each.max) for each in chunks)
 
-    def _batches_of(self, path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    def batches_of(
+        self, path: str, wanted: dict[str, pa.DataType], groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read columns of one file, or of some of its row groups; they must be of the types that are wanted."""
         shown, folder = self._shown(path), _folder_columns(path)
         opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
         of_folder = [
@@ -203,7 +215,7 @@ class FileSource:
                     remedy="give the column the same type in all files",
                 )
         with reading(shown, remote=self._remote):
-            for batch in opened.batches(stored):
+            for batch in opened.batches(stored, *(() if groups is None else (groups,))):
                 yield batch if len(stored) == len(wanted) else _with_folder_columns(batch, wanted, folder)
 
     @property
@@ -220,7 +232,8 @@ class FileSource:
                 opened.names()  # damaged names show here
             return opened
 
-    def _stamps(self) -> list[tuple[int | None, int | None]]:
+    def stamps(self) -> list[Stamp]:
+        """Return how large each file is, and when it was last written."""
         with reading(self.name, remote=self._remote):
             infos = self.filesystem.get_file_info(list(self.files))
         for info in infos:
@@ -229,7 +242,7 @@ class FileSource:
         return [(info.size, info.mtime_ns) for info in infos]
 
     def _refuse_if_changed(self) -> None:
-        if self._stamps() != self._first[1]:
+        if self.stamps() != self._first[1]:
             raise DataError(
                 f"{self.name} changed while it was being read",
                 remedy="wait until it is complete, then run again",
@@ -243,7 +256,7 @@ def check_reachable(source: Source) -> None:
 
 
 def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = NOTHING) -> Source:  # noqa: B008
-    """Open paths, globs, folders, URIs, ``-``, a database, an Arrow stream or table, or take a source as it is."""
+    """Open paths, globs, folders, URIs, ``-``, a database, an Arrow stream or table, a Spark frame, a source."""
     if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
         source: Source = events
         return source
@@ -260,6 +273,8 @@ def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = N
     asked.refuse(f"a {type(events).__name__}")
     if isinstance(events, pa.Table):
         return TableSource(events)
+    if is_spark_frame(events):
+        return SparkSource(events)
     if isinstance(events, pa.RecordBatch) or not hasattr(events, "__arrow_c_stream__"):
         return _table_of(events)
     if type(events).__module__.split(".")[0] in ("pandas", "polars"):  # in memory already

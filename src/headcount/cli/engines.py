@@ -1,0 +1,45 @@
+"""``--engine``: where events are counted, and the tables that only Spark can name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headcount.cli.options import Flags
+from headcount.errors import UsageError
+from headcount.flags import pairs
+
+if TYPE_CHECKING:
+    from headcount.engines.engine import Progress
+
+_TABLE = "spark:"
+
+
+@contextmanager
+def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]:
+    """Give the engine that the flags name, and the events: paths, or a table of Spark in place of its name."""
+    tables = [each for each in flags["events"] if each.startswith(_TABLE)]
+    if flags["engine"] == "local":
+        if flags["conf"] or tables:
+            given = tables[0] if tables else "--conf"
+            raise UsageError(f"{given} is of Spark", remedy="add --engine spark, or leave it out")
+        from headcount.engines.local import LocalEngine
+
+        yield LocalEngine(progress=progress), flags["events"]
+        return
+    from headcount.engines.spark.engine import SparkEngine
+
+    engine = SparkEngine(conf=pairs(flags["conf"], "--conf") or {}, progress=progress)
+    try:
+        yield engine, _table(engine, flags["events"], tables)
+    finally:
+        engine.close()
+
+
+def _table(engine: Any, events: tuple[str, ...], tables: list[str]) -> Any:
+    if not tables:
+        return events
+    if len(events) > 1:
+        raise UsageError("a table of Spark is read alone", remedy="give one table, or files")
+    return engine.table(tables[0].removeprefix(_TABLE))

@@ -1,0 +1,121 @@
+"""The Spark engine: equal to the local one draw for draw, however people are dealt to partitions.
+
+Rows are read inside Spark's tasks and dealt by user; each partition is measured by the local engine inside its
+task; Spark adds the cells of all partitions up. The driver holds cells, and nothing of a person or an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headcount.bounding import Bound, Measured_co, Records
+from headcount.bounding.partial import CELLS, HALVES, KEYS, put_together
+from headcount.engines.engine import Progress, silent
+from headcount.engines.local import LocalEngine
+from headcount.engines.spark.frames import FEW_PACKETS, check_source, dealt_frame, unread
+from headcount.engines.spark.progress import watched
+from headcount.engines.spark.session import failure, open_session, set_for_now, table_of
+from headcount.engines.spark.steps import CELLS_IN_SPARK, Measure
+from headcount.engines.spark.tasks import task_of
+from headcount.events.log import EventLog
+from headcount.events.spark_frames import SparkSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class SparkEngine:
+    """Measures on Spark: in the given session, in that of the log's frame, in the active one, or in a new one.
+
+    People are dealt to so many ``partitions``, which changes no result; by default as many as there is to read.
+    ``conf`` says what a new session is like. What was dealt stays on the executors' disks between the stages of
+    one release, and is let go of when another log comes, or with :meth:`close`.
+    """
+
+    session: SparkSession | None = None
+    partitions: int | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    progress: Progress = silent
+    tally: None = field(default=None, init=False, repr=False)
+
+    _held: dict[Any, DataFrame] = field(default_factory=dict, init=False, repr=False)
+    _log: EventLog | None = field(default=None, init=False, repr=False)
+
+    def can(self, kind: type[Bound[Any]]) -> bool:
+        """Say whether bounds of a kind can be measured: all that are sums over people, which records are not."""
+        return kind is not Records and LocalEngine().can(kind)
+
+    def check(self, log: EventLog) -> None:
+        """Refuse a log that Spark cannot read, and surroundings that Spark does not run in."""
+        check_source(log)
+        self._session(log)
+
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        """Add up, over all people, what the bound makes of each person's own records and own draws."""
+        check_source(log)
+        lean = unread(log, bound)
+        nobody = LocalEngine(threads=1).measure(lean, bound, secret)
+        session = self._session(log)
+        with self._told(session, "measuring"):
+            packets = self._dealt(session, log, bound)
+            step = Measure(lean, bound, secret, lean.source.table.schema)  # type: ignore[attr-defined]
+            with set_for_now(session, FEW_PACKETS):
+                cells = packets.mapInArrow(task_of(step), CELLS_IN_SPARK)
+                summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow()
+        return put_together(nobody, summed.cast(CELLS))
+
+    def table(self, name: str) -> DataFrame:
+        """Return a table of Spark's catalogues."""
+        self.session = self.session or open_session(self.conf)
+        return table_of(self.session, name)
+
+    def close(self) -> None:
+        """Let go of what is kept on the executors; the session stays."""
+        for frame in self._held.values():
+            frame.unpersist()
+        self._held.clear()
+        self._log = None
+
+    def _session(self, log: EventLog) -> SparkSession:
+        if self.session is None:
+            source = log.source
+            self.session = (
+                source.frame.sparkSession if isinstance(source, SparkSource) else open_session(self.conf)
+            )
+        session: SparkSession = self.session
+        return session
+
+    def _dealt(self, session: SparkSession, log: EventLog, bound: Bound[Any]) -> DataFrame:
+        """Return what is dealt of a log, made now if it is not at hand; another log's is let go of first."""
+        if self._log is None or self._log.source is not log.source:
+            self.close()
+        self._log = log
+        what = (bound.reading(log), bound.reading(log).columns(log), log.roles, log.conditions)
+        if what not in self._held:
+            from pyspark import StorageLevel
+
+            frame = dealt_frame(session, log, bound, self.partitions).persist(StorageLevel.DISK_ONLY)
+            try:
+                with watched(session, self.progress, "reading events"):
+                    frame.count()
+            except BaseException:
+                frame.unpersist()
+                raise
+            self._held[what] = frame
+        return self._held[what]
+
+    @contextmanager
+    def _told(self, session: SparkSession, stage: str) -> Iterator[None]:
+        """Show how far Spark is, and tell what went wrong as Headcount does."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            with watched(session, self.progress, stage):
+                yield
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            raise failure(error, "Spark could not finish") from error

@@ -1,0 +1,158 @@
+"""Spark's doorway: a session that is there, or a new one as Spark is configured; Java is looked for first."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount.engines.spark.surroundings import error_in
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JAVA = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.ui.enabled": "false"}
+
+
+def open_session(conf: Mapping[str, str]) -> SparkSession:
+    """Return the session that is active, or a new one: as Spark is configured, and then as asked for here."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise UsageError("Spark is not installed", remedy="pip install 'headcount[spark]', or use --engine local")
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        for key, value in conf.items():
+            active.conf.set(key, value)
+        return active
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else Java runs already, as under spark-submit
+        check_java()
+    builder: Any = SparkSession.builder.appName("headcount")
+    for key, value in {**_new_only(), **conf}.items():
+        builder = builder.config(key, value)
+    _use_this_python(conf)
+    try:
+        with _hushed():
+            session: SparkSession = builder.getOrCreate()
+    except Exception as error:
+        raise failure(error, "Spark could not be started") from error
+    return session
+
+
+def table_of(session: SparkSession, name: str) -> DataFrame:
+    """Return a table of Spark's catalogues."""
+    try:
+        frame = session.table(name)
+        _ = frame.schema
+    except Exception as error:
+        raise DataError(
+            f"Spark has no table {name!r} ({first_line(error)})", remedy="check the name, and Spark's catalogues"
+        ) from error
+    return frame
+
+
+def check_java() -> None:
+    """Refuse to go on without a Java that Spark runs on."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java") if not home else str(Path(home) / "bin" / "java")
+    remedy = f"install OpenJDK {JAVA} or newer, and put it on the PATH or name its folder in JAVA_HOME"
+    try:
+        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SurroundingsError("Spark needs Java, and none was found", remedy=remedy) from error
+    version = java_version(said.stderr + said.stdout)
+    if version is not None and version < JAVA:
+        raise SurroundingsError(f"Spark needs Java {JAVA} or newer, and this is Java {version}", remedy=remedy)
+
+
+def java_version(said: str) -> int | None:
+    """Return the number of a Java version, None if it is not told.
+
+    >>> [java_version(each) for each in ('openjdk version "17.0.9" 2023', 'java version "1.8.0_292"', '?')]
+    [17, 8, None]
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else None
+
+
+@contextmanager
+def set_for_now(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Let settings of a session be others for a while."""
+    before = {key: session.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
+
+
+def failure(error: Exception, what: str) -> HeadcountError:
+    """Return what a failed job is told as: an error of a task as itself, all else in one line."""
+    if isinstance(error, HeadcountError):
+        return error
+    said = str(error)
+    own = error_in(said)
+    if own is not None:
+        return own
+    if "No module named 'headcount'" in said:
+        return SurroundingsError(
+            "an executor of Spark has no headcount",
+            remedy="install it on all machines, for example with spark.archives; see docs/engines.md",
+        )
+    return SurroundingsError(f"{what} ({first_line(error)})", remedy="see the log of Spark, then run again")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, and not too much of it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200]
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Let a Java that is started here say on its standard error what nobody asked for; it keeps that for life."""
+    try:
+        own = os.dup(2)
+    except OSError:  # a program without one
+        yield
+        return
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(nowhere)
+
+
+def _new_only() -> dict[str, str]:
+    """Return what a session of our own is like, unless a file or spark-submit says otherwise."""
+    from pyspark import SparkConf
+
+    given = SparkConf()
+    return {key: value for key, value in _QUIET.items() if not given.contains(key)}
+
+
+def _use_this_python(conf: Mapping[str, str]) -> None:
+    """Let workers on this machine run the Python that runs here."""
+    from pyspark import SparkConf
+
+    given, key = SparkConf(), "spark.pyspark.python"
+    master = conf.get("spark.master") or given.get("spark.master", None) or "local[*]"
+    if master.startswith("local") and key not in conf and not given.contains(key):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

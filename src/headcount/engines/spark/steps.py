@@ -1,0 +1,149 @@
+"""What Spark's tasks do: read files, deal people, bring groups of people together, measure. All are pure.
+
+A task that is run again, or twice at once, gives the same rows: nothing hangs on the machine, the order of rows or
+the number of the attempt.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount.bounding import Bound, Cells
+from headcount.bounding.partial import taken_apart
+from headcount.engines.cells import groups_of_all
+from headcount.engines.local import LocalEngine
+from headcount.engines.passes import Passes
+from headcount.engines.spark.dealing import dealt, keys_of, packed, sound_rows, unpacked
+from headcount.engines.walking import user_keys
+from headcount.errors import DataError
+from headcount.events.file_parts import FilePart, rows_of
+from headcount.events.log import EventLog
+from headcount.events.readers import FileSource, Source, TableSource, open_source
+
+CELLS_IN_SPARK = "part int, place bigint, name binary, high bigint, low bigint"
+_HELD = 256 << 20  # bytes of a partition's rows that are held in memory; more go to a file
+_CELLS = 1 << 16  # that are sent at once
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """Reads the parts of files whose numbers it is given, and deals their rows."""
+
+    log: EventLog
+    source: FileSource
+    parts: tuple[FilePart, ...]
+    wanted: dict[str, pa.DataType]
+    schema: pa.Schema
+    labels: tuple[int, ...]
+
+    def __call__(self, numbers: Batches) -> Batches:
+        """Yield packets."""
+        return dealt(sound_rows(self._read(numbers), self.log, self.schema), self.log.roles.user, self.labels)
+
+    def _read(self, numbers: Batches) -> Batches:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                part = self.parts[number]
+                try:
+                    yield from rows_of(self.source, part, self.wanted)
+                except DataError as error:
+                    if not isinstance(error.__cause__, FileNotFoundError) and "does not exist" not in str(error):
+                        raise
+                    raise DataError(
+                        f"{part.path} is not there for an executor",
+                        remedy="files must be where all machines see them under the same path",
+                    ) from error
+
+
+@dataclass(frozen=True)
+class DealRows:
+    """Deals the rows of a Spark frame."""
+
+    log: EventLog
+    wanted: pa.Schema
+    schema: pa.Schema
+    labels: tuple[int, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield packets."""
+        declared = (
+            pa.RecordBatch.from_arrays(
+                [pc.cast(column, each.type) for column, each in zip(batch.columns, self.wanted, strict=True)],
+                schema=self.wanted,
+            )
+            for batch in batches
+        )
+        return dealt(sound_rows(declared, self.log, self.schema), self.log.roles.user, self.labels)
+
+
+@dataclass(frozen=True)
+class BringTogether:
+    """Deals people anew, those of one group to one partition: each person is whole already."""
+
+    log: EventLog
+    bound: Cells
+    schema: pa.Schema
+    labels: tuple[int, ...]
+
+    def __call__(self, packets: Batches) -> Batches:
+        """Yield packets."""
+        source = _source_of(unpacked(packets), self.schema)
+        log = replace(self.log, source=source)
+        coded, rows = Passes(threads=1).read(log, self.bound.reading(log))
+        if coded.groups is None or rows.contexts is None:
+            raise TypeError("there are no groups to bring together")
+        own = groups_of_all(coded, rows)
+        of_groups = user_keys(coded.groups.table.raw, bytes(16))
+
+        def keyed() -> Iterator[tuple[pa.RecordBatch, Any]]:
+            for batch in source.batches(self.schema.names):
+                users = batch.column(log.roles.user)
+                codes = coded.users.codes(users, may_add=False)
+                group = np.where(codes >= 0, own[codes], -1)
+                keys = keys_of(users)
+                keys[group >= 0] = of_groups[group[group >= 0]]
+                yield batch, keys
+
+        return packed(keyed(), self.labels)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures the people of a partition with the local engine, and gives the cells that are not zero."""
+
+    log: EventLog
+    bound: Bound[Any]
+    secret: bytes
+    schema: pa.Schema
+
+    def __call__(self, packets: Batches) -> Batches:
+        """Yield cells."""
+        rows = unpacked(packets)
+        first = next(rows, None)
+        if first is None:
+            return
+        source = _source_of(itertools.chain([first], rows), self.schema)
+        engine = LocalEngine(threads=1)
+        measured = engine.measure(replace(self.log, source=source), self.bound, self.secret)
+        yield from taken_apart(measured).to_batches(max_chunksize=_CELLS)
+
+
+def _source_of(rows: Batches, schema: pa.Schema) -> Source:
+    """Return the rows of a partition: in memory, or in a private temporary file if they are many."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows:
+        held.append(batch)
+        size += batch.nbytes
+        if size > _HELD:
+            return open_source(pa.RecordBatchReader.from_batches(schema, itertools.chain(held, rows)))
+    return TableSource(pa.Table.from_batches(held, schema))
