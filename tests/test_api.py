@@ -172,4 +172,5 @@ def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     charged = {"ledger", "dataset", "analyst", "again", "engine", "conf"}
     shared = {"events", "config", *charged, "out", "force", "dry_run", "as_json"}
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
-    assert offered == {*declared, *shared, "quiet"}
+    for_research = {"degrees"} if name == "queries" else set()  # another way to say --option degrees=FILE
+    assert offered == {*declared, *shared, *for_research, "quiet"}
