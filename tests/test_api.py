@@ -171,4 +171,5 @@ def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     offered = {each.name for each in found.params}
     shared = {"events", "config", "ledger", "dataset", "analyst", "again", "out", "force", "dry_run", "as_json"}
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
-    assert offered == {*declared, *shared, "quiet"}
+    for_research = {"degrees"} if name == "queries" else set()  # another way to say --option degrees=FILE
+    assert offered == {*declared, *shared, *for_research, "quiet"}
