@@ -142,7 +142,7 @@ def test_a_function_takes_what_its_request_declares(name: str) -> None:
     fields = FAMILIES[name].request_kind().model_fields
     declared = flags_of(FAMILIES[name].request_kind())
     taken = inspect.signature(FUNCTIONS[name]).parameters
-    assert set(taken) - {"log", "ledger", "dataset", "analyst", "again"} == set(declared)
+    assert set(taken) - {"log", "engine", "ledger", "dataset", "analyst", "again"} == set(declared)
     for each in declared:
         if taken[each].kind is inspect.Parameter.KEYWORD_ONLY and not fields[each].is_required():
             assert taken[each].default == fields[each].default
@@ -169,6 +169,6 @@ def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     for word in family.command:
         found = found.get_command(click.Context(found), word)
     offered = {each.name for each in found.params}
-    shared = {"events", "config", "ledger", "dataset", "analyst", "again", "out", "force", "dry_run", "as_json"}
+    shared = {"events", "config", "ledger", "dataset", "analyst", "again", "engine", "conf", "out", "force"}
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
-    assert offered == {*declared, *shared, "quiet"}
+    assert offered == {*declared, *shared, "dry_run", "as_json", "quiet"}
