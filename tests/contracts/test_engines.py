@@ -74,8 +74,8 @@ def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) ->
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
 def test_contract_on_spark(check: Callable[[Engine], None]) -> None:
-    """The same, on a few examples each: a measure takes Spark a second. The light cases are in its own tests."""
-    if check in HEAVY:
+    """The same, on a few examples each: a measure takes Spark a second. Layouts are in its own tests."""
+    if check in HEAVY or check is engine_checks.check_layout_has_no_effect:
         return
     before = settings.get_current_profile_name()
     settings.register_profile("spark", settings.get_profile(before), max_examples=3, phases=[Phase.generate])

@@ -335,6 +335,13 @@ def test_without_java_nothing_is_reserved(
     assert not charging.mock_calls
 
 
+def test_what_a_session_that_runs_cannot_change_is_refused() -> None:
+    spark.session()
+    assert session.open_session(spark.CONF) is spark.session()
+    with pytest.raises(UsageError, match=r"spark.master cannot be changed while Spark runs"):
+        session.open_session({"spark.master": "local[7]"})
+
+
 def test_other_versions_on_an_executor_are_told(engine: SparkEngine) -> None:
     theirs = surroundings.versions() | {"numba": "0.1"}
     with (

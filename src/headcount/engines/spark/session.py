@@ -33,9 +33,7 @@ def open_session(conf: Mapping[str, str]) -> SparkSession:
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        for key, value in conf.items():
-            active.conf.set(key, value)
-        return active
+        return _configured(active, conf)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # else Java runs already, as under spark-submit
         check_java()
     builder: Any = SparkSession.builder.appName("headcount")
@@ -48,6 +46,18 @@ def open_session(conf: Mapping[str, str]) -> SparkSession:
     except Exception as error:
         raise failure(error, "Spark could not be started") from error
     return session
+
+
+def _configured(active: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """Set what can still be set of a session that runs; refuse what cannot, and is something else."""
+    for key, value in conf.items():
+        if active.conf.isModifiable(key):
+            active.conf.set(key, value)
+        elif active.sparkContext.getConf().get(key) != value:
+            raise UsageError(
+                f"{key} cannot be changed while Spark runs", remedy="leave it out, or stop the session"
+            )
+    return active
 
 
 def table_of(session: SparkSession, name: str) -> DataFrame:
