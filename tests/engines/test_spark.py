@@ -54,6 +54,7 @@ FAMILIES = (
     "counts: adaptive, contexts, epsilon 1",
     "totals: values, times, limit 5",
     "selection: sra, users",
+    "selection: hpa, contexts",
     "rankings: one context each, k 12, per_context True, with_counts True",
     "neighbours: private, stars, epsilon 4, delta 1e-5",
     "selection: co-counts",

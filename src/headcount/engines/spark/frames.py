@@ -41,9 +41,10 @@ def check_source(log: EventLog) -> None:
 
 
 def unread(log: EventLog, bound: Bound[Any]) -> EventLog:
-    """Return the log as tasks measure it: without its rows, and with its conditions fulfilled."""
-    lean = replace(log, conditions=())
-    schema = carried(log, bound.reading(log).columns(lean))
+    """Return the log as tasks measure it: without its rows, its conditions fulfilled, and no more than is read."""
+    reading = bound.reading(log)
+    lean = reading.narrowed(replace(log, conditions=()))
+    schema = carried(log, reading.columns(lean))
     return replace(lean, source=TableSource(schema.empty_table(), log.source.name))
 
 
