@@ -59,15 +59,21 @@ ENGINES: dict[str, Callable[[Path], Engine]] = {
 }
 
 
-# for the reference and one engine; the others equal it anyway
-HEAVY = {engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter}
+# for the reference and one engine: the others equal it anyway
+LAWS = {engine_checks.check_law_of_the_choice, engine_checks.check_secrets_matter}
+HEAVY = {engine_checks.check_sensitivity, engine_checks.check_keeps_all_it_may}
+ENOUGH = ("reference", "local")
+CASES = [
+    pytest.param(check, name, marks=pytest.mark.slow if check in HEAVY and name not in ENOUGH else ())
+    for check in engine_checks.CHECKS
+    for name in ENGINES
+    if check not in LAWS or name in ENOUGH
+]
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize(("check", "name"), CASES, ids=lambda each: getattr(each, "__name__", each))
 def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) -> None:
-    if check not in HEAVY or name in ("reference", "local"):
-        check(ENGINES[name](tmp_path))
+    check(ENGINES[name](tmp_path))
 
 
 @pytest.mark.slow
@@ -75,7 +81,7 @@ def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
 def test_contract_on_spark(check: Callable[[Engine], None]) -> None:
     """The same, on a few examples each: a measure takes Spark a second. Layouts are in its own tests."""
-    if check in HEAVY or check is engine_checks.check_layout_has_no_effect:
+    if check in LAWS or check is engine_checks.check_layout_has_no_effect:
         return
     before = settings.get_current_profile_name()
     settings.register_profile("spark", settings.get_profile(before), max_examples=3, phases=[Phase.generate])

@@ -64,10 +64,10 @@ def test_a_result_is_written_and_the_others_stay(tmp_path: Path) -> None:
     found.write_text(json.dumps({"paper": "all", "papers": documents}), encoding="utf-8")
     assert TOOL["main"]([str(found), "--commit", "0123abc"], root) == 0
     page = (root / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    words = " ".join(page.split())
+    words, many = " ".join(page.split()), len(PAPERS["dpsense"].claims.claim)
     assert (
         "Obtained with `headcount reproduce all --data DIR --json` at commit `0123abc`: 30 runs of each setting, "
-        "seed 7, in 61 s. Of 12 claims, 12 are undecided." in words
+        f"seed 7, in 61 s. Of {many} claims, {many} are undecided." in words
     )
     assert "`headcount reproduce all --data DIR --quick --runs 9 --json`" in words
     kept = json.loads((root / "docs" / "verdicts.json").read_text(encoding="utf-8"))

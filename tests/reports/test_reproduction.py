@@ -65,7 +65,7 @@ def test_the_page_says_what_it_is_and_which_data_were_used(written: Path) -> Non
     assert "was written down before it was run" in text
     for said in ("<b>shared</b>: movielens-1m.parquet", "<b>stand-in</b>: a stand-in with 1 %", "quick run"):
         assert said in text, said
-    assert text.count('class="claim"') == 52
+    assert text.count('class="claim"') == len(FAN_JIN.claims.claim)
     assert text.count("data-download=") == PLOTS
     assert text.count("The paper reports:") == 10
 

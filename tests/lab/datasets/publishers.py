@@ -129,6 +129,9 @@ PUBLISHED: dict[str, Published] = {
         [(10001, 1000), (10001, 1287), (10002, 1000), (110001, 1287)],
     ),
     "uci-adult": Published(texts({"adult.data": TRAIN, "adult.test": TEST}), ADULTS),
+    "uci-adult-hours": Published(
+        texts({"adult.data": TRAIN, "adult.test": TEST}), [(0, 12), (1, 12), (2, 39), (3, 39)]
+    ),
     "nltcs": Published(texts({"2to16disabilityNLTCS.txt": NLTCS}), [(0, 0), (1, 0), (2, 32769)]),
     "dpbench-nettrace": Published(texts({"NETTRACE.n4096.npy": _trace()}), [(0, 3), (1, 3), (2, 4095)]),
     "netflix": Published(papers.netflix, NETFLIX),

@@ -117,7 +117,10 @@ def shared(folder: Path, *, users: int = 60, items: int = 25, seed: int = 1) -> 
     for name in ("hetrec-lastfm-tags", "hetrec-movielens-tags"):
         tagged = _log(draws, users, items, each=9, twice=True).rename_columns(["user", "resource"])
         tags = draws.integers(1, 12, tagged.num_rows).astype(np.int32)
-        pq.write_table(tagged.append_column("tag", pa.array(tags)), folder / f"{name}.parquet")
+        tagged = tagged.append_column("tag", pa.array(tags))
+        eager = np.array([[1, 1 + n % items, n] for n in range(1, 31)], dtype=np.int32)  # enough for theorem 4.4.1
+        added = pa.table(list(eager.T), names=tagged.column_names)
+        pq.write_table(pa.concat_tables([tagged, added]), folder / f"{name}.parquet")
     bands = [f"Band {number}" for number in range(1, items + 1)]
     artists = pa.table({"item": pa.array(range(1, items + 1), pa.int32()), "name": bands})
     pq.write_table(artists, folder / "hetrec-lastfm-artists.parquet")

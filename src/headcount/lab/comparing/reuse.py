@@ -49,7 +49,7 @@ class ReusingEngine:
     kept_bytes: int = KEPT_BYTES
     counted: int = 0
     _kept: OrderedDict[Request, tuple[Any, int]] = field(default_factory=OrderedDict, repr=False)
-    _asked: Counter[Request] = field(default_factory=Counter, repr=False)
+    _asked: Counter[tuple[Request, str]] = field(default_factory=Counter, repr=False)
 
     def begin(self) -> None:
         """Begin a trial: it gets its first sample of each bound anew."""
@@ -64,19 +64,20 @@ class ReusingEngine:
         request = _request(bound)
         if request is None:
             return self.engine.measure(log, bound, secret)
-        return self._answer(request, lambda own: self.engine.measure(log, bound, own))
+        return self._answer(request, log.counting, lambda own: self.engine.measure(log, bound, own))
 
-    def _answer(self, request: Request, make: Callable[[bytes], Answer]) -> Answer:
-        """Return what is kept, or count with the key that this request has in this run."""
-        request = (*request, self._asked[request])
-        self._asked[request[:-1]] += 1
-        if request in self._kept:
-            self._kept.move_to_end(request)
-            answer: Answer = self._kept[request][0]
+    def _answer(self, request: Request, counting: str, make: Callable[[bytes], Answer]) -> Answer:
+        """Return what is kept, or count with the key that this request has in this run, whatever is counted."""
+        number = self._asked[request, counting]
+        self._asked[request, counting] += 1
+        place = (*request, number, counting)
+        if place in self._kept:
+            self._kept.move_to_end(place)
+            answer: Answer = self._kept[place][0]
             return answer
-        answer = make(hashlib.sha256(f"{self.run}|{request!r}".encode()).digest()[:16])
+        answer = make(hashlib.sha256(f"{self.run}|{(*request, number)!r}".encode()).digest()[:16])
         self.counted += 1
-        self._kept[request] = (answer, _size(answer))
+        self._kept[place] = (answer, _size(answer))
         while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self.kept_bytes:
             self._kept.popitem(last=False)
         return answer
