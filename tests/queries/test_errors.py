@@ -162,6 +162,7 @@ ADULT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "uci-adult.parquet").is_file(), reason="HEADCOUNT_DATA has no uci-adult")
 @pytest.mark.parametrize(("reach", "at_most"), [(1, 0.85), (10, 0.3)])
 def test_ten_thousand_queries_on_uci_adult(reach: int, at_most: float) -> None:

@@ -528,11 +528,13 @@ def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0) -> float:
     return loses_more_than(epsilon, *(outcomes(method, log, runs, seed=seed) for seed, log in enumerate(logs, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_context", [False, True])
 def test_nobody_loses_more_than_epsilon_by_counts(per_context: bool) -> None:
     assert compare(DirectTopK(k=1, per_context=per_context), 3_000) > LEVEL
 
 
+@pytest.mark.slow
 def test_the_loss_is_really_spent() -> None:
     """The promise is nearly tight: ε = 0.6 would be a wrong promise for what is spent as 1, and is rejected."""
     assert compare(DirectTopK(k=1), 5_000, epsilon=0.6) < LEVEL

@@ -495,6 +495,7 @@ def test_half_the_scale_is_caught() -> None:
         assert compare(DirectTopK(k=2), 6_000) < LEVEL
 
 
+@pytest.mark.slow
 def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
     """What --context-of user is for: without it, a person is in several contexts, and pays in each."""
 

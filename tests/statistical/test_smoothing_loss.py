@@ -174,6 +174,7 @@ def test_gs() -> None:
     assert Trial(TunedGroups(limit=2), 2, tea, 800).p_value() > LEVEL
 
 
+@pytest.mark.slow
 def test_dpsense() -> None:
     """Ann has as many records as there are columns, and more."""
     assert Trial(SensitivityControl(), 4, theta_and_tea, 2_500).p_value() > LEVEL

@@ -10,6 +10,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from headcount.bounding import Bound, Measured_co, Pairs, certify_pairs
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
@@ -30,6 +32,7 @@ class ForgetsToShorten(LocalEngine):
         return measured
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_forgotten_is_found() -> None:
     pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "many items"]
     sound = target("co-counts", 2, Decimal(1))
@@ -48,6 +51,7 @@ def test_a_model_of_ratings_stands() -> None:
     assert not found.violation, found.sentence()
 
 
+@pytest.mark.slow
 def test_one_pair_of_items_shows_as_much_as_it_may() -> None:
     """A person's only pair moves one number by all that one person may: 0.9 ε at most."""
     pairs = [pair for pair in pairs_for("co-counts", 2) if pair.name == "two items"]

@@ -43,6 +43,7 @@ def test_the_automatic_choice_is_seen_wherever_it_leads() -> None:
     assert ways == {"histogram", "mwem", "consistent histogram"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pmw", "histogram"])
 def test_proven_methods_stand_on_the_pair_that_refutes_cim(name: str) -> None:
     found = audit(target(name, 1, Decimal(1)), [refuting()], 300)
