@@ -137,8 +137,14 @@ def lines() -> Iterator[str]:
         yield ""
     yield "## Commands\n"
     yield "`reproduce NAME` stands for `headcount reproduce NAME --data DIR`. The others, as the tests run them:\n"
-    yield from ("```sh", *commands.values(), "```", "", "Some take a little longer:", "")
-    yield from ("```text", *longer.values(), "```")
+    yield from ("```sh", *named(commands), "```", "", "Some take a little longer:", "")
+    yield from ("```text", *named(longer), "```")
+
+
+def named(commands: Mapping[str, str]) -> Iterator[str]:
+    """Yield commands under the names that the tables have for them."""
+    for name, command in commands.items():
+        yield from (f"# {name}", command)
 
 
 def anchor(paper: str) -> str:

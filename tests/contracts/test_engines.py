@@ -71,6 +71,10 @@ CASES = [
 ]
 
 
+ELSEWHERE = {*LAWS, engine_checks.check_layout_has_no_effect}  # layouts are in the engine's own tests
+ON_SPARK = [check for check in engine_checks.CHECKS if check not in ELSEWHERE]
+
+
 @pytest.mark.parametrize(("check", "name"), CASES, ids=lambda each: getattr(each, "__name__", each))
 def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) -> None:
     check(ENGINES[name](tmp_path))
@@ -78,11 +82,9 @@ def test_contract(check: Callable[[Engine], None], name: str, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("check", engine_checks.CHECKS, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize("check", ON_SPARK, ids=lambda check: str(check.__name__))
 def test_contract_on_spark(check: Callable[[Engine], None]) -> None:
-    """The same, on a few examples each: a measure takes Spark a second. Layouts are in its own tests."""
-    if check in LAWS or check is engine_checks.check_layout_has_no_effect:
-        return
+    """The same, on a few examples each: a measure takes Spark a second."""
     before = settings.get_current_profile_name()
     settings.register_profile("spark", settings.get_profile(before), max_examples=3, phases=[Phase.generate])
     settings.load_profile("spark")
