@@ -57,12 +57,12 @@ class SparkEngine:
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Add up, over all people, what the bound makes of each person's own records and own draws."""
         check_source(log)
-        lean = unread(log, bound)
+        lean, schema = unread(log, bound)
         nobody = LocalEngine(threads=1).measure(lean, bound, secret)
         session = self._session(log)
         with self._told(session, "measuring"):
             packets = self._dealt(session, log, bound)
-            step = Measure(lean, bound, secret, lean.source.table.schema)  # type: ignore[attr-defined]
+            step = Measure(lean, bound, secret, schema)
             with set_for_now(session, FEW_PACKETS):
                 cells = packets.mapInArrow(task_of(step), CELLS_IN_SPARK)
                 summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow()

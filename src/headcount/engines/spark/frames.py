@@ -40,12 +40,15 @@ def check_source(log: EventLog) -> None:
         )
 
 
-def unread(log: EventLog, bound: Bound[Any]) -> EventLog:
-    """Return the log as tasks measure it: without its rows, its conditions fulfilled, and no more than is read."""
+def unread(log: EventLog, bound: Bound[Any]) -> tuple[EventLog, pa.Schema]:
+    """Return the log as tasks measure it, and the columns that they get.
+
+    It is without its rows, its conditions are fulfilled, and no more is in it than is read.
+    """
     reading = bound.reading(log)
     lean = reading.narrowed(replace(log, conditions=()))
     schema = carried(log, reading.columns(lean))
-    return replace(lean, source=TableSource(schema.empty_table(), log.source.name))
+    return replace(lean, source=TableSource(schema.empty_table(), log.source.name)), schema
 
 
 def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partitions: int | None) -> DataFrame:
@@ -55,8 +58,8 @@ def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partiti
     packets = _read(session, log, bound, labels, many)
     frame = packets.repartition(many, "label")
     if isinstance(bound, Cells) and bound.groups is not None:
-        lean = unread(log, bound)
-        step = BringTogether(lean, bound, lean.source.table.schema, labels)  # type: ignore[attr-defined]
+        lean, schema = unread(log, bound)
+        step = BringTogether(lean, bound, schema, labels)
         with set_for_now(session, FEW_PACKETS):
             frame = frame.mapInArrow(task_of(step), PACKETS_IN_SPARK).repartition(many, "label")
     return frame
@@ -66,8 +69,7 @@ def _read(
     session: SparkSession, log: EventLog, bound: Bound[Any], labels: tuple[int, ...], most_tasks: int
 ) -> DataFrame:
     """Return the packets as they are dealt where rows are read; many small files are read by few tasks."""
-    source, lean = log.source, unread(log, bound)
-    schema: pa.Schema = lean.source.table.schema  # type: ignore[attr-defined]
+    source, (lean, schema) = log.source, unread(log, bound)
     columns = bound.reading(log).columns(log)
     kinds = {name: log.type_of(name) for name in columns}
     told = replace(lean, conditions=log.conditions, source=TableSource(pa.schema(kinds).empty_table()))
