@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ NOT_PRIVATE = (
 )
 
 
+_ASKED: Mapping[str, tuple[str, ...]] = {
+    "counts": ("methods", "epsilon", "limits"),
+    "rankings": ("methods", "epsilon", "limits", "tops"),
+    "selection": ("epsilon", "limits", "shares", "delta"),
+}
+"""The lists of settings that each comparison tries."""
+
+_FIELDS = {"epsilon": "epsilons", "delta": "deltas"}  # of a study, where they are not called as their flags
+
+
 @click.command(
     "compare",
     short_help="Compare all methods on a log against the truth. Not private.",
@@ -30,77 +41,117 @@ NOT_PRIVATE = (
     ),
 )
 @reading_options("compared")
-@click.option("--methods", default="all", show_default=True, metavar="A,B", help="Which methods, or all.")
-@click.option("--epsilon", default="0.1,0.5,1,2", show_default=True, metavar="E,E", help="Privacy budgets to try.")
-@click.option("--limits", default="1,3,10,30,100", show_default=True, metavar="L,L", help="Limits to try.")
+@click.option(
+    "--what",
+    type=click.Choice(tuple(_ASKED)),
+    default="counts",
+    show_default=True,
+    help="Counts; rankings by people, of `rank` and of counts; or the selection of items by --select-items.",
+)
+@click.option("--methods", metavar="A,B", help="Which methods of counts, or all.  [default: all]")
+@click.option("--epsilon", metavar="E,E", help="Privacy budgets to try.  [default: 0.1,0.5,1,2]")
+@click.option("--limits", metavar="L,L", help="Limits to try.  [default: 1,3,10,30,100]")
+@click.option("-k", "tops", metavar="K,K", help="For rankings: how many places.  [default: 10,20]")
+@click.option("--shares", metavar="S,S", help="For selection: shares of ε that it takes.  [default: 0.2,0.5]")
+@click.option("--delta", metavar="D,D", help="For selection: δ to try.  [default: 1e-6]")
 @click.option("--runs", default="20", show_default=True, metavar="N", help="How often each setting is run.")
 @outputs.study_options(report="Page to write: plots, a ranking, and a summary in words.")
 def command(**flags: Any) -> None:
     """Run every method on EVENTS and measure its counts against the truth. THIS IS NOT PRIVATE.
 
-    What it writes is for the curator's eyes. Methods whose published claim does not hold are compared as well. An
-    interrupted comparison goes on where it was if the same command is given again.
+    With --what rankings: what each finds of the items that most people have. With --what selection: which items
+    are found where nobody lists them. What it writes is for the curator's eyes. Methods whose published claim does
+    not hold are compared as well. An interrupted comparison goes on where it was if the same command is given
+    again.
     """
     targets = outputs.targets_of(flags)
-    if not targets and not flags["as_json"]:
+    if not targets and not flags["as_json"] and flags["what"] == "counts":
         raise UsageError(
             "a comparison needs a place to go", remedy="add --report compare.html, --table FILE.parquet or --json"
         )
     with terminal.Bar(quiet=flags["quiet"]) as bar:
-        comparison = _comparison(flags)
-        from headcount.lab.comparing.comparison import MARK, compare, refuse
+        study = _study(flags)
+        from headcount.lab.comparing.comparison import MARK, compare
         from headcount.lab.comparing.grid import save
 
-        log = log_of("compared", flags)
-        refuse(log)
+        selecting = study.what == "selection" and not flags["items"]
+        log = study.compared(log_of("compared", {**flags, "select_items": flags["select_items"] or selecting}))
         processes = None if flags["processes"] is None else whole_text(flags["processes"], "--processes")
         with outputs.parts_for(targets) as parts:
             table, facts = compare(
-                log, comparison, parts, name=_name(flags["events"]), processes=processes, progress=bar
+                log, study, parts, name=_name(flags["events"]), processes=processes, progress=bar
             )
         bar("drawing", 0, None)
         from headcount.reports.comparison import summary, write_comparison_page, write_comparison_pictures
         from headcount.reports.tidy import means
 
-        said = {**MARK, "seed": comparison.seed, "runs": comparison.runs}
+        said = {**MARK, "what": study.what, "seed": study.seed, "runs": study.runs}
         if "table" in targets:
             save(table, targets["table"], said)
         if "report" in targets:
             write_comparison_page(table, facts, targets["report"])
         if "plots" in targets:
-            write_comparison_pictures(table, targets["plots"])
+            write_comparison_pictures(table, targets["plots"], study.what)
     if flags["as_json"]:
         terminal.print_json({**said, "table": table.to_pylist()})
     else:
-        for sentence in summary(means(table)):
+        found = means(table)
+        if study.what != "counts":
+            _show(found, study.what)
+        for sentence in summary(found, study.what):
             terminal.say(sentence)
         for what, path in targets.items():
             terminal.say(f"{path}: {outputs.WHAT[what]}")
     terminal.note(NOT_PRIVATE)
 
 
-def _comparison(flags: Flags) -> Any:
-    from headcount.counts import FAMILY
+def _study(flags: Flags) -> Any:
+    """Return what is compared; an option that it has no use for is refused."""
     from headcount.lab.comparing.comparison import Comparison
+    from headcount.lab.comparing.rankings import RankingComparison
+    from headcount.lab.comparing.selections import SelectionComparison
 
-    methods = (
-        tuple(FAMILY.kinds()) if flags["methods"].strip() == "all" else tuple(listed(flags["methods"], "methods"))
-    )
-    seed = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
-    return Comparison(
-        methods=methods,
-        epsilons=tuple(listed(flags["epsilon"], "epsilon")),
-        limits=tuple(whole_text(each, "--limits") for each in listed(flags["limits"], "limits")),
-        runs=whole_text(flags["runs"], "--runs"),
-        **seed,
-    )
+    kinds: dict[str, Any] = {each.what: each for each in (Comparison, RankingComparison, SelectionComparison)}
+    what = flags["what"]
+    for name in dict.fromkeys(each for asked in _ASKED.values() for each in asked):
+        if flags[name] is not None and name not in _ASKED[what]:
+            users = " and ".join(f"--what {each}" for each, asked in _ASKED.items() if name in asked)
+            raise UsageError(f"{_flag(name)} is of no use with --what {what}", remedy=f"it is for {users}")
+    given = {name: flags[name] for name in _ASKED[what] if flags[name] is not None}
+    if given.get("methods", "").strip() == "all":
+        del given["methods"]
+    lists: dict[str, Any] = {_FIELDS.get(name, name): _values(name, text) for name, text in given.items()}
+    seed: dict[str, Any] = {} if flags["seed"] is None else {"seed": outputs.seed_of(flags["seed"])}
+    return kinds[what](**lists, runs=whole_text(flags["runs"], "--runs"), **seed)
+
+
+def _values(name: str, text: str) -> tuple[Any, ...]:
+    """Read the values of a list: whole numbers where such are asked for."""
+    texts = listed(text, _flag(name).lstrip("-"))
+    return tuple(whole_text(each, _flag(name)) for each in texts) if name in ("limits", "tops") else tuple(texts)
+
+
+def _flag(name: str) -> str:
+    return "-k" if name == "tops" else f"--{name}"
+
+
+def _show(found: Any, what: str) -> None:
+    """Print what was found at every ε, each at its best limit there, in hindsight."""
+    from headcount.reports.comparison import over_epsilons
+
+    for title, headings, rows in over_epsilons(found, what):
+        terminal.say(f"{title}, each at its best limit in hindsight")
+        click.echo()
+        terminal.print_table([("", "left"), *((heading, "right") for heading in headings)], rows)
+        click.echo()
 
 
 def listed(text: str, name: str) -> list[str]:
     """Read a list with commas."""
     found = [each.strip() for each in text.split(",")]
     if not all(found):
-        raise UsageError(f"--{name} must be a list with commas", given=text, remedy=f"such as --{name} a,b")
+        flag = f"-{name}" if len(name) == 1 else f"--{name}"
+        raise UsageError(f"{flag} must be a list with commas", given=text, remedy=f"such as {flag} a,b")
     return found
 
 

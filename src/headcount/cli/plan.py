@@ -15,7 +15,7 @@ from headcount.flags import whole_text
 
 @click.command(
     "plan",
-    short_help="Predict each method's error from public figures. Needs no data.",
+    short_help="Predict errors and rankings from public figures. Needs no data.",
     epilog=options.example(
         "headcount plan --users 500000 --items 17770 \\",
         "  --median 96 --max 17000 --epsilon 1",
@@ -35,19 +35,31 @@ from headcount.flags import whole_text
     type=click.Choice(["records", "users"]),
     help="Count records, or distinct users.  [default: records, or as the release does]",
 )
+@click.option("-k", metavar="K", help="Will the top K be right? Forecast that, in place of errors.")
+@click.option("--kth", metavar="N", help="For -k: how many people have the item at place K, about.")
 @options.json_option
 def command(**flags: Any) -> None:
     """Predict the errors of each method from public figures, or from a released histogram, without any data.
 
     The noise is exact; what a limit cuts off is a model: Zipf's law for items, and with --median and --max a
     log-normal law for people. Use only figures that are public: what is read off a private log is not.
+
+    With -k it says how many of the top K will be right, by `rank` and by `release` with `top`, and which to use:
+    both are run on made-up logs that are like the figures say.
     """
     from headcount.budget import amount, probability
     from headcount.lab.comparing.planning import predictions, sensible_limits
 
     epsilons = [f"{amount(each):f}" for each in listed(flags["epsilon"], "epsilon")]
     delta = None if flags["delta"] is None else f"{probability(flags['delta']):f}"
+    _check_question(flags)
     figures = _figures(flags)
+    if flags["k"] is not None:
+        from headcount.cli.forecast import forecast
+
+        k, known = whole_text(flags["k"], "-k"), _whole(flags["kth"], "kth")
+        forecast(figures, epsilons, k, known, as_json=flags["as_json"])
+        return
     limits = sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
     if flags["limits"] is not None:
         limits = [whole_text(each, "--limits") for each in listed(flags["limits"], "limits")]
@@ -64,8 +76,18 @@ def command(**flags: Any) -> None:
         "MAE: how far a count is off on average; MSE: the mean of the squares; each over all cells. Each method "
         "stands with the limit of its smallest MAE; --limits and --json show others. The noise is exact, the rest "
         "a model: on public logs at ε = 1 an MAE came out between half and twice what is predicted here, while an "
-        "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md)."
+        "MSE hangs on how popular the most popular items are and may be far smaller (docs/plan.md). Whether the "
+        "top 20 will be right: add -k 20."
     )
+
+
+def _check_question(flags: Flags) -> None:
+    """Refuse what is of no use for the question that is asked."""
+    if flags["k"] is None and flags["kth"] is not None:
+        raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
+    for name in ("limits", "delta"):
+        if flags["k"] is not None and flags[name] is not None:
+            raise UsageError(f"--{name} is of no use with -k", remedy="leave it out: what is best is worked out")
 
 
 _NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}

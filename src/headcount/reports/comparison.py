@@ -1,12 +1,13 @@
 """The report of a comparison: every method on one log against the truth. Not private, and it says so everywhere.
 
-Made from the tidy table and a few facts about the log, nothing else.
+Made from the tidy table and a few facts about the log, nothing else. What differs between comparisons of
+counts, of rankings and of selected items is in :mod:`headcount.reports.comparison_words`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pyarrow as pa
 
 from headcount.answers.words import some
 from headcount.reports import page
+from headcount.reports.comparison_words import WORDS, Words, measures, middle, of, short, titles
 from headcount.reports.curves import curves
 from headcount.reports.page import Figure
 from headcount.reports.palette import is_claimed
-from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, at_one_limit, best_limits, means, places, refusals
+from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, best_limits, means, places, refusals
 
 NOT_PRIVATE = (
     "These numbers were measured against the true counts of the log, so they tell about the people in it. They "
@@ -30,20 +32,12 @@ CHOOSING = (
 )
 SUBTITLE = "Not private: measured against the truth"
 
-_TITLES = {
-    "MSE": ("Mean squared error", "mean squared error, counts²"),
-    "MAE": ("Mean absolute error", "mean absolute error, counts"),
-    "MRE": ("Mean relative error", "mean relative error, 1 = 100 %"),
-    "KL": ("KL divergence", "KL divergence, nats"),
-    "precision": ("Precision of the top 10", "share of the true top 10 that is found"),
-}
-_NOUNS = {"items": "item counts", "edges": "item-by-context counts"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What was compared: plain figures of the log, and how often."""
 
+    what: str = "counts"
     name: str
     people: int
     records: int
@@ -59,7 +53,7 @@ class Facts:
         over = some(self.items, "item") + (f" and {some(self.contexts, 'context')}" if self.contexts else "")
         return (
             f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} over {over}, on average "
-            f"{_short(self.records / self.items)} an item; counts of {self.counted}. Each setting was run "
+            f"{short(self.records / max(self.items, 1))} an item; counts of {self.counted}. Each setting was run "
             f"{some(self.runs, 'time')}."
         )
 
@@ -71,8 +65,8 @@ def write_comparison_page(table: pa.Table, facts: Facts, path: str | os.PathLike
 
 def comparison_page(table: pa.Table, facts: Facts) -> str:
     """Return the report as one page that needs no network."""
-    found = means(table)
-    figures = comparison_figures(found)
+    found, words = means(table), WORDS[facts.what]
+    figures = comparison_figures(found, facts.what)
     return page.render(
         "comparison.html.jinja",
         title=f"Methods compared on {facts.name}",
@@ -80,69 +74,59 @@ def comparison_page(table: pa.Table, facts: Facts) -> str:
         facts=facts,
         lede=facts.sentence(),
         warnings=[NOT_PRIVATE, CHOOSING],
-        summary=summary(found),
-        sections=[_section(found, each, figures) for each in _tables(found)],
+        summary=summary(found, facts.what),
+        question=words.question,
+        note=words.note,
+        measured=words.measured.format(bound=f"{facts.bound:.4g}"),
+        sections=[_section(found, each, figures, words) for each in words.tables(found)],
         refused=[_refusal(each) for each in refusals(table)],
     )
 
 
-def write_comparison_pictures(table: pa.Table, folder: str | os.PathLike[str]) -> list[Path]:
+def write_comparison_pictures(table: pa.Table, folder: str | os.PathLike[str], what: str = "counts") -> list[Path]:
     """Write every plot as SVG and PNG; each says that it is not private."""
-    return page.write_pictures(comparison_figures(means(table)), folder, SUBTITLE)
+    return page.write_pictures(comparison_figures(means(table), what), folder, SUBTITLE)
 
 
-def comparison_figures(found: Sequence[Mean]) -> list[Figure]:
-    """Draw each metric over ε, at each method's best limit, and over the limit, at one ε."""
-    figures = []
-    for table in _tables(found):
-        for metric in _metrics(found, table):
-            mine = [each for each in found if (each.table, each.metric) == (table, metric)]
-            figures.append(_over_epsilon(mine, table, metric))
+def comparison_figures(found: Sequence[Mean], what: str = "counts") -> list[Figure]:
+    """Draw each measure over ε, at each method's best limit, and over the limit, at one ε."""
+    figures, words = [], WORDS[what]
+    for table in words.tables(found):
+        for measure in measures(of(found, table)):
+            mine = [each for each in of(found, table) if each.measure == measure]
+            figures.append(_over_epsilon(mine, words))
             if len({each.limit for each in mine} - {None}) > 1:
-                figures.append(_over_limits(mine, table, metric))
+                figures.append(_over_limits(mine, words))
     return figures
 
 
-def summary(found: Sequence[Mean]) -> list[str]:
-    """Say in plain words which private methods came out best, overall and at one ε."""
-    said = []
-    for table in _tables(found):
-        private = [each for each in at_one_limit(_of(found, table)) if not is_claimed(each.label)]
-        if not private:
-            continue
-        order = sorted(places(private).items(), key=lambda each: each[1])
-        words = f"For {_NOUNS[table]}, over all ε and errors together, {order[0][0]} came out best"
-        if len(order) > 1:
-            ahead = " and ".join(f"{name} ({place:.1f})" for name, place in order[1:3])
-            words += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
-        epsilon = middle({each.epsilon for each in private})
-        error = _best(private, epsilon, "MAE")
-        if error is not None:
-            words += (
-                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_at(error)}: its counts are"
-            )
-            words += f" off by {_short(error.mean)} on average"
-        top = _best(best_limits(_of(found, table)), epsilon, "precision")
-        if top is not None:
-            kind = "items" if table == "items" else "items of each context"
-            words += f". Most of the 10 most counted {kind} are found by {_at(top)}: {10 * top.mean:.1f} of them"
-        said.append(f"{words}.")
-    return said
+def summary(found: Sequence[Mean], what: str = "counts") -> list[str]:
+    """Say in plain words what came out."""
+    words = WORDS[what]
+    return words.summary(words, found)
 
 
-def _best(found: Sequence[Mean], epsilon: float, metric: str) -> Mean | None:
-    """Return the best private method at one ε."""
-    entrants = [each for each in found if (each.epsilon, each.metric) == (epsilon, metric)]
-    entrants = [each for each in entrants if not is_claimed(each.label)]
-    return next((each for each in entrants if not any(other.better_than(each) for other in entrants)), None)
+def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Return tables for a terminal, one for each measure: a title, the ε as headings, and what each came to.
+
+    Each stands at the limit that is best for it at that ε, in hindsight; the best of all comes first.
+    """
+    words = WORDS[what]
+    for table in words.tables(found):
+        for measure, sample in measures(of(found, table)).items():
+            mine = best_limits([each for each in of(found, table) if each.measure == measure])
+            epsilons = sorted({each.epsilon for each in mine})
+            cells: dict[str, dict[float, str]] = {}
+            for each in sorted(mine, key=lambda each: (-each.epsilon, -each.mean)):
+                cells.setdefault(each.label, {})[each.epsilon] = _cell(each)
+            rows = [[label, *(row.get(epsilon, "–") for epsilon in epsilons)] for label, row in cells.items()]
+            title = f"{titles(sample)[1]} of {words.nouns[table]}"
+            yield title, [f"ε = {epsilon:g}" for epsilon in epsilons], rows
 
 
-def _at(each: Mean) -> str:
-    return each.label if each.limit is None else f"{each.label} at limit {each.limit:,}"
-
-
-def _of(found: Sequence[Mean], table: str) -> list[Mean]:
-    return [each for each in found if each.table == table]
+def _cell(each: Mean) -> str:
+    value = f"{each.mean:.1%}" if each.metric in ("precision", "covered") else short(each.mean)
+    return value if each.limit is None else f"{value} (limit {each.limit:,})"
 
 
 def _average_places(found: Sequence[Mean]) -> dict[str, float]:
@@ -154,27 +138,17 @@ def _average_places(found: Sequence[Mean]) -> dict[str, float]:
     return taken
 
 
-def middle(epsilons: set[float]) -> float:
-    """Return the ε that tables and plots over the limit are shown for: 1 if it was run, else the middle one.
-
-    >>> middle({0.1, 1.0, 2.0}), middle({0.1, 0.5, 3.0})
-    (1.0, 0.5)
-    """
-    ordered = sorted(epsilons)
-    return 1.0 if 1.0 in epsilons else ordered[(len(ordered) - 1) // 2]
-
-
-def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure]) -> dict[str, Any]:
-    mine = _of(found, table)
-    best = at_one_limit(mine)
+def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words: Words) -> dict[str, Any]:
+    mine = of(found, table)
+    best = words.at_one_limit(mine)
     epsilon = middle({each.epsilon for each in mine})
-    metrics = _metrics(found, table)
+    there = measures(mine)
     average = _average_places(best)
     shown: dict[str, dict[str, Mean]] = {}
     for each in best:
         if each.epsilon == epsilon:
-            shown.setdefault(each.label, {})[each.metric] = each
-    leaders = {metric: _leading(shown, metric) for metric in metrics}
+            shown.setdefault(each.label, {})[each.measure] = each
+    leaders = {measure: _leading(shown, measure) for measure in there}
     rows = [
         {
             "method": label,
@@ -182,27 +156,28 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure]) -> di
             "claimed": is_claimed(label),
             "limit": next((each.limit for each in shown[label].values()), None),
             "cells": [
-                {"text": _short(shown[label][metric].mean), "best": label in leaders[metric]}
-                if metric in shown[label]
+                {"text": short(shown[label][measure].mean), "best": label in leaders[measure]}
+                if measure in shown[label]
                 else None
-                for metric in metrics
+                for measure in there
             ],
         }
         for label in sorted(shown, key=lambda label: average[label])
     ]
+    noun = words.nouns[table]
     return {
         "name": table,
-        "title": _NOUNS[table][0].upper() + _NOUNS[table][1:],
+        "title": noun[0].upper() + noun[1:],
         "epsilon": f"{epsilon:g}",
-        "metrics": metrics,
+        "headings": [titles(each)[0] for each in there.values()],
         "rows": rows,
         "figures": [figure for figure in figures if figure.name.startswith(f"{table}-")],
     }
 
 
-def _leading(shown: Mapping[str, Mapping[str, Mean]], metric: str) -> set[str]:
-    """Return the methods that are best at a metric: private ones alone."""
-    entrants = {label: each[metric] for label, each in shown.items() if metric in each and not is_claimed(label)}
+def _leading(shown: Mapping[str, Mapping[str, Mean]], measure: str) -> set[str]:
+    """Return the methods that are best at a measure: private ones alone."""
+    entrants = {label: each[measure] for label, each in shown.items() if measure in each and not is_claimed(label)}
     return {
         label
         for label, each in entrants.items()
@@ -210,33 +185,36 @@ def _leading(shown: Mapping[str, Mapping[str, Mean]], metric: str) -> set[str]:
     }
 
 
-def _over_epsilon(found: Sequence[Mean], table: str, metric: str) -> Figure:
+def _over_epsilon(found: Sequence[Mean], words: Words) -> Figure:
     shown = sorted(best_limits(found), key=lambda each: each.epsilon)
     note = "Each method at the limit that is best for it at that ε, in hindsight."
-    return _drawn(shown, table, metric, along="epsilon", title="by ε", axis="ε", note=note)
+    return _drawn(shown, words, along="epsilon", title="by ε", axis="ε", note=note)
 
 
-def _over_limits(found: Sequence[Mean], table: str, metric: str) -> Figure:
+def _over_limits(found: Sequence[Mean], words: Words) -> Figure:
     epsilon = middle({each.epsilon for each in found})
     shown = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
     title, axis = f"by limit, at ε = {epsilon:g}", "limit: the most that one person may add"
     note = "Level lines belong to methods that take no limit."
-    return _drawn(shown, table, metric, along="limit", title=title, axis=axis, note=note)
+    return _drawn(shown, words, along="limit", title=title, axis=axis, note=note)
 
 
-def _drawn(
-    shown: Sequence[Mean], table: str, metric: str, *, along: str, title: str, axis: str, note: str
-) -> Figure:
-    name, value = _TITLES.get(metric, (metric, metric))
+def _drawn(shown: Sequence[Mean], words: Words, *, along: str, title: str, axis: str, note: str) -> Figure:
+    """Draw one measure of one table."""
+    each = shown[0]
+    table, (_, name, value) = str(each.table), titles(each)
     chart = curves(
-        [_row(each, along) for each in shown],
-        title=f"{name} of {_NOUNS[table]}, {title}",
+        [_row(mean, along) for mean in shown],
+        title=f"{name} of {words.nouns[table]}, {title}",
         x=along,
         x_title=axis,
         y_title=value,
-        logarithmic_y=metric not in HIGHER_IS_BETTER,
+        logarithmic_y=each.metric not in HIGHER_IS_BETTER,
     )
-    return Figure.of(f"{table}-{metric.lower()}-by-{along}", chart, f"{_better(metric)} {note} {_BARS}")
+    top = f"-{each.k}" if each.k is not None and each.metric == words.by else ""
+    return Figure.of(
+        f"{table}-{each.metric.lower()}{top}-by-{along}", chart, f"{_better(each.metric)} {note} {_BARS}"
+    )
 
 
 _BARS = (
@@ -255,28 +233,7 @@ def _row(each: Mean, x: str) -> dict[str, Any]:
     return {x: row.pop(x), **row}
 
 
-def _tables(found: Sequence[Mean]) -> list[str]:
-    return [table for table in _NOUNS if any(each.table == table for each in found)]
-
-
-def _metrics(found: Sequence[Mean], table: str) -> list[str]:
-    there = {each.metric for each in found if each.table == table}
-    return [metric for metric in _TITLES if metric in there]
-
-
 def _refusal(each: Mapping[str, Any]) -> dict[str, str]:
     at = f" at limit {', '.join(f'{limit:,}' for limit in each['limits'])}" if each["limits"] else ""
     epsilons = ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"])
     return {"method": each["method"], "where": f"ε = {epsilons}{at}", "reason": each["reason"]}
-
-
-def _short(number: float) -> str:
-    """Write a number with three digits that matter.
-
-    >>> [_short(each) for each in (0.01234, 12.345, 1234.5, 7_654_321.0, 0.0)]
-    ['0.0123', '12.3', '1,234', '7.65 million', '0']
-    """
-    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if abs(number) >= unit:
-            return f"{number / unit:.3g} {word}"
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 LEVEL = 0.95
 
-HIGHER_IS_BETTER = frozenset({"precision"})
+HIGHER_IS_BETTER = frozenset({"precision", "selected", "covered"})
 """Metrics of which more is better; all others are errors."""
 
 _SETTING = ("dataset", "label", "method", "limit", "epsilon", "delta", "table", "metric", "k", "key")
@@ -44,6 +44,11 @@ class Mean:
     low: float | None
     high: float | None
     runs: int
+
+    @property
+    def measure(self) -> str:
+        """The metric, and of which k: what differs in it is another measure."""
+        return self.metric if self.k is None else f"{self.metric} of the top {self.k:,}"
 
     def better_than(self, other: Mean) -> bool:
         """Compare two means of one metric."""
@@ -103,11 +108,11 @@ def best_limits(found: Iterable[Mean]) -> list[Mean]:
 def at_one_limit(found: Sequence[Mean], by: str = "MAE") -> list[Mean]:
     """Keep, of each method at each ε, one limit for all metrics: a release has one. It is the best in hindsight.
 
-    It is the one with the smallest error ``by``, or where that was not measured the best for whatever was.
+    It is the one that is best by the measure ``by``, or where that was not measured the best for whatever was.
     """
-    there = {each.metric for each in found}
+    there = {each.measure for each in found}
     by = by if by in there else min(there, default=by)
-    best = best_limits([each for each in found if each.metric == by])
+    best = best_limits([each for each in found if each.measure == by])
     kept = {(each.dataset, each.label, each.epsilon, each.delta, each.table, each.limit) for each in best}
     return [
         each

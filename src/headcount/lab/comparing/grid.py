@@ -1,6 +1,7 @@
 """Grids: many trials in several processes, which an interruption does not undo.
 
-Each log is packed once, and worker processes map the store into their memory. Trials of one log and one run go
+Each log is packed once, and worker processes map the store into their memory (where items are to be selected, they
+read a copy: :mod:`headcount.lab.comparing.kept`). Trials of one log and one run go
 together, in units: a worker counts once what several of them ask for (:mod:`headcount.lab.comparing.reuse`).
 
 A finished unit is a file, written aside and renamed into place. Its name is a digest of all that its numbers hang
@@ -17,7 +18,7 @@ limit       int64    the limit, null where there is none
 epsilon     float64
 delta       float64  null where there is none
 run         int64    the number of the repetition
-table       text     items or edges, or null
+table       text     items or edges; selection of selected items; or null
 metric      text     what was measured; null where the method refused
 k           int64    of a top k, else null
 key         text     tells rows of one metric apart, else null
@@ -42,7 +43,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,9 @@ import pyarrow.parquet as pq
 from headcount import __version__
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
-from headcount.engines.packing import pack
 from headcount.errors import SurroundingsError
-from headcount.events.log import EventLog, packed_log
-from headcount.events.store import DESCRIPTION, PackedSource, open_store
+from headcount.events.log import EventLog
+from headcount.lab.comparing.kept import KeptLog, keep
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
 from headcount.lab.processes import follow_parent
@@ -106,43 +105,10 @@ class TrialGrid:
 
 
 @dataclass(frozen=True)
-class _Data:
-    """A packed log, as another process opens it."""
-
-    store: str
-    counting: str
-    context_of: str
-
-    @classmethod
-    def of(cls, log: EventLog, folder: Path, progress: Progress) -> _Data:
-        """Pack a log, or take the store that it is."""
-        if isinstance(log.source, PackedSource):
-            return cls(str(log.source.folder), log.counting, log.context_of)
-        return cls(str(pack(log, folder, progress=progress)), log.counting, log.context_of)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What the counts hang on: the arrays by their checksums, the catalogue, and how records are counted."""
-        said = json.loads((Path(self.store) / DESCRIPTION).read_text(encoding="utf-8"))
-        kept = {name: said[name] for name in ("arrays", "catalogue", "cells", "events")}
-        return json.dumps([kept, self.counting, self.context_of], sort_keys=True)
-
-    def open(self) -> EventLog:
-        """Describe the log again."""
-        source = open_store(self.store)
-        counting, context_of = self.counting, self.context_of
-        return packed_log(
-            source,
-            count="users" if counting == "users" else "records",
-            context_of="user" if context_of == "user" else "record",
-        )
-
-
-@dataclass(frozen=True)
 class Unit:
     """Trials of one log and one run that a worker takes at once."""
 
-    data: _Data
+    data: KeptLog
     trials: tuple[Trial, ...]
     measures: Mapping[str, Measure]
     seed: int
@@ -209,7 +175,7 @@ def save(table: pa.Table, path: Path, said: Mapping[str, Any]) -> Path:
     return path
 
 
-def _units(grid: TrialGrid, data: Mapping[str, _Data], folder: Path) -> Iterator[Unit]:
+def _units(grid: TrialGrid, data: Mapping[str, KeptLog], folder: Path) -> Iterator[Unit]:
     """Deal trials to units: those of one log and one run together, neighbours in limit side by side."""
     together: dict[tuple[str, int], list[int]] = {}
     for place, trial in enumerate(grid.trials):
@@ -257,7 +223,7 @@ class _Open:
     """What a process has open: a log with its truth, and the counts of one run."""
 
     def __init__(self) -> None:
-        self.data: _Data | None = None
+        self.data: KeptLog | None = None
         self.bench: Bench | None = None
 
     def bench_for(self, unit: Unit) -> Bench:
@@ -266,7 +232,7 @@ class _Open:
         name = run_name(unit.seed, first.dataset, first.run)
         if self.bench is None or self.data != unit.data:
             log, engine = unit.data.open(), LocalEngine(threads=1)
-            self.data, self.bench = unit.data, Bench(log, Truth.of(log, engine), engine, unit.seed)
+            self.data, self.bench = unit.data, Bench(log, Truth.of(unit.data.counted(), engine), engine, unit.seed)
         kept = self.bench.engine
         if not isinstance(kept, ReusingEngine):
             kept = ReusingEngine(kept, name)
@@ -329,11 +295,10 @@ def _folder(parts: Path) -> Iterator[Path]:
             parts.rmdir()
 
 
-def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> dict[str, _Data]:
-    """Pack every log that is asked for."""
+def _packed(grid: TrialGrid, folder: Path, progress: Progress) -> dict[str, KeptLog]:
+    """Keep every log that is asked for."""
     used = {trial.dataset for trial in grid.trials}
     names = [name for name in grid.logs if name in used]
     return {
-        name: _Data.of(grid.logs[name], folder / _STORES / str(place), progress)
-        for place, name in enumerate(names)
+        name: keep(grid.logs[name], folder / _STORES / str(place), progress) for place, name in enumerate(names)
     }

@@ -9,6 +9,7 @@ mean_relative_error        Kellaris and Papadopoulos, section 5; Day and Li, sec
 kl_divergence              Fan and Jin, section 6.3
 top_precision              Fan and Jin, sections 6.1 and 6.3; Day and Li, section 5.4 (top-k accuracy)
 context_precision          Fan and Jin, section 6.3: the top of each context, averaged over contexts
+listed_precision           the same of a ranking that comes without counts
 top_absolute_error         Day and Li, section 5.3
 top_relative_error         Day and Li, section 5.3
 =========================  ===========================================================================
@@ -30,6 +31,8 @@ Where the papers leave a choice
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -103,6 +106,16 @@ def top_precision(truth: Floats, released: Floats, k: int) -> float:
     """
     k = min(check_top(k), truth.size)
     return float((in_top(truth, k) * in_top(released, k)).sum() / k)
+
+
+def listed_precision(truth: Floats, listed: Sequence[int], k: int) -> float:
+    """Return which share of a top k is found by a list of cells; places that it leaves empty find nothing.
+
+    >>> [listed_precision(np.array([9.0, 7.0, 5.0, 1.0]), listed, k=2) for listed in ([2, 0], [1, 0], [1])]
+    [0.5, 1.0, 0.5]
+    """
+    k = min(check_top(k), truth.size)
+    return float(in_top(truth, k)[list(listed)].sum() / k)
 
 
 def context_precision(truth: Floats, released: Floats, k: int) -> float:

@@ -26,6 +26,8 @@ from headcount.bounding import (
     Records,
     Rows,
     SparseCounts,
+    Support,
+    SupportCounts,
 )
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
@@ -91,6 +93,8 @@ def _request(bound: Bound[Any]) -> Request | None:
         return "rows", bound.table, bound.most
     if isinstance(bound, People):
         return "sparse", bound.table
+    if isinstance(bound, Support):
+        return "support", bound.limit
     if isinstance(bound, CountBound) and not isinstance(bound, Pick) and bound.leaning is None:
         return "count", bound
     return None
@@ -107,6 +111,8 @@ def _size(answer: object) -> int:
         arrays = [answer.columns, answer.sums, answer.starts]
     elif isinstance(answer, SparseCounts):
         arrays = [answer.sensitive_columns, answer.sensitive_people]
+    elif isinstance(answer, SupportCounts):
+        return int(answer.sensitive_people.nbytes + answer.sensitive_ids.nbytes)  # read-only already
     for array in arrays:
         array.flags.writeable = False
     return sum(array.nbytes for array in arrays)

@@ -1,0 +1,224 @@
+"""Will the top K be right? A forecast from public figures: the commands themselves, run on made-up logs.
+
+A log is made up that is like the figures say (:mod:`headcount.lab.made_up.like`), and ranked by ``rank`` and by
+``release`` with ``top``, as they are, with seeded noise. Nothing of any real log goes into it. So the noise is
+exact, whatever a command does, and the rest is the model: how active people are, and how popular items. Several
+laws of popularity are tried, and the range tells how much hangs on that.
+
+A log of many people is made smaller by a factor, with ε larger by the same: all noise is then smaller as counts
+are, and the forecast is the same but for what chance does to small counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+
+from headcount.answers.planning import TableShape
+from headcount.answers.popularity import LAWS, SLOPES, shifted, through
+from headcount.arrays import Flags, Floats
+from headcount.counts import FAMILY as COUNTS
+from headcount.engines.local import LocalEngine
+from headcount.errors import UsageError
+from headcount.lab.comparing.grid import DEFAULT_SEED
+from headcount.lab.comparing.metrics import in_top
+from headcount.lab.comparing.planning import Figures
+from headcount.lab.comparing.rankings import places_of
+from headcount.lab.comparing.reuse import ReusingEngine
+from headcount.lab.comparing.trials import Bench, Trial, Truth
+from headcount.lab.made_up.like import log_like
+from headcount.rankings import FAMILY as RANKINGS
+from headcount.releases import Release
+
+Way = Literal["rank", "release"]
+
+LEVEL = 0.95
+READABLE = 0.5
+"""A count can be read if it is off by no more than this share of it."""
+
+RUNS = 8
+MOST_RECORDS = 300_000
+"""About how many records a made-up log has at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What to expect of a top K: how many are right, and over all laws and runs how few and how many.
+
+    ``apart``: items that differ by so many people or more are put in the right order, 95 % of them. ``readable``:
+    counts of so many people or more are off by at most a half, 95 % of them. None: no such number was met. Neither
+    is told more finely than ``grain``, the people that one person of the made-up log stands for.
+    """
+
+    way: Way
+    epsilon: float
+    table: str
+    k: int
+    right: float
+    low: float
+    high: float
+    apart: int | None
+    readable: int | None
+    grain: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+def outlook(
+    figures: Figures, epsilon: str, k: int, *, known: int | None = None, runs: int = RUNS
+) -> list[Expected]:
+    """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K."""
+    shape = figures.shapes["items"]
+    if k > shape.cells:
+        raise UsageError(f"k must be at most {shape.cells:,}, the number of items", given=k)
+    if not shape.activity.total_records > 0:
+        raise UsageError("the released histogram shows nobody", remedy="give --users, --median and --max")
+    laws = [_Made.of(figures, law, epsilon) for law in popularities(figures, k, known)]
+    tables = ("items", "edges") if figures.width > 1 else ("items",)
+    ways: tuple[Way, ...] = ("rank", "release")
+    return [_expected(laws, epsilon, table, k, way, runs) for table in tables for way in ways]
+
+
+def popularities(figures: Figures, k: int, known: int | None) -> list[Floats]:
+    """Return laws of popularity, the likeliest first: as released, through a place that is known, or as usual."""
+    shape = figures.shapes["items"]
+    if known is not None:
+        total = shape.activity.total_records
+        if not shape.cells < total or k * known > total:
+            raise UsageError(
+                f"{k:,} items of {known:,} people or more are more records than people have",
+                given=known,
+                remedy="check the figures",
+            )
+        return [through(shape.cells, k, known / total, slope) for slope in SLOPES.values()]
+    if figures.popularity is not None:
+        return [figures.popularity]
+    return [shifted(shape.cells, *law) for law in LAWS.values()]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A made-up log with its truth; a person stands for ``stands_for`` people, and ε is larger by that."""
+
+    bench: Bench
+    stands_for: float
+    epsilon: str
+
+    @classmethod
+    def of(cls, figures: Figures, shares: Floats, epsilon: str) -> _Made:
+        """Make a log up that is like the figures say, or smaller."""
+        shape: TableShape = figures.shapes["items"]
+        activity = shape.activity
+        size = min(1.0, MOST_RECORDS / activity.total_records)
+        people = max(1, round(activity.total_users * size))
+        stands_for = activity.total_users / people
+        log = log_like(activity, shares, people=people, distinct=shape.distinct, contexts=figures.width - 1)
+        engine = ReusingEngine(LocalEngine(threads=1), "outlook")
+        scaled = min(Decimal(epsilon) * Decimal(repr(stands_for)), Decimal("1e6"))
+        return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for, f"{scaled:.12f}")
+
+    def releases(self, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
+        """Run a command so often."""
+        parameters: dict[str, Any] = {"k": k, "per_context": table == "edges"}
+        method = RANKINGS.default
+        if way == "release":
+            method, parameters = COUNTS.default, {"what": "both" if table == "edges" else "items"}
+        for run in range(runs):
+            if isinstance(self.bench.engine, ReusingEngine):
+                self.bench.engine.begin()
+            yield self.bench.release(Trial.of("made up", method, epsilon=self.epsilon, run=run, **parameters))
+
+    def columns(self, table: str) -> Floats:
+        """Return true counts, one row for each ranking."""
+        truth = self.bench.truth
+        return truth.edges.T[:-1] if table == "edges" else truth.items[None]
+
+    def scores(self, release: Release, table: str, k: int) -> Floats:
+        """Return in which order items come out, one row for each ranking: what is not listed has the score 0."""
+        columns = self.columns(table)
+        if "ranking" not in release.tables:
+            counts = release.tables[table]["count"].to_numpy()
+            return np.asarray(counts.reshape(columns.shape[1], -1).T[: len(columns)])
+        scores = np.zeros(columns.shape)
+        for row, places in zip(scores, places_of(release, self.bench.log), strict=True):
+            row[places] = np.arange(k, k - len(places), -1)
+        return scores
+
+
+def _expected(laws: Sequence[_Made], epsilon: str, table: str, k: int, way: Way, runs: int) -> Expected:
+    """Forecast one top K, in one way."""
+    right: list[list[float]] = []
+    apart: list[tuple[Floats, Floats]] = []
+    read: list[tuple[Floats, Flags]] = []
+    for place, made in enumerate(laws):
+        columns = made.columns(table)
+        right.append([])
+        for release in made.releases(table, k, way, runs):
+            scores = made.scores(release, table, k)
+            right[-1].append(float(np.mean([_right(*each, k) for each in zip(columns, scores, strict=True)])))
+            if place == 0:
+                apart += [_pairs(*each, k, made.stands_for) for each in zip(columns, scores, strict=True)]
+                if way == "release":
+                    read.append((columns.ravel() * made.stands_for, _readable(columns.ravel(), scores.ravel())))
+    every = [each for mine in right for each in mine]
+    return Expected(
+        way=way,
+        epsilon=float(epsilon),
+        table=table,
+        k=k,
+        right=float(np.mean(right[0])),
+        low=min(every),
+        high=max(every),
+        apart=_from_where(apart),
+        readable=_from_where(read) if read else None,
+        grain=int(np.ceil(laws[0].stands_for)),
+    )
+
+
+def _right(truth: Floats, scores: Floats, k: int) -> float:
+    """Return how many of the true top K are in the one that came out, equal ones in random order.
+
+    >>> _right(np.array([9.0, 7.0, 5.0]), np.array([2.0, 0.0, 1.0]), 2)
+    1.0
+    """
+    return float((in_top(truth, k) * in_top(scores, k)).sum())
+
+
+def _pairs(truth: Floats, scores: Floats, k: int, stands_for: float) -> tuple[Floats, Floats]:
+    """Return by how many people two items differ, and whether they came out in order, for items around the top K.
+
+    Equal scores are half right; of pairs that are both not listed nothing is known.
+
+    >>> [part.tolist() for part in _pairs(np.array([9.0, 7.0, 4.0]), np.array([1.0, 2.0, 0.0]), 1, 10.0)]
+    [[20.0], [0.0]]
+    """
+    around = np.argsort(-truth, kind="stable")[: 2 * k]
+    one, other = np.triu_indices(around.size, 1)
+    one, other = around[one], around[other]
+    told = (scores[one] > 0) | (scores[other] > 0)
+    one, other = one[told], other[told]
+    right = (scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other])
+    return (truth[one] - truth[other]) * stands_for, right
+
+
+def _readable(truth: Floats, released: Floats) -> Flags:
+    return np.asarray(np.abs(released - truth) <= READABLE * truth) & (truth > 0)
+
+
+def _from_where(found: Sequence[tuple[Floats, Any]]) -> int | None:
+    """Return the size from which on 95 % are right, however far one goes from there; None if there is none.
+
+    >>> _from_where([(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))])
+    4
+    """
+    sizes, right = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(sizes, kind="stable")
+    ahead = np.concatenate([[0.0], np.cumsum(right[order] - LEVEL)])
+    first = int(np.argmin(ahead))
+    return None if first == order.size else int(np.ceil(sizes[order][first]))
