@@ -125,15 +125,14 @@ def forecasts(log: Published, epsilons: Sequence[str], k: int, runs: int) -> Ite
     people = np.sort(Truth.of(events, LocalEngine()).items)[::-1]
     release = build("adaptive", {}).release(events, Grant("0.5"), SeededNoise(1))
     released = released_figures(release)
-    for epsilon in epsilons:
-        said = {
-            "figures": outlook(log.figures(), epsilon, k),
-            "place K": outlook(log.figures(), epsilon, k, known=int(people[k - 1])),
-            "release": outlook(released, epsilon, k),
-        }
-        for at, (way, label) in enumerate((("rank", "rank"), ("release", "adaptive"))):
-            beforehand = {name: each[at] for name, each in said.items()}
-            yield Forecast(log, way, float(epsilon), found[label, float(epsilon)], beforehand)
+    said = {
+        "figures": outlook(log.figures(), epsilons, k),
+        "place K": outlook(log.figures(), epsilons, k, known=int(people[k - 1])),
+        "release": outlook(released, epsilons, k),
+    }
+    for at, each in enumerate(said["figures"]):
+        measured = found["rank" if each.way == "rank" else "adaptive", each.epsilon]
+        yield Forecast(log, each.way, each.epsilon, measured, {name: mine[at] for name, mine in said.items()})
 
 
 def show_forecasts(epsilons: Sequence[str], k: int, runs: int, named: Sequence[str]) -> None:

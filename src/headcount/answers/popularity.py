@@ -12,9 +12,11 @@ hetrec-lastfm-plays and hetrec-movielens-tags, and confirmed on seven other logs
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.answers.activity import EstimatedActivity
 from headcount.arrays import Floats
 
 LAWS: Mapping[str, tuple[float, float]] = {"usual": (20.0, 0.8), "even": (50.0, 0.8), "steep": (0.0, 1.0)}
@@ -23,7 +25,32 @@ LAWS: Mapping[str, tuple[float, float]] = {"usual": (20.0, 0.8), "even": (50.0, 
 SLOPES: Mapping[str, float] = {"usual": 1 / 3, "even": 1 / 5, "steep": 2 / 3}
 """How fast counts fall around a place whose number of people is known: as a power of the rank."""
 
+_KNOWN = 0.25  # of a count: the interval of one that is known begins above
+_LITTLE = 1e-6  # of the largest count
 _HEAD = 4  # times that place: up to there the law through it holds
+
+
+@dataclass(frozen=True)
+class ReleasedCounts:
+    """Counts of all items as they were released, with the low ends of their intervals.
+
+    >>> released = ReleasedCounts(np.array([6.0, 90.0, 0.0]), np.array([0.0, 70.0, 0.0]))
+    >>> released.tells(1), released.tells(2), released.shares().round(3).tolist()
+    (True, False, [0.062, 0.937, 0.0])
+    """
+
+    counts: Floats
+    low: Floats
+
+    def tells(self, k: int) -> bool:
+        """Say whether it is known how popular the top K are: else they were shrunk, and are farther apart."""
+        place = np.argsort(-self.counts, kind="stable")[min(k, self.counts.size) - 1]
+        return bool(self.low[place] >= _KNOWN * self.counts[place] > 0)
+
+    def shares(self) -> Floats:
+        """Return the share of all records that each item has; somebody may have one whose count is 0."""
+        some = np.maximum(self.counts, _LITTLE * max(self.counts.max(initial=0.0), 1.0))
+        return np.asarray(some / some.sum())
 
 
 def shifted(items: int, shift: float, exponent: float) -> Floats:
@@ -36,6 +63,23 @@ def shifted(items: int, shift: float, exponent: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
+def share_for(activity: EstimatedActivity, people: float, *, distinct: bool) -> float:
+    """Return which share of all records an item has that so many people have; 1 at most.
+
+    ``distinct``: nobody has it twice. Else people draw it again and again.
+
+    >>> activity = EstimatedActivity(np.array([1.0, 9.0]), np.array([50.0, 50.0]))
+    >>> [round(share_for(activity, 40, distinct=distinct), 3) for distinct in (True, False)]
+    [0.08, 0.119]
+    """
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        having = np.minimum(1.0, share * activity.records) if distinct else 1 - (1 - share) ** activity.records
+        low, high = (share, high) if having @ activity.users < people else (low, share)
+    return high
+
+
 def through(items: int, place: int, share: float, slope: float) -> Floats:
     """Return such shares where the item at one place has a known one.
 
@@ -43,8 +87,8 @@ def through(items: int, place: int, share: float, slope: float) -> Floats:
     sum to 1.
 
     >>> law = through(1000, 20, 0.004, 1 / 3)
-    >>> round(law[19], 6), round(law[0] / law[19], 2), round(law.sum(), 6)
-    (0.004, 2.71, 1.0)
+    >>> [round(float(each), 4) for each in (law[19], law[0] / law[19], law.sum())]
+    [0.004, 2.7144, 1.0]
     """
     ranks = np.arange(1.0, items + 1)
     head = min(_HEAD * place, items)

@@ -51,7 +51,8 @@ def _people(number: int | None, grain: int) -> str:
     """Write from how many people on something holds; where the forecast is no finer, that it may be fewer."""
     if number is None:
         return "–"
-    return f"{'≤ ' if grain > 1 and number <= 2 * grain else ''}{some(number, 'person', 'people')}"
+    coarse = grain > 1 and number <= 2 * grain
+    return f"{'≤ ' if coarse else ''}{some(max(number, grain), 'person', 'people')}"
 
 
 def better(found: Sequence[Expected]) -> Expected:
@@ -79,9 +80,11 @@ def _sentences(found: Sequence[Expected]) -> list[str]:
 
 
 def _why(found: Sequence[Expected]) -> str:
-    if better(found).way == "rank":
+    rank, release = found
+    if better(found) is rank:
         return "A ranking without counts is the better way:"
-    return "Counts find as many as a ranking alone, and tell more:"
+    more = "more" if release.right > rank.right + _ALIKE else "as many"
+    return f"Counts that are ranked find {more}, and tell more:"
 
 
 def _commands(chosen: Expected, epsilon: str) -> list[str]:
@@ -97,10 +100,11 @@ def _commands(chosen: Expected, epsilon: str) -> list[str]:
 
 
 NOTE = (
-    "Right: how many of them are found; the range is over made-up logs on which items are more or less alike. Told "
-    "apart: 95 % of items that differ by so many people or more are put in order. Readable: 95 % of counts of so many "
-    "people or more are off by at most a half. The noise is exact, since the commands themselves were run, on made-up "
-    "logs; how active people are and how popular items is a model (docs/plan.md)."
+    "Right: how many of them are found. Range: over all runs, also on logs whose items are more and less alike, "
+    "where that is not known. Told apart: of two items that differ by so many people, 95 % come "
+    "out in order. Readable: 95 % of counts of so many people or more are off by at most a half. The commands "
+    "themselves were run on made-up logs, so the noise is exact; how active people are and how popular items is a "
+    "model (docs/plan.md)."
 )
 
 
@@ -108,10 +112,11 @@ def forecast(figures: Any, epsilons: Sequence[str], k: int, known: int | None, *
     """Forecast the top K from public figures, and show it."""
     from headcount.lab.comparing.outlook import outlook
 
-    found = {epsilon: outlook(figures, epsilon, k, known=known) for epsilon in epsilons}
+    with terminal.Bar(quiet=as_json) as bar:
+        found = outlook(figures, epsilons, k, known=known, progress=bar)
     if as_json:
-        terminal.print_json([each.to_json() for mine in found.values() for each in mine])
+        terminal.print_json([each.to_json() for each in found])
         return
-    for epsilon, mine in found.items():
-        show_forecast(mine, epsilon)
+    for epsilon in epsilons:
+        show_forecast([each for each in found if each.epsilon == float(epsilon)], epsilon)
     terminal.say(NOTE)

@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 
 from headcount.answers.planning import TableShape
-from headcount.answers.popularity import LAWS, SLOPES, shifted, through
+from headcount.answers.popularity import LAWS, SLOPES, share_for, shifted, through
+from headcount.answers.words import some
 from headcount.arrays import Flags, Floats
 from headcount.counts import FAMILY as COUNTS
+from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.lab.comparing.grid import DEFAULT_SEED
@@ -43,6 +46,8 @@ READABLE = 0.5
 RUNS = 8
 MOST_RECORDS = 300_000
 """About how many records a made-up log has at most."""
+
+_LARGEST = Decimal("1e6")  # ε that any command takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,47 +76,64 @@ class Expected:
 
 
 def outlook(
-    figures: Figures, epsilon: str, k: int, *, known: int | None = None, runs: int = RUNS
+    figures: Figures,
+    epsilons: Sequence[str],
+    k: int,
+    *,
+    known: int | None = None,
+    runs: int = RUNS,
+    progress: Progress = silent,
 ) -> list[Expected]:
-    """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K."""
+    """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K.
+
+    >>> from headcount.answers.planning import activity_of
+    >>> activity = activity_of(users=900, median=2, most=2)
+    >>> figures = Figures(shapes={"items": TableShape(activity, 5, distinct=True)})
+    >>> [(each.way, each.right) for each in outlook(figures, ["50"], 1, known=600, runs=2)]
+    [('rank', 1.0), ('release', 1.0)]
+    """
     shape = figures.shapes["items"]
     if k > shape.cells:
         raise UsageError(f"k must be at most {shape.cells:,}, the number of items", given=k)
     if not shape.activity.total_records > 0:
         raise UsageError("the released histogram shows nobody", remedy="give --users, --median and --max")
-    laws = [_Made.of(figures, law, epsilon) for law in popularities(figures, k, known)]
+    progress("making logs up", 0, None)
+    laws = [_Made.of(figures, law) for law in popularities(figures, k, known)]
     tables = ("items", "edges") if figures.width > 1 else ("items",)
     ways: tuple[Way, ...] = ("rank", "release")
-    return [_expected(laws, epsilon, table, k, way, runs) for table in tables for way in ways]
+    asked = list(product(epsilons, tables, ways))
+    found = []
+    for done, (epsilon, table, way) in enumerate(asked):
+        progress("ranking them", done, len(asked))
+        found.append(_expected(laws, epsilon, table, k, way, runs))
+    return found
 
 
 def popularities(figures: Figures, k: int, known: int | None) -> list[Floats]:
     """Return laws of popularity, the likeliest first: as released, through a place that is known, or as usual."""
     shape = figures.shapes["items"]
     if known is not None:
-        total = shape.activity.total_records
-        if not shape.cells < total or k * known > total:
+        share = share_for(shape.activity, known, distinct=shape.distinct)
+        if k * share > 1:
             raise UsageError(
-                f"{k:,} items of {known:,} people or more are more records than people have",
-                given=known,
-                remedy="check the figures",
+                f"{some(k, 'item')} of {some(known, 'person', 'people')} or more are more than people have",
+                remedy="check --kth and the other figures",
             )
-        return [through(shape.cells, k, known / total, slope) for slope in SLOPES.values()]
-    if figures.popularity is not None:
-        return [figures.popularity]
+        return [through(shape.cells, k, share, slope) for slope in SLOPES.values()]
+    if figures.popularity is not None and figures.popularity.tells(k):
+        return [figures.popularity.shares()]
     return [shifted(shape.cells, *law) for law in LAWS.values()]
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A made-up log with its truth; a person stands for ``stands_for`` people, and ε is larger by that."""
+    """A made-up log with its truth, of which one person stands for so many."""
 
     bench: Bench
     stands_for: float
-    epsilon: str
 
     @classmethod
-    def of(cls, figures: Figures, shares: Floats, epsilon: str) -> _Made:
+    def of(cls, figures: Figures, shares: Floats) -> _Made:
         """Make a log up that is like the figures say, or smaller."""
         shape: TableShape = figures.shapes["items"]
         activity = shape.activity
@@ -120,11 +142,11 @@ class _Made:
         stands_for = activity.total_users / people
         log = log_like(activity, shares, people=people, distinct=shape.distinct, contexts=figures.width - 1)
         engine = ReusingEngine(LocalEngine(threads=1), "outlook")
-        scaled = min(Decimal(epsilon) * Decimal(repr(stands_for)), Decimal("1e6"))
-        return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for, f"{scaled:.12f}")
+        return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for)
 
-    def releases(self, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
-        """Run a command so often."""
+    def releases(self, epsilon: str, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
+        """Run a command so often, with ε larger as there are fewer people."""
+        scaled = f"{min(Decimal(epsilon) * Decimal(repr(self.stands_for)), _LARGEST):.12f}"
         parameters: dict[str, Any] = {"k": k, "per_context": table == "edges"}
         method = RANKINGS.default
         if way == "release":
@@ -132,7 +154,7 @@ class _Made:
         for run in range(runs):
             if isinstance(self.bench.engine, ReusingEngine):
                 self.bench.engine.begin()
-            yield self.bench.release(Trial.of("made up", method, epsilon=self.epsilon, run=run, **parameters))
+            yield self.bench.release(Trial.of("made up", method, epsilon=scaled, run=run, **parameters))
 
     def columns(self, table: str) -> Floats:
         """Return true counts, one row for each ranking."""
@@ -159,7 +181,7 @@ def _expected(laws: Sequence[_Made], epsilon: str, table: str, k: int, way: Way,
     for place, made in enumerate(laws):
         columns = made.columns(table)
         right.append([])
-        for release in made.releases(table, k, way, runs):
+        for release in made.releases(epsilon, table, k, way, runs if place == 0 else max(1, runs // 2)):
             scores = made.scores(release, table, k)
             right[-1].append(float(np.mean([_right(*each, k) for each in zip(columns, scores, strict=True)])))
             if place == 0:

@@ -16,8 +16,8 @@ import numpy as np
 from headcount.answers.activity import estimate
 from headcount.answers.consistency import Weights
 from headcount.answers.planning import Prediction, TableShape, cut, grouped, picked, weighed_limit
+from headcount.answers.popularity import ReleasedCounts
 from headcount.answers.prediction import best_limit, cell_errors
-from headcount.arrays import Floats
 from headcount.budget import Price
 from headcount.counts import FAMILY
 from headcount.counts.dpsense import SHARES
@@ -49,7 +49,6 @@ MODELS = {
 
 _ITEMS, _EDGES = "items", "edges"
 _USUAL_ERROR = 0.8  # of a standard deviation: what errors of a bell-shaped law are on average
-_LITTLE = 1e-6  # of the largest count
 _CANDIDATES = [1 << power for power in range(21)]
 
 
@@ -78,12 +77,12 @@ class Predicted:
 class Figures:
     """Public figures of a log: a shape for each of its tables, and how many cells an item has.
 
-    ``popularity`` is the share of all records that each item has, where a release tells.
+    ``popularity`` are counts of items, where a release holds them.
     """
 
     shapes: Mapping[str, TableShape]
     width: int = 1
-    popularity: Floats | None = None
+    popularity: ReleasedCounts | None = None
 
     def log(self) -> EventLog:
         """Return an empty log that methods tell their noise for: it hangs on the kind of log, not on its size."""
@@ -279,13 +278,8 @@ def released_figures(
     return Figures(shapes=shapes, width=width, popularity=_popularity(release, cells))
 
 
-def _popularity(release: Release, items: int) -> Floats | None:
-    """Return how popular items are, as released counts have it; None where there are none, or of other items.
-
-    Counts of zero or less are of items that somebody may have all the same: they get a little.
-    """
+def _popularity(release: Release, items: int) -> ReleasedCounts | None:
+    """Return released counts of items; None where there are none, or of other items than are planned for."""
     if "items" not in release.tables or release.items.num_rows != items:
         return None
-    counts = release.items["count"].to_numpy()
-    some = np.maximum(counts, _LITTLE * max(counts.max(initial=0.0), 1.0))
-    return np.asarray(some / some.sum())
+    return ReleasedCounts(release.items["count"].to_numpy(), release.items["low"].to_numpy())

@@ -67,4 +67,4 @@ def _numbers(activity: EstimatedActivity, people: int) -> Ints:
     passed = np.cumsum(activity.users[order])
     asked = (np.arange(people) + 0.5) / people * passed[-1]
     found = activity.records[order][np.minimum(np.searchsorted(passed, asked), order.size - 1)]
-    return np.maximum(np.rint(found), 1).astype(np.int64)
+    return np.asarray(np.maximum(np.rint(found), 1), dtype=np.int64)
