@@ -73,17 +73,18 @@ LOGS = (
 )
 MORE = (
     Published("kosarak-prefix", 36_682, 17_034, 3, 699, "users", chosen_on=True),
-    Published("git-homebrew-core", 14_670, 10_609, 1, 265_045, "records", chosen_on=True),
+    Published("git-homebrew-core", 14_670, 10_609, 1, 8_835, "users", chosen_on=True),
     Published("hetrec-lastfm-plays", 1_892, 17_632, 50, 50, "users", chosen_on=True),
-    Published("hetrec-movielens-tags", 2_113, 5_908, 2, 5_430, "records", "resource", chosen_on=True),
+    Published("hetrec-movielens-tags", 2_113, 5_908, 2, 1_469, "users", "resource", chosen_on=True),
     Published("movielens-100k", 943, 1_682, 65, 737, "users"),
     Published("bms-webview-1", 59_602, 497, 1, 267, "users"),
     Published("msweb", 37_711, 286, 2, 35, "users"),
-    Published("uci-online-retail", 4_372, 3_896, 42, 7_983, "records"),
-    Published("git-definitelytyped", 21_165, 11_648, 1, 34_055, "records"),
-    Published("hetrec-lastfm-tags", 1_892, 12_523, 20, 2_609, "records", "resource"),
+    Published("foursquare-nyc", 1_083, 5_135, 31, 245, "users"),
+    Published("uci-online-retail", 4_372, 3_896, 35, 1_824, "users"),
+    Published("git-definitelytyped", 21_165, 11_648, 1, 9_696, "users"),
+    Published("hetrec-lastfm-tags", 1_892, 12_523, 8, 1_208, "users", "resource"),
 )
-"""Logs that rankings alone are predicted for."""
+"""Logs that rankings alone are predicted for, with figures of different items: people count once an item there."""
 
 
 def ratios(log: Published, epsilon: str, runs: int) -> dict[tuple[str, int | None, str], tuple[float, float]]:
@@ -138,15 +139,18 @@ def forecasts(log: Published, epsilons: Sequence[str], k: int, runs: int) -> Ite
 def show_forecasts(epsilons: Sequence[str], k: int, runs: int, named: Sequence[str]) -> None:
     """Print every forecast beside what was measured, and how near they were."""
     sources = ("figures", "place K", "release")
-    print(f"| log | ε | way | right of {k} | {' | '.join(f'from {each}' for each in sources)} |")
-    print(f"|---|---|---|---:|{'---:|' * len(sources)}")
+    columns = [f"{way}, {name}" for way in ("rank", "release") for name in ("right", *sources)]
+    print(f"| log | ε | {' | '.join(columns)} |\n|---|---|{'---:|' * len(columns)}")
     made = []
-    for log in (each for each in (*LOGS, *MORE) if not named or each.name in named):
+    by_people = [each for each in (*LOGS, *MORE) if each.count == "users"]
+    for log in (each for each in by_people if not named or each.name in named):
+        rows: dict[float, list[str]] = {}
         for each in forecasts(log, epsilons, k, runs):
             made.append(each)
             said = [f"{one.right:.1f} ({one.low:.0f}–{one.high:.0f})" for one in each.said.values()]
-            shown = f"{each.measured:.1f} | {' | '.join(said)}"
-            print(f"| {log.name} | {each.epsilon:g} | {each.way} | {shown} |", flush=True)
+            rows.setdefault(each.epsilon, []).extend([f"{each.measured:.1f}", *said])
+        for epsilon, cells in rows.items():
+            print(f"| {log.name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
     for chosen_on in (True, False):
         half = [each for each in made if each.log.chosen_on == chosen_on]
         for source in sources if half else ():

@@ -146,10 +146,66 @@ def test_flags_come_from_a_file_that_releases_share(run: Run, work: Path) -> Non
     }
 
 
-def test_items_to_be_selected_are_refused(run: Run, work: Path) -> None:
+def test_items_to_be_selected_are_refused_for_counts(run: Run, work: Path) -> None:
     done = run("compare", "visits.csv", "--user", "user", "--item", "venue", "--select-items", "--json")
     assert done.code == 2
     assert "list the items" in done.err
+    assert "--what selection" in done.err
+
+
+RANKINGS = ("--what", "rankings", "-k", "1,2", "--methods", "sra", "--limits", "1,2", "--epsilon", "0.5,1")
+FEW = ("--runs", "2", "--processes", "1")
+
+
+def test_rankings_are_compared(run: Run, work: Path) -> None:
+    targets = ("--report", "c.html", "--table", "c.parquet", "--plots", "plots")
+    done = run(*COMPARE, *WEEKDAY, *RANKINGS, *FEW, *targets)
+    assert done.code == 0, done.err
+    assert "NOT PRIVATE" in done.err
+    assert "Precision of the top 2 of the items of each context" in done.out
+    assert "Of the 2 items that most people have, at ε = 1:" in done.out
+    page = (work / "c.html").read_text(encoding="utf-8")
+    assert "<h2>Not private</h2>" in page
+    assert "Top-1 precision" in page
+    assert "All items: what finds the top" in page
+    assert json.loads(pq.read_schema(work / "c.parquet").metadata[b"headcount"])["what"] == "rankings"
+    assert {row["label"] for row in pq.read_table(work / "c.parquet").to_pylist()} == {"rank", "peeling", "sra"}
+    pictures = {each.name for each in (work / "plots").iterdir()}
+    assert {"items-precision-2-by-epsilon.svg", "edges-precision-1-by-limit.png"} <= pictures
+
+
+def test_selection_is_compared_without_a_catalogue(run: Run, work: Path) -> None:
+    raw = ("compare", "visits.csv", "--user", "user", "--item", "venue", "--what", "selection")
+    asked = ("--shares", "0.3", "--delta", "1e-3,0.1", "--limits", "1", "--epsilon", "9", *FEW)
+    shown = run(*raw, *asked)
+    assert shown.code == 0, shown.err
+    assert "Number of selected items" in shown.out
+    assert "At ε = 9, share 0.3, δ = 0.1:" in shown.out
+    done = run(*raw, *asked, "--json", "--select-items")
+    assert (done.code, done.data["what"], done.data["private"]) == (0, "selection", False)
+    assert {row["metric"] for row in done.data["table"]} == {"selected", "covered"}
+    page = run(*raw, *asked, "--report", "s.html")
+    assert page.code == 0, page.err
+    assert "Items that nobody has are never selected" in (work / "s.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("-k", "3"), "-k is of no use with --what counts; it is for --what rankings"),
+        (("--what", "rankings", "--shares", "0.2"), "--shares is of no use with --what rankings"),
+        (("--what", "selection", "--methods", "sra"), "--methods is of no use with --what selection"),
+        (("--what", "selection"), "nothing is selected where the items are listed"),
+        (("--what", "rankings", "-k", "1,x"), "k must be a whole number"),
+        (("--what", "rankings", "-k", "1,"), "-k must be a list with commas"),
+    ],
+)
+def test_what_a_comparison_has_no_use_for_is_refused(
+    run: Run, work: Path, flags: tuple[str, ...], said: str
+) -> None:
+    done = run(*COMPARE, *flags, "--json")
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., subprocess.Popen[bytes]]) -> None:

@@ -109,3 +109,51 @@ def test_a_release_without_a_histogram_is_refused(run: Run, work: Path) -> None:
     spend = ("--epsilon", "1", "--method", "sra", "--limit", "2", "--out", "plain")
     assert run("release", "visits.csv", *FLAGS, *spend).code == 0
     assert "holds no histogram" in run("plan", "--activity", "plain", "--epsilon", "1").complaint
+
+
+TOP = ("plan", *FIGURES, "--count", "users", "--epsilon", "0.5", "-k", "5")
+
+
+def test_a_top_is_forecast_and_the_command_to_use_is_shown(run: Run) -> None:
+    done = run(*TOP)
+    assert done.code == 0, done.err
+    shown = " ".join(done.out.split())
+    assert "Of the 5 items that most people have, at ε = 0.5" in shown
+    assert "of 5 will be right" in shown
+    assert "told apart from" in shown
+    assert "headcount rank EVENTS … -k 5 --epsilon 0.5" in shown or "headcount top DIR -k 5" in shown
+
+
+def test_a_top_is_forecast_as_json(run: Run) -> None:
+    rows = run(*TOP, "--kth", "900", "--contexts", "2", "--json").data
+    assert [(row["way"], row["table"]) for row in rows] == [
+        (way, table) for table in ("items", "edges") for way in ("rank", "release")
+    ]
+    names = {"way", "epsilon", "table", "k", "right", "low", "high", "apart", "readable", "grain"}
+    for row in rows:
+        assert set(row) == names
+        assert 0 <= row["low"] <= row["right"] <= row["high"] <= row["k"] == 5
+
+
+def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
+    assert run("release", "visits.csv", *FLAGS, "--epsilon", "50", "--out", "out").code == 0
+    (work / "visits.csv").unlink()
+    done = run("plan", "--activity", "out", "--epsilon", "50", "-k", "1", "--json")
+    assert done.code == 0, done.err
+    assert len(done.data) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--kth", "9"), "--kth is given without -k"),
+        (("-k", "5", "--limits", "3"), "--limits is of no use with -k"),
+        (("-k", "5", "--delta", "1e-6"), "--delta is of no use with -k"),
+        (("-k", "0"), "k must be a whole number"),
+        (("-k", "401"), "at most 400"),
+    ],
+)
+def test_what_is_of_no_use_for_a_top_is_refused(run: Run, flags: tuple[str, ...], said: str) -> None:
+    done = run("plan", *FIGURES, "--epsilon", "1", *flags)
+    assert done.code == 2
+    assert said in done.complaint

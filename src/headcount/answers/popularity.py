@@ -63,20 +63,18 @@ def shifted(items: int, shift: float, exponent: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def share_for(activity: EstimatedActivity, people: float, *, distinct: bool) -> float:
-    """Return which share of all records an item has that so many people have; 1 at most.
-
-    ``distinct``: nobody has it twice. Else people draw it again and again.
+def share_for(activity: EstimatedActivity, people: float) -> float:
+    """Return which share of all records an item has that so many people have, nobody twice; 1 at most.
 
     >>> activity = EstimatedActivity(np.array([1.0, 9.0]), np.array([50.0, 50.0]))
-    >>> [round(share_for(activity, 40, distinct=distinct), 3) for distinct in (True, False)]
-    [0.08, 0.119]
+    >>> round(share_for(activity, 40), 3), round(share_for(activity, 60), 3)
+    (0.08, 0.2)
     """
     low, high = 0.0, 1.0
     for _ in range(60):
         share = (low + high) / 2
-        having = np.minimum(1.0, share * activity.records) if distinct else 1 - (1 - share) ** activity.records
-        low, high = (share, high) if having @ activity.users < people else (low, share)
+        having = np.minimum(1.0, share * activity.records) @ activity.users
+        low, high = (share, high) if having < people else (low, share)
     return high
 
 

@@ -119,7 +119,10 @@ def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[
             cells: dict[str, dict[float, str]] = {}
             for each in sorted(mine, key=lambda each: (-each.epsilon, -each.mean)):
                 cells.setdefault(each.label, {})[each.epsilon] = _cell(each)
-            rows = [[label, *(row.get(epsilon, "–") for epsilon in epsilons)] for label, row in cells.items()]
+            named = {label: f"{label} (not private)" if is_claimed(label) else label for label in cells}
+            rows = [
+                [named[label], *(row.get(epsilon, "–") for epsilon in epsilons)] for label, row in cells.items()
+            ]
             title = f"{titles(sample)[1]} of {words.nouns[table]}"
             yield title, [f"ε = {epsilon:g}" for epsilon in epsilons], rows
 

@@ -164,10 +164,10 @@ def _of_selection(words: Words, found: Sequence[Mean]) -> list[str]:
             if "selected" not in mine:
                 continue
             limit = mine["selected"].limit
-            how = "without a limit" if limit is None else f"at limit {limit:,}, the best in hindsight"
+            how = "" if limit is None else f" of {some(limit, 'item')} (the best in hindsight)"
             covered = f", with {mine['covered'].mean:.1%} of all records" if "covered" in mine else ""
             said.append(
-                f"At ε = {epsilon:g}, {label}, {how}: {mine['selected'].mean:,.1f} items are selected{covered}."
+                f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."
             )
     return said
 
@@ -186,7 +186,7 @@ WORDS: Mapping[str, Words] = {
         summary=_of_counts,
     ),
     "rankings": Words(
-        nouns={"items": "rankings of items", "edges": "rankings of each context"},
+        nouns={"items": "all items", "edges": "the items of each context"},
         by="precision",
         question="what finds the top",
         note="each method at the limit that finds most of the longest top, in hindsight. Sorted by the average "
@@ -202,8 +202,8 @@ WORDS: Mapping[str, Words] = {
         nouns={"selection": "selected items"},
         by="selected",
         question="what a share of ε finds",
-        note="each share at the limit that selects most, in hindsight; “–” is none, as --select-items does by "
-        "itself. Bold: the most.",
+        note="each share as --select-items uses it by itself, and with the limit that selects most, in hindsight. "
+        "Bold: the most.",
         measured="Items are selected as a release with --select-items does first, with the share of ε that a name "
         "says and all of δ. Records covered are those of selected items, of all that there are. Items that nobody "
         "has are never selected.",

@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -115,7 +116,7 @@ class RawLog:
 
 
 def with_every_item(log: EventLog) -> EventLog:
-    """Return a log with a catalogue: its own, or where it has none all items that come up, in order of their ids.
+    """Return a log with a catalogue: its own, or where it has none all items that anybody has, in order.
 
     >>> log = EventLog.of([("ann", "tea"), ("bob", "rye"), ("bob", "tea")], items=None)
     >>> with_every_item(log).catalogue.ids
@@ -124,9 +125,10 @@ def with_every_item(log: EventLog) -> EventLog:
     if not log.selects:
         return log
     coded = EncodedLog(log, Reading("given", "none"))
-    for _ in coded.batches():
-        pass
+    had = set[int]()
+    for batch in coded.batches():
+        had.update(np.unique(batch.cells[(batch.users >= 0) & (batch.cells >= 0)]).tolist())
     if coded.items is None:
         raise TypeError("items have codes here")
-    items = sorted(each for each in coded.items.ids.to_pylist() if each != "")  # an empty text is no item
+    items = sorted(coded.items.ids.take(pa.array(sorted(had), pa.int64())).to_pylist())
     return replace(log, catalogue=Catalogue.selected(items, log.type_of(log.roles.item)))

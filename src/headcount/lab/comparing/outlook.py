@@ -113,7 +113,12 @@ def popularities(figures: Figures, k: int, known: int | None) -> list[Floats]:
     """Return laws of popularity, the likeliest first: as released, through a place that is known, or as usual."""
     shape = figures.shapes["items"]
     if known is not None:
-        share = share_for(shape.activity, known, distinct=shape.distinct)
+        if not shape.distinct:
+            raise UsageError(
+                "--kth is of people, and the other figures are of records",
+                remedy="give figures of different items of a person, and add --count users",
+            )
+        share = share_for(shape.activity, known)
         if k * share > 1:
             raise UsageError(
                 f"{some(k, 'item')} of {some(known, 'person', 'people')} or more are more than people have",
