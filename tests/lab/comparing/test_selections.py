@@ -41,17 +41,22 @@ def test_what_is_selected_and_covered(log: EventLog) -> None:
 
 def test_shares_deltas_and_limits_are_compared(log: EventLog, tmp_path: Path) -> None:
     study = SelectionComparison(
-        epsilons=("0.02", "4"), limits=(1, 2), shares=("0.1", "0.5"), deltas=("1e-6", "1e-9"), runs=2
+        epsilons=("0.02", "0.1", "4"), limits=(1, 2), shares=("0.1", "0.5"), deltas=("1e-6", "1e-9"), runs=2
     )
     table, facts = compare(log, study, tmp_path / "parts", processes=1)
     assert (facts.what, facts.items, facts.records) == ("selection", 42, 1440)
-    assert table.num_rows == 2 * 3 * 2 * 2 * 2 * 2, "ε, limits and none, shares, δ, runs, metrics"
+    assert table.num_rows == 3 * 3 * 2 * 2 * 2 * 2, "ε, limits and none, shares, δ, runs, metrics"
     rows = [row for row in table.to_pylist() if row["metric"] == "selected"]
     assert {row["label"] for row in rows if row["limit"] is None} == {
         f"share {share}, δ = {delta}" for share in ("0.1", "0.5") for delta in ("1e-6", "1e-9")
     }
     assert {row["value"] for row in rows if row["epsilon"] == 4 and row["limit"] == 2} == {2.0}
     assert {row["value"] for row in rows if row["epsilon"] == 0.02 and row["limit"] == 2} == {0.0}
+    between = [row for row in rows if row["epsilon"] == 0.1 and row["limit"] == 1 and row["delta"] == 1e-6]
+    found = {
+        share: [row["value"] for row in between if f'"{share}"' in row["parameters"]] for share in ("0.1", "0.5")
+    }
+    assert max(found["0.1"]) < min(found["0.5"]), "a larger share finds more"
 
 
 def test_a_log_is_kept_as_it_came_and_read_again_in_the_same_words(tmp_path: Path) -> None:
