@@ -135,6 +135,8 @@ def test_every_method_has_looks_of_its_own() -> None:
     assert len(set(drawn)) == len(METHODS)
     others = [(each["colour"], each["shape"]) for each in looks([f"gs ({n})" for n in range(5)])]
     assert len({colour for colour, _ in others}) == len({shape for _, shape in others}) == 5
+    many = [(each["colour"], each["shape"]) for each in looks([f"{n} of ε" for n in range(25)])]
+    assert len(set(many)) == 25
     assert not {shape for _, shape in others} & {shape for _, shape, _ in drawn}
     assert looks(["gs-published (row)"])[0]["hollow"]
     names = ("gs-s-published", "gs-s-published (column)")

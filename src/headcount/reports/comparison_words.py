@@ -164,7 +164,7 @@ def _of_selection(words: Words, found: Sequence[Mean]) -> list[str]:
             if "selected" not in mine:
                 continue
             limit = mine["selected"].limit
-            how = "" if limit is None else f" of {some(limit, 'item')} (the best in hindsight)"
+            how = "" if limit is None else f" to {some(limit, 'item')} a person (the best in hindsight)"
             covered = f", with {mine['covered'].mean:.1%} of all records" if "covered" in mine else ""
             said.append(
                 f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."

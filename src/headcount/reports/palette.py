@@ -71,7 +71,7 @@ def looks(names: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for name in names:
         plain = name.removesuffix(PUBLISHED)
-        colour, shape = _LOOKS[plain] if plain in _LOOKS else _OTHERS[strange.index(name) % len(_OTHERS)]
+        colour, shape = _LOOKS[plain] if plain in _LOOKS else _other(strange.index(name))
         hollow = PUBLISHED in name  # also where something is said of a method, in brackets
         found.append(
             {
@@ -83,6 +83,11 @@ def looks(names: Sequence[str]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _other(place: int) -> tuple[str, str]:
+    """Return colour and shape of a name that is no method: pairs of both, so that many can be told apart."""
+    return _OTHERS[place % len(_OTHERS)][0], _OTHERS[(place + place // len(_OTHERS)) % len(_OTHERS)][1]
 
 
 def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -48,7 +49,7 @@ def test_shares_deltas_and_limits_are_compared(log: EventLog, tmp_path: Path) ->
     assert table.num_rows == 3 * 3 * 2 * 2 * 2 * 2, "ε, limits and none, shares, δ, runs, metrics"
     rows = [row for row in table.to_pylist() if row["metric"] == "selected"]
     assert {row["label"] for row in rows if row["limit"] is None} == {
-        f"share {share}, δ = {delta}" for share in ("0.1", "0.5") for delta in ("1e-6", "1e-9")
+        f"{share} of ε, δ {delta}" for share in ("0.1", "0.5") for delta in ("1e-6", "1e-9")
     }
     assert {row["value"] for row in rows if row["epsilon"] == 4 and row["limit"] == 2} == {2.0}
     assert {row["value"] for row in rows if row["epsilon"] == 0.02 and row["limit"] == 2} == {0.0}
@@ -69,7 +70,12 @@ def test_a_log_is_kept_as_it_came_and_read_again_in_the_same_words(tmp_path: Pat
         "stars": ["5", "4", "4", "4", "1"],
     }
     pacsv.write_csv(pa.table(rows), tmp_path / "visits.csv")
-    words = {"context": "weekday:when", "where": "stars >= 2", "times": "times", "context_of": "user"}
+    words: dict[str, Any] = {
+        "context": "weekday:when",
+        "where": "stars >= 2",
+        "times": "times",
+        "context_of": "user",
+    }
     log = hc.read_events(tmp_path / "visits.csv", user="who", item="what", select_items=True, **words)
     kept = keep(log, tmp_path / "kept", lambda *_: None)
     assert isinstance(kept, RawLog)

@@ -34,7 +34,7 @@ class SelectionComparison(Study):
 
     >>> study = SelectionComparison(epsilons=("1",), limits=(3,), shares=("0.5",), runs=1)
     >>> [(trial.label, trial.limit) for trial in study.trials("log", EventLog.of([], items=None))]
-    [('share 0.5', None), ('share 0.5, with a limit', 3)]
+    [('0.5 of ε', None), ('0.5 of ε, limited', 3)]
     """
 
     what: ClassVar[str] = "selection"
@@ -66,9 +66,9 @@ class SelectionComparison(Study):
         """Return every share, δ and limit at every ε."""
         for share in (f"{amount(each):f}" for each in self.shares):
             for delta in (in_short(probability(each).normalize()) for each in self.deltas):
-                named = f"share {share}" + (f", δ = {delta}" if len(self.deltas) > 1 else "")
+                named = f"{share} of ε" + (f", δ {delta}" if len(self.deltas) > 1 else "")
                 for limit in (None, *self.limits):
-                    label = named if limit is None else f"{named}, with a limit"
+                    label = named if limit is None else f"{named}, limited"
                     for epsilon in self.exact_epsilons():
                         asked: dict[str, Any] = {"share": share} | ({} if limit is None else {"limit": limit})
                         function = f"{__name__}:{selected.__name__}"
