@@ -136,7 +136,8 @@ def test_a_top_is_forecast_as_json(run: Run) -> None:
 
 
 def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
-    assert run("release", "visits.csv", *FLAGS, "--epsilon", "50", "--out", "out").code == 0
+    """With so much ε the histogram shows all three people, but for less than one in 10^200."""
+    assert run("release", "visits.csv", *FLAGS, "--epsilon", "100000", "--out", "out").code == 0
     (work / "visits.csv").unlink()
     done = run("plan", "--activity", "out", "--epsilon", "50", "-k", "1", "--json")
     assert done.code == 0, done.err
