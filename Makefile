@@ -12,7 +12,7 @@ demo: $(RUNMARK)                ## the main job end to end, on a made-up city
 	@$(BIN)/headcount demo
 
 test: check                     ## everything but the slow tests
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 test-slow: check                ## what takes minutes
 	$(BIN)/python -m pytest -m slow -n 2

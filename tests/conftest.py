@@ -17,3 +17,8 @@ settings.register_profile(
     "twins", settings.get_profile("headcount"), phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False
 )
 settings.load_profile("headcount")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the files that take longest first, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

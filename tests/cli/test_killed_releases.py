@@ -17,6 +17,8 @@ from headcount.ledger import Ledger
 from headcount.releases import load
 from tests.cli.conftest import FLAGS
 
+pytestmark = pytest.mark.long
+
 PRICE = "0.001"
 
 

@@ -24,6 +24,8 @@ from headcount.events.log import EventLog, read_events
 from tests import spark
 from tests.contracts import engine_checks
 
+pytestmark = pytest.mark.long
+
 
 class FromAStore:
     """Packs every log first, and counts from the store, which gives way to the next one."""

@@ -22,6 +22,8 @@ from tests.contracts.replay_case import Case
 from tests.contracts.replay_cases import GROUPS, claimed_cases
 from tests.contracts.special import special_of
 
+pytestmark = pytest.mark.long
+
 NEIGHBOURS = 3
 METHODS = method_names()
 UNSTEADY = ("rankings", "selection", "auto", "histogram", "mwem", "pmw", "sessions")

@@ -12,6 +12,8 @@ from headcount.engines.engine import Engine
 from tests.contracts import engine_checks, engine_twins, method_checks, twins
 from tests.contracts.method_checks import Subject
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def _no_shrinking() -> Iterator[None]:

@@ -18,6 +18,8 @@ import pytest
 
 from headcount.cli.main import main, program
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REWRITE = bool(os.environ.get("HEADCOUNT_REWRITE"))  # put what is printed into the pages instead of comparing

@@ -23,6 +23,8 @@ from tests.contracts.test_row_reading import RULES, SOUND, fate_of
 from tests.docs.recipes import Copy, broken, recipes, run_in_place
 from tests.lab.papers.papers import shared
 
+pytestmark = pytest.mark.long
+
 RECIPES = recipes()
 MOST_LINES = {"A family": 100}
 

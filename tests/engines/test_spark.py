@@ -45,6 +45,7 @@ from tests.seeded.record import recorded
 
 # PySpark leaves the sockets that it collects through to the garbage collector
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -51,6 +51,8 @@ from tests.curating import planned, ran
 from tests.laws import LEVEL, loses_more_than
 from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, of_pairs, parts_of, remembered
 
+pytestmark = pytest.mark.long
+
 ITEMS = 30
 LIGHT = np.array([50_000, 20_000, *[0] * (BINS - 2)])
 HEAVY = np.array([0, 0, 0, 0, 0, 50_000, *[0] * (BINS - 6)])  # people with 17 to 32 different items

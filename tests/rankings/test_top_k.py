@@ -49,6 +49,8 @@ from tests.curating import planned, ran
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
 
+pytestmark = pytest.mark.long
+
 EXACT = "100000"  # no noise to speak of
 SHAPES = {
     "plain": DirectTopK(k=3),

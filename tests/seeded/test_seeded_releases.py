@@ -16,6 +16,8 @@ from tests.seeded.cases import every_case
 from tests.seeded.record import differences, recorded, replayed
 from tests.seeded.running import methods
 
+pytestmark = pytest.mark.long
+
 CASES = {case.name: case for case in every_case()}
 GROUPS = sorted({name.partition(":")[0] for name in CASES})
 

@@ -25,6 +25,8 @@ from headcount.lab.comparing.grid import SCHEMA, TrialGrid, run_grid, save
 from headcount.lab.comparing.measures import USUAL
 from headcount.lab.comparing.trials import Bench, Number, Trial
 
+pytestmark = pytest.mark.long
+
 RUNS = 6
 
 
