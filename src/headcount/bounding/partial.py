@@ -92,9 +92,9 @@ def put_together(nobody: Measured, cells: pa.Table) -> Measured:
             raise ValueError("somebody must be behind each item")
         measured = certify_support(_ids(nobody.sensitive_ids.type, place, summed["name"]), values, nobody.limit)
     elif isinstance(nobody, SpreadWeights):
-        ids = _ids(nobody.sensitive_ids.type, place, summed["name"])
         if values.min(initial=0) < 0:
             raise ValueError("no weight may be below 0")
+        ids = _ids(nobody.sensitive_ids.type, place, summed["name"])
         measured = certify_spread(ids, values, np.ones(values.size, dtype=np.bool_), nobody.bound)
     else:
         tables = list(_tables(nobody))

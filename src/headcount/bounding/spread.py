@@ -35,12 +35,15 @@ ALL = 2**31 - 1
 
 
 class Hints:
-    """How much earlier rounds speak for each item: a factor of 0 or more, larger for more."""
+    """How much earlier rounds speak for each item: a factor of 0 or more, larger for more.
 
-    __slots__ = ("_factors", "_ids")
+    Under the rule "one" a quarter of the people, drawn by lot, follow ``steady`` factors, if there are any.
+    """
 
-    def __init__(self, ids: pa.Array, factors: Integers) -> None:
-        self._ids, self._factors = ids, factors
+    __slots__ = ("_factors", "_ids", "_steady")
+
+    def __init__(self, ids: pa.Array, factors: Integers, steady: Integers | None = None) -> None:
+        self._ids, self._factors, self._steady = ids, factors, factors if steady is None else steady
 
     @property
     def sensitive_ids(self) -> pa.Array:
@@ -51,6 +54,10 @@ class Hints:
     def factors(self) -> Integers:
         """The factor of each."""
         return self._factors
+
+    def steady_of(self, ids: pa.Array) -> Integers:
+        """Return the steady factors of some items."""
+        return Hints(self._ids, self._steady).of(ids)
 
     def of(self, ids: pa.Array) -> Integers:
         """Return the factors of some items; 0 for one that did not come up.

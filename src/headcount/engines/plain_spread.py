@@ -30,21 +30,23 @@ def plain_spread(log: EventLog, bound: Spread, secret: bytes) -> SpreadWeights:
         raise TypeError("people have items as they come up")
     names, ids = names_of(coded.items.table), coded.items.ids
     hinted = [1] * len(ids) if bound.hints is None else bound.hints.of(ids).tolist()
+    steady = hinted if bound.hints is None else bound.hints.steady_of(ids).tolist()
     keys = [draws.user_key(secret, each) for each in names]
     given, there = [0] * len(names), [False] * len(names)
     for key, items in baskets:
         drawn = {each: _draw(key, keys[each]) for each in items}
         if bound.rule == "one":
-            best = min(items, key=lambda each: (-hinted[each], drawn[each]))
+            mine = steady if draws.steady(np.array([key], dtype=np.uint64))[0] else hinted
+            best = min((-mine[each], drawn[each], each) for each in items)[2]
             given[best], there[best] = given[best] + 1, True
             continue
-        mine = sorted(items, key=drawn.__getitem__)[: bound.most]
-        squares = sum(hinted[each] ** 2 for each in mine)
-        for each in mine:
+        kept = sorted(items, key=drawn.__getitem__)[: bound.most]
+        squares = sum(hinted[each] ** 2 for each in kept)
+        for each in kept:
             if bound.rule == "shares":
-                given[each], there[each] = given[each] + UNITS["shares"] // len(mine), True
+                given[each], there[each] = given[each] + UNITS["shares"] // len(kept), True
             elif hinted[each]:
-                most = next(weight for number, weight in bound.ceilings if len(mine) <= number)
+                most = next(weight for number, weight in bound.ceilings if len(kept) <= number)
                 root = math.isqrt(UNITS["roots"] ** 2 * hinted[each] ** 2 // squares)
                 given[each], there[each] = given[each] + min(root, most), True
     return certify_spread(ids, np.array(given, dtype=np.int64), np.array(there, dtype=np.bool_), bound)

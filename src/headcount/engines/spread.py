@@ -47,7 +47,11 @@ def spread(passes: Passes, log: EventLog, bound: Spread, secret: bytes) -> Sprea
     ids, users, codes = held.items.ids, held.users, held.codes
     factors = np.ones(len(ids), dtype=np.int64) if bound.hints is None else bound.hints.of(ids)
     if bound.rule == "one":
-        codes = codes[_first(users, -factors[codes], _draws(held, users, codes, secret))]
+        by = factors[codes]
+        if bound.hints is not None:
+            lots = draws.steady(user_keys(held.people.raw, secret))
+            by = np.where(lots[users], bound.hints.steady_of(ids)[codes], by)
+        codes = codes[_first(users, -by, _draws(held, users, codes, secret))]
         chosen = np.bincount(codes, minlength=len(ids)).astype(np.int64)
         return certify_spread(ids, chosen, chosen > 0, bound)
     kept = _kept(held, bound.most, secret)

@@ -2,8 +2,10 @@
 
 First a glance, with pure ε₀: every person divides one unit of weight among their items, and every item gets
 discrete Laplace noise on what it has. Then each person names one item, that whose noisy weight is closest to
-what is needed: so that they come together on few, and leave out those that have enough. An item that m people
-name is released with probability p(m), the largest that ε₁ and δ allow for; with one person, that is δ.
+what is needed: so that they come together on few, and leave out those that have enough. Else all could leave
+an item that they all have, each for one that nobody else does; so one person in four does not mind if an item
+has more than enough. An item that m people name is released with probability p(m), the largest that ε₁ and δ
+allow for; with one person, that is δ.
 
 Why it is private
     *The glance.* Take noisy weights of all items there could be as released; nothing is read of an item but by
@@ -50,6 +52,7 @@ _DIGITS = 60
 _BITS = 96  # of a probability, beyond those of δ
 _LONGEST = 200_000  # people that a decision may hang on
 _AIM = 0.85  # of the people that release an item half of the time
+_STEADY = 0.6  # of that: for steady people an item with more than is needed is never further away
 _FAR = 1 << 40  # beyond any distance that matters
 
 
@@ -67,7 +70,10 @@ def glance(weights: SpreadWeights, enough: int, grant: Grant, source: NoiseSourc
     grant.spend()
     ids = weights.sensitive_ids
     noisy = weights.sensitive_weights + draw(law, len(ids), source)
-    return Hints(ids, np.maximum(_FAR - np.abs(noisy - round(_AIM * enough * unit)), 0))
+    aim = round(_AIM * enough * unit)
+    beside = np.abs(noisy - aim)
+    steady = np.where(noisy > aim, np.minimum(beside, round(_STEADY * aim)), beside)
+    return Hints(ids, np.maximum(_FAR - beside, 0), np.maximum(_FAR - steady, 0))
 
 
 def choose_named(named: SpreadWeights, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
