@@ -189,11 +189,11 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
             result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
         if now.mechanism == "threshold":
             now.result = result
-        if now.mechanism in ("glance", "sift"):
+        if isinstance(now.exact, SpreadWeights):
+            if now.mechanism == "named":  # as above: what one person alone names does not show
+                return np.where(now.exact.sensitive_weights == 1, np.uint64(2**64 - 1), result)
             noisy = now.exact.sensitive_weights + result
             now.result = dict(zip(now.exact.sensitive_ids.to_pylist(), noisy.tolist(), strict=True))
-        if now.mechanism == "named":  # as above: what one person alone names does not show
-            result = np.where(now.exact.sensitive_weights == 1, np.uint64(2**64 - 1), result)
         return result
 
     return drawn

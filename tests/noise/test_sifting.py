@@ -58,7 +58,7 @@ def exposed(people: int, items: int, price: Price) -> int:
     log, engine = alone(people, items), LocalEngine()
     while rounds.left:
         rounds.sift(engine.measure(log, rounds.bound, bytes(16)))
-    return len({item // items for item in rounds.found})
+    return len({int(item) // items for item in rounds.found})
 
 
 def test_items_of_one_person_come_out_as_rarely_as_is_promised() -> None:
