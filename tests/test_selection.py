@@ -19,6 +19,7 @@ import headcount as hc
 from headcount.budget import Grant, Price
 from headcount.counts import FAMILY
 from headcount.counts.request import ReleaseRequest
+from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import NotSelectedError, UsageError
 from headcount.events.catalogue import UnknownCatalogue
@@ -26,7 +27,7 @@ from headcount.families import build
 from headcount.noise import SeededNoise, threshold_for
 from headcount.rankings.request import RankRequest
 from headcount.request import request_of
-from headcount.selection import Selection, divided_shares, empty_release, told
+from headcount.selection import Selection, advice, divided_shares, empty_release, told
 from tests.contracts.method_checks import recorded_spending
 from tests.curating import planned, ran
 from tests.test_curator import Unreadable
@@ -64,7 +65,7 @@ def test_before_every_method(name: str, contexts: bool, popular: tuple[str, ...]
         assert release.edges.num_rows == 3 * len(popular)
         assert release.edges.column_names == ["item", "context", "count", "low", "high"]
         assert release.contexts == ("AM", "PM")
-    assert sum(Fraction(each.epsilon) for each in spent) == 5
+    assert sum(Fraction(each.epsilon) for each in spent) == (5 if popular else 1), "nothing to do for the method"
     assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
     promised = release.guarantee
     assert (promised.epsilon, promised.delta) == (Decimal(5), Decimal(DELTA))
@@ -76,6 +77,7 @@ def test_before_every_method(name: str, contexts: bool, popular: tuple[str, ...]
     if not popular:
         assert "no item" in release.steps[0]
         assert "the tables are empty" in release.steps[1]
+        assert "--shares selection=0.5; it had 1)" in release.steps[2]
 
 
 @pytest.mark.parametrize("per_context", [False, True])
@@ -86,7 +88,7 @@ def test_before_a_ranking(per_context: bool, with_counts: bool, popular: tuple[s
     with recorded_spending() as spent:
         release = hc.rank(log, k=10, **SPEND, select_limit=2, per_context=per_context, with_counts=with_counts)
     assert sorted(set(release.ranking["item"].to_pylist())) == sorted(popular)
-    assert sum(Fraction(each.epsilon) for each in spent) == 5
+    assert sum(Fraction(each.epsilon) for each in spent) == (5 if popular else 1)
     expected = ["rank", "item", "label", *["context"] * per_context, *["count", "low", "high"] * with_counts]
     assert release.ranking.column_names == expected
     assert release.contexts == (("AM", "PM") if per_context else None)
@@ -258,7 +260,8 @@ def test_every_method_has_a_plan(name: str) -> None:
     unread = replace(log, source=Unreadable(log.source))
     plan = planned(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
     assert plan.selection is not None
-    assert plan.selection["limit"] == 10
+    assert "limit" not in plan.selection
+    assert plan.selection["threshold"] == 37
     assert plan.guarantee.delta == Decimal(DELTA)
 
 
@@ -299,8 +302,6 @@ def test_a_seeded_selection_is_the_same_on_every_engine() -> None:
     found = []
     for engine in (None, ReferenceEngine()):
         first, rest = selection.split(Grant("5", DELTA))
-        from headcount.engines.local import LocalEngine
-
         chosen, said = selection.select(log, first, SeededNoise(3), engine or LocalEngine())
         release = build("sra", {"limit": 2}).release(chosen, rest, SeededNoise(3), engine or LocalEngine())
         release = told(release, said)
@@ -313,7 +314,67 @@ def test_an_empty_release_of_seeded_noise_says_so() -> None:
     log = replace(town(), catalogue=hc.Catalogue.selected([], pa.string()))
     grant = Grant("1")
     method = build("sra", {"limit": 2})
-    release = empty_release(method, log, grant, SeededNoise(1), {"items": ("item", "count")})
+    said = {"epsilon": "0.2"}
+    release = empty_release(method, log, grant, SeededNoise(1), {"items": ("item", "count")}, said)
     assert grant.is_spent
     assert release.simulated
     assert release.top(3) == []
+
+
+def shelf(people: int = 400) -> hc.EventLog:
+    """Everybody has twelve popular items and eight of their own."""
+    visits = [(n, item) for n in range(people) for item in (*range(12), *range(1_000 + 8 * n, 1_008 + 8 * n))]
+    return hc.EventLog.of(visits, items=None)
+
+
+@pytest.mark.parametrize("method", ["sra", "adaptive"])
+def test_without_a_limit_people_who_have_many_items_spread_weight(method: str) -> None:
+    with recorded_spending() as spent:
+        release = hc.release(shelf(), **SPEND, **parameters_of(method))
+    assert release.items["item"].to_pylist() == list(range(12))
+    assert release.chosen["selection"]["law"] == "many"
+    assert sum(Fraction(each.epsilon) for each in spent) == 5
+    assert sum(Fraction(each.delta) for each in spent) == Fraction(DELTA)
+    assert not any("limit" in each and "selection" in each for each in release.guarantee.assumes)
+    assert "spread weight" in release.steps[0]
+
+
+def test_without_a_limit_people_who_have_few_items_name_one() -> None:
+    release = hc.release(town(("tea",), people=600), **SPEND, method="sra", limit=3)
+    assert release.items["item"].to_pylist() == ["tea"]
+    assert release.chosen["selection"]["law"] == "few"
+    assert "each named one" in release.steps[0]
+
+
+@pytest.mark.parametrize("log", [shelf(60), town(("tea",))], ids=["many", "few"])
+def test_a_seeded_selection_without_a_limit_is_the_same_on_every_engine(log: hc.EventLog) -> None:
+    found = [
+        Selection().select(log, Grant("1", "1e-6"), SeededNoise(3), engine)[0].catalogue.ids
+        for engine in (LocalEngine(), ReferenceEngine())
+    ]
+    assert found[0] == found[1]
+    assert found[0]
+
+
+def test_nothing_is_charged_for_what_is_not_done(tmp_path: Path) -> None:
+    """A ledger gives back what was reserved for the method if no item was selected, and its journal shows it."""
+    ledger = hc.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ledger.create("town", "5", delta="1e-6")
+    charged: dict[str, Any] = {"ledger": ledger, "dataset": "town", "method": "sra", "limit": 3}
+    nothing = hc.release(town(()), epsilon=1, delta=1e-7, **charged)
+    assert ledger.show("town").spent.loss == 1, "until it is known what was found, all of it is reserved"
+    nothing.save(tmp_path / "nothing")
+    assert ledger.show("town").spent.loss == Decimal("0.2")
+    assert ledger.show("town").spent.delta == Decimal("1e-7")
+    hc.release(town(), epsilon=3, delta=1e-7, **charged).save(tmp_path / "something")
+    assert ledger.show("town").spent.loss == Decimal("3.2")
+    assert ledger.verify().ok
+    published = [entry.charge for entry in ledger.history("town") if entry.kind == "publish"]
+    assert published[0] is not None
+    assert (published[0]["epsilon"], published[1]) == ("0.2", None)
+
+
+def test_advice_is_made_of_public_numbers() -> None:
+    said = advice({"epsilon": "0.20", "items": 0})
+    assert "it had 0.2)" in said
+    assert "--items" in said

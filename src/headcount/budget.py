@@ -276,6 +276,11 @@ class Grant(Sole):
         self._take()
         return self.price
 
+    def leave(self) -> Price:
+        """Leave the whole grant for good: nothing is drawn for it, and nothing ever will be."""
+        self._take()
+        return self.price
+
     def split(self, shares: Mapping[str, Decimal], delta: Mapping[str, Decimal] | None = None) -> dict[str, Grant]:
         """Split the grant as its price is split."""
         return self._among(self.price.split(shares, delta))
@@ -290,7 +295,7 @@ class Grant(Sole):
 
     @property
     def is_spent(self) -> bool:
-        """Whether all of it is spent, through its parts if it was split."""
+        """Whether all of it is spent or left, through its parts if it was split."""
         return self._taken and all(part.is_spent for part in self._parts)
 
     def _among(self, prices: Mapping[str, Price]) -> dict[str, Grant]:

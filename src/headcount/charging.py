@@ -181,13 +181,18 @@ def begin_reading(reservation: Reservation, log: EventLog) -> None:
     reservation.data_read()
 
 
-def charged(release: Release, reservation: Reservation, charging: Charging) -> Release:
-    """Return a release that says what it was charged as, and that is issued where it is saved first."""
+def charged(
+    release: Release, reservation: Reservation, charging: Charging, spent: Charge | None = None
+) -> Release:
+    """Return a release that says what it was charged as, and that is issued where it is saved first.
+
+    ``spent`` is what it cost in the end, if that is less than was reserved.
+    """
 
     def issue(folder: Path, digest: str) -> None:
         if reservation.state == "reading":
             try:
-                reservation.issue(folder, digest)
+                reservation.issue(folder, digest, spent)
             finally:
                 charging.let_go()
 
@@ -214,6 +219,14 @@ def cost(ready: Prepared) -> Charge:
     )
     whole = Charge.of(ready.guarantee, rho=known.rho, slack=known.slack)
     return dataclasses.replace(whole, epsilon=min(whole.epsilon, known.epsilon))
+
+
+def cost_in_the_end(ready: Prepared, release: Release) -> Charge | None:
+    """Return what was spent if it is less than the request costs: selection alone, where no item was selected."""
+    if ready.selection is None or not ready.selection.found_nothing(release):
+        return None
+    first, _ = ready.selection.split(ready.request.grant().price)
+    return Charge.of_stages(threshold=[(first.epsilon, first.delta)])
 
 
 def _earlier(issued: Issued, charge: Charge) -> Release:

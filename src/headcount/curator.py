@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.budget import Grant
-from headcount.charging import Charging, Outlook, begin_reading, charged, withheld
+from headcount.charging import Charging, Outlook, begin_reading, charged, cost_in_the_end, withheld
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, RefusedError
@@ -94,7 +94,8 @@ class Curator:
         if isinstance(made, Release):
             return made
         begin_reading(made, ready.log)
-        return charged(withheld(lambda: self._run(ready)), made, self.charging)
+        release = withheld(lambda: self._run(ready))
+        return charged(release, made, self.charging, cost_in_the_end(ready, release))
 
     def _run(self, ready: Prepared) -> Release:
         grant, request = ready.request.grant(), ready.request
@@ -115,6 +116,6 @@ class Curator:
         if items:
             release = ready.request.build_for(items).release(found, rest, self.noise, self.engine)
         else:
-            release = empty_release(ready.method, found, rest, self.noise, ready.columns)
+            release = empty_release(ready.method, found, rest, self.noise, ready.columns, selected)
         promised = selection.promised(release.guarantee, ready.log, grant)
         return told(replace(release, guarantee=promised), selected)

@@ -46,7 +46,9 @@ DELTA = Flag("How likely the promise may fail; for --noise gaussian and --select
 OPTIONS = Flag(
     "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
 )
-SELECT_LIMIT = Flag("The most items of one person that count for --select-items.  [default: 10]", "L")
+SELECT_LIMIT = Flag(
+    "So many random items of each person count for --select-items; by default nothing is cut.", "L"
+)
 
 
 def _whole(value: Any, info: ValidationInfo) -> int | None:
@@ -133,15 +135,14 @@ class Spending(BaseModel, ABC):
 
     def selection(self, log: EventLog) -> Selection | None:
         """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
-        from headcount.selection import DEFAULT_LIMIT, Selection, divided_shares
+        from headcount.selection import Selection, divided_shares
 
         if log.roles.value is not None and not self.uses_value:
             raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
         self.check_delta(selecting=log.selects)
         if log.selects:
-            limit = DEFAULT_LIMIT if self.select_limit is None else self.select_limit
             share = divided_shares(self.shares)[0]
-            return Selection(limit=limit, share=share, halves_delta=self.noise_kind == "gaussian")
+            return Selection(limit=self.select_limit, share=share, halves_delta=self.noise_kind == "gaussian")
         if self.select_limit is not None:
             raise UsageError(
                 "--select-limit is given, but no items are selected", remedy="leave it out, or add --select-items"

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headcount.bounding import Bound, FixedRange, PersonTotals, Records, Support, certify_totals
+from headcount.bounding import Bound, FixedRange, PersonTotals, Records, Spread, Support, certify_totals
 from headcount.bounding.partial import CELLS, put_together, taken_apart
 from headcount.engines.local import LocalEngine
 from headcount.events.log import read_events
@@ -65,8 +65,8 @@ def _cells(**columns: Any) -> pa.Table:
 @pytest.mark.parametrize("bound", SUMS, ids=lambda bound: type(bound).__name__)
 def test_cells_that_are_none_of_the_bound_are_refused(bound: Bound[Any]) -> None:
     nobody = _measured([], bound)
-    wrong = _cells(high=-1, low=7) if isinstance(bound, Support) else _cells(place=10**9)
-    with pytest.raises(ValueError, match=r"behind each item|places"):
+    wrong = _cells(high=-1, low=7) if isinstance(bound, Support | Spread) else _cells(place=10**9)
+    with pytest.raises(ValueError, match=r"behind each item|places|below 0"):
         put_together(nobody, wrong)
     with pytest.raises(ValueError, match="no cells"):
         put_together(nobody, wrong.drop_columns("high"))

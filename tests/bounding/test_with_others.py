@@ -27,11 +27,13 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Spread,
     Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    Variety,
 )
 from headcount.engines.local import MEASURES, LocalEngine
 from headcount.events.grid import Grid
@@ -50,6 +52,8 @@ BOUNDS: tuple[Bound[Any], ...] = (
     Records("items", 3),
     People("edges"),
     Support(1),
+    Variety(),
+    Spread("roots", 2, ((2, 50_000),)),
     PersonTotals(2, FixedRange(1, 5, 1)),
     Cells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
     Raters(),
@@ -84,7 +88,7 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
         return hc.read_people(table, user="user")
     if isinstance(bound, Taggers | TagWeights | TagMarginals | TagPairs):
         return hc.read_tags(table, user="user", resource="item", tag="part", resources=ITEMS, vocabulary=PARTS)
-    if isinstance(bound, Support):
+    if isinstance(bound, Support | Spread | Variety):
         return hc.read_events(table, user="user", item="item", select_items=True)
     words: dict[str, Any] = {"context": "part", "contexts": PARTS}
     if isinstance(bound, PersonTotals | Raters | Offsets | Pairs):
@@ -94,6 +98,9 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
 
 def shown(measured: Any) -> Any:
     """Return all that a sealed value holds, in an order of its own."""
+    if hasattr(measured, "sensitive_weights"):
+        pairs = zip(measured.sensitive_ids.to_pylist(), measured.sensitive_weights.tolist(), strict=True)
+        return sorted(pairs), measured.bound
     if hasattr(measured, "sensitive_ids"):
         pairs = zip(measured.sensitive_ids.to_pylist(), measured.sensitive_people.tolist(), strict=True)
         return sorted(pairs), measured.limit
@@ -143,6 +150,7 @@ def test_what_is_of_another_bound_is_refused() -> None:
         (Activity("items", 3), Activity("items", 4)),
         (People("items"), People("edges")),
         (Support(1), Support(2)),
+        (Spread("shares"), Spread("one")),
         (Records("items", 3), Records("items", 4)),
         (PersonTotals(2), PersonTotals(3)),
     )

@@ -35,11 +35,13 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Spread,
     Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    Variety,
 )
 from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
@@ -137,6 +139,11 @@ def _support(engine: Engine, log: EventLog, secret: bytes) -> Sums:
     return dict(zip(ids, found.sensitive_people.tolist(), strict=True))
 
 
+def _spread(bound: Spread, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    found = engine.measure(log, bound, secret)
+    return dict(zip(found.sensitive_ids.to_pylist(), found.sensitive_weights.tolist(), strict=True))
+
+
 def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
     found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
     sums = {} if found.distances is None else _dense("sum", found.distances)
@@ -204,6 +211,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
         ),
         Measurement("support", "select", _support),
+        Measurement("variety", "select", partial(_values, Variety())),
+        Measurement("spread, shares", "select", partial(_spread, Spread("shares"))),
+        Measurement("spread, roots", "select", partial(_spread, Spread("roots", 2, ((1, 40_000), (2, 36_000))))),
+        Measurement("spread, one", "select", partial(_spread, Spread("one"))),
         Measurement("support, context of user", "select", _support, _KEPT),
         Measurement("totals", "totals", _totals),
         Measurement("totals, times", "totals", _totals, {"times": "many"}),

@@ -6,6 +6,7 @@ rule of the mechanism. Of what the product says of itself only the claim is take
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Scored, SparseScored, SupportCounts
+from headcount.bounding import Bounded, Scored, SparseScored, SpreadWeights, SupportCounts
 from headcount.budget import Grant
-from headcount.noise import threshold
+from headcount.gdp import mu_for
+from headcount.noise import few, threshold
 from headcount.noise_law import DiscreteGaussian
 
 _SLACK = 1e-9  # of what is worked out in floats
 
-Exact = Bounded | Scored | SparseScored | SupportCounts
+Exact = Bounded | Scored | SparseScored | SupportCounts | SpreadWeights
 Integers = NDArray[np.int64]
 
 
@@ -54,6 +56,8 @@ class Meeting:
             return (*paid, exact.size, exact.spread, exact.rise)
         if isinstance(exact, SparseScored):
             return (*paid, exact.size, exact.rise)
+        if isinstance(exact, SpreadWeights):
+            return (*paid, exact.rule, exact.bound.most, exact.bound.ceilings)
         return (*paid, exact.limit) if isinstance(exact, SupportCounts) else paid
 
 
@@ -84,6 +88,8 @@ def move(one: Meeting, other: Meeting) -> Move:
         return _chosen(first, second, one)
     if isinstance(first, SupportCounts) and isinstance(second, SupportCounts):
         return _selected(first, second, one)
+    if isinstance(first, SpreadWeights) and isinstance(second, SpreadWeights):
+        return _spread(first, second, one)
     return _began(one)
 
 
@@ -168,6 +174,62 @@ def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move
     loss = Fraction(len(changed - alone)) / law.scale
     _paid(one, loss, one.grant.exact, "ε")
     return Move("select", len(changed) / first.limit, float(loss), float(one.grant.delta))
+
+
+_TWENTIETHS = {5: 2, 4: 3, 3: 4, 2: 5, 1: 6}  # of μ², by the rounds that are left
+
+
+def _spread(first: SpreadWeights, second: SpreadWeights, one: Meeting) -> Move:
+    """Weights of one unit in L1, or in L2; or one item named. What one neighbour alone has is released with δ."""
+    weights = [
+        dict(zip(each.sensitive_ids.to_pylist(), each.sensitive_weights.tolist(), strict=True))
+        for each in (first, second)
+    ]
+    items = weights[0].keys() | weights[1].keys()
+    by = [abs(weights[0].get(item, 0) - weights[1].get(item, 0)) for item in items]
+    grant, unit = one.grant, first.unit
+    if one.mechanism == "sift":
+        share = Fraction(_TWENTIETHS[one.asked[0]], 20)
+        squares, law = sum(each**2 for each in by), one.drawn[0][0]
+        if squares > unit**2:
+            raise Violation(f"sift: one person moves weights by {math.sqrt(squares) / unit} in L2")
+        alone = [weights[0].get(item, weights[1].get(item, 0)) for item in weights[0].keys() ^ weights[1].keys()]
+        ceilings = [weight for items, weight in first.bound.ceilings if items >= len(alone)]
+        if max(alone, default=0) > max(ceilings, default=0):
+            raise Violation(f"sift: one person gives {max(alone)} to an item of nobody else")
+        mu = mu_for(grant.epsilon, grant.delta * 7 / 10)
+        _paid(
+            one,
+            Fraction(unit**2) / (law.sigma**2 - 16),
+            Fraction(mu) ** 2 * share * (1 + Fraction(1, 10**12)),
+            "μ²",
+        )
+        part = float(share)
+        return Move("sift", math.sqrt(squares) / unit, part * float(grant.epsilon), part * float(grant.delta))
+    if sum(by) > unit:
+        raise Violation(f"{one.mechanism}: one person moves weights by {sum(by)} in L1, where {unit} is declared")
+    if one.mechanism == "glance":
+        loss = Fraction(sum(by)) / one.drawn[0][0].scale
+        _paid(one, loss, grant.exact, "ε")
+        return Move("glance", sum(by) / unit, epsilon=float(loss))
+    if not set(one.result) <= weights[0].keys() & weights[1].keys():
+        raise Violation("named: an item came out that one of two neighbours does not have")
+    _paid_by_chances(one)
+    return Move("named", sum(by) / unit, float(grant.epsilon), float(grant.delta))
+
+
+def _paid_by_chances(one: Meeting) -> None:
+    """See that one person more or fewer changes no chance by more than is paid for."""
+    made, growth, delta = (
+        few.chances_for(one.grant.price),
+        math.exp(float(one.grant.epsilon)),
+        float(one.grant.delta),
+    )
+    chances = [each / (1 << made.bits) for each in made.values]
+    for few_people, more in itertools.pairwise(chances):
+        for low, high in ((few_people, more), (1 - more, 1 - few_people)):
+            if max(high - growth * low, low - growth * high) > delta + _SLACK:
+                raise Violation(f"named: chances {few_people} and {more} are further apart than is paid for")
 
 
 def _paid(one: Meeting, cost: Fraction | float, allowed: Fraction | float, unit: str) -> None:

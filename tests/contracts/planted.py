@@ -215,15 +215,31 @@ SELECTION = (
     ),
     Plant(
         "it is told how many items there were", "selection", "selection", "selection:Selection.select",
-        "items = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)",
-        "found = engine.measure(log, Support(self.limit), noise.key())\n"
-        "    items = select(found, grant, noise)\n"
-        "    plan['of'] = len(found.sensitive_ids)",
+        "found = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)",
+        "of = engine.measure(log, Support(self.limit), noise.key())\n"
+        "        found = select(of, grant, noise)\n"
+        "        plan['of'] = len(of.sensitive_ids)",
     ),
     Plant(
         "the selected items come in exact order", "selection", "selection", "noise.threshold:select",
         "chosen.sort()",
         "chosen.sort(key=dict(zip(support.sensitive_ids.to_pylist(), (-people).tolist())).get)",
+    ),
+    Plant(
+        "a round without noise", "selection", "selection", "noise.sifting:Sifting.sift",
+        "weights.sensitive_weights + gaussian.draw(law, len(ids), self._source)", "weights.sensitive_weights",
+    ),
+    Plant(
+        "people spread twice the weight", "selection", "selection", "engines.spread:_roots",
+        'UNITS["roots"] ** 2 * squares', '4 * UNITS["roots"] ** 2 * squares',
+    ),
+    Plant(
+        "people name all of their items", "selection", "selection", "engines.spread:spread",
+        "codes = codes[_first(users, -by, _draws(held, users, codes, secret))]", "pass",
+    ),
+    Plant(
+        "which way is taken hangs on the exact variety", "selection", "selection", "selection:_looked_for",
+        "if variety.values[0] >= 0:", "if engine.measure(log, Variety(), secret).sensitive_values[0] % 4 < 2:",
     ),
 )  # fmt: skip
 

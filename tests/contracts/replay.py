@@ -34,15 +34,17 @@ import numpy as np
 
 import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
 from headcount.arrays import Words
-from headcount.bounding import Bounded, SupportCounts
+from headcount.bounding import Bounded, SpreadWeights, SupportCounts
 from headcount.budget import Grant
 from headcount.errors import HeadcountError
 from headcount.events.log import EventLog
 from headcount.noise import (
     SeededNoise,
+    Sifting,
     SparseVector,
     adding,
     choice,
+    few,
     gaussian,
     laplace,
     peeling,
@@ -147,6 +149,8 @@ def _forced(now: Meeting) -> Any:
         return np.array(
             [BEYOND if each in shown else -BEYOND for each in exact.sensitive_ids.to_pylist()], np.int64
         )
+    if isinstance(exact, SpreadWeights):
+        return _spread_as_before(now, exact)
     if now.mechanism == "compare":
         return np.array([BEYOND if result else -BEYOND], np.int64)
     if now.mechanism == "threshold":  # nobody may ever see it: a neighbour's is another one, as in the proof
@@ -154,6 +158,15 @@ def _forced(now: Meeting) -> Any:
     if isinstance(exact, Bounded):
         return result.ravel() - exact.sensitive_values.ravel()
     return result
+
+
+def _spread_as_before(now: Meeting, exact: SpreadWeights) -> Any:
+    """Let every item come out as it did: what one neighbour alone has counts as drawn, too, far below the rest."""
+    ids, told = exact.sensitive_ids.to_pylist(), now.result
+    if now.mechanism == "named":
+        return np.array([0 if each in told else 2**64 - 1 for each in ids], np.uint64)
+    noisy = [told.get(each, -(1 << 34)) for each in ids]
+    return np.array(noisy, np.int64) - exact.sensitive_weights
 
 
 def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,6 +189,11 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
             result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
         if now.mechanism == "threshold":
             now.result = result
+        if isinstance(now.exact, SpreadWeights):
+            if now.mechanism == "named":  # as above: what one person alone names does not show
+                return np.where(now.exact.sensitive_weights == 1, np.uint64(2**64 - 1), result)
+            noisy = now.exact.sensitive_weights + result
+            now.result = dict(zip(now.exact.sensitive_ids.to_pylist(), noisy.tolist(), strict=True))
         return result
 
     return drawn
@@ -187,7 +205,9 @@ def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
         return (public[1],)
     if now.mechanism == "peel":
         return Fraction(public[2], public[3]), public[1]
-    return tuple(public[:1] if now.mechanism == "select" else public)
+    if now.mechanism == "named":
+        return ()
+    return tuple(public[:1] if now.mechanism in ("select", "glance", "sift") else public)
 
 
 def _add(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,6 +236,40 @@ def _pick(original: Callable[..., Any], name: str) -> Callable[..., Any]:
         return result
 
     return wrapped
+
+
+def _glance(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(weights: Any, enough: int, grant: Grant, source: Any) -> Any:
+        if not isinstance(source, Tape):
+            return original(weights, enough, grant, source)
+        with source.meeting("glance", weights, grant, enough):
+            return original(weights, enough, grant, source)
+
+    return wrapped
+
+
+def _rounds() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Wrap the rounds of a selection."""
+    begin, sift = Sifting.__init__, Sifting.sift
+    known: WeakKeyDictionary[Sifting, tuple[Tape, Grant]] = WeakKeyDictionary()
+
+    @functools.wraps(begin)
+    def wrapped_begin(self: Any, grant: Grant, source: Any) -> None:
+        begin(self, grant, source)
+        if isinstance(source, Tape):
+            known[self] = source, grant
+
+    @functools.wraps(sift)
+    def wrapped_sift(self: Any, weights: Any) -> None:
+        if self not in known:
+            sift(self, weights)
+            return
+        source, grant = known[self]
+        with source.meeting("sift", weights, grant, self.left):
+            sift(self, weights)
+
+    return wrapped_begin, wrapped_sift
 
 
 def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -256,8 +310,11 @@ def wrapped_noise() -> Iterator[None]:
         choice.choose: _pick(choice.choose, "choose"),
         peeling.peel: _pick(peeling.peel, "peel"),
         threshold.select: _pick(threshold.select, "select"),
+        few.glance: _glance(few.glance),
+        few.choose_named: _pick(few.choose_named, "named"),
     }
-    for drawing in (laplace.draw, gaussian.draw, choice.draw, peeling.draw, sparse_peeling.draw_sparse):
+    bulk = laplace.draw, gaussian.draw, peeling.draw, sparse_peeling.draw_sparse
+    for drawing in (*bulk, choice.draw, few.draw_bits):
         wrappers[drawing] = _drawing(drawing)
     begin, compare = _vectors()
     with contextlib.ExitStack() as stack:
@@ -266,6 +323,9 @@ def wrapped_noise() -> Iterator[None]:
                 for bound, value in list(vars(module).items()):
                     if callable(value) and isinstance(value, type(_law)) and value in wrappers:
                         stack.enter_context(mock.patch.object(module, bound, wrappers[value]))
+        first, sift = _rounds()
+        stack.enter_context(mock.patch.object(Sifting, "__init__", first))
+        stack.enter_context(mock.patch.object(Sifting, "sift", sift))
         stack.enter_context(mock.patch.object(SparseVector, "__init__", begin))
         stack.enter_context(mock.patch.object(SparseVector, "is_large", compare))
         yield

@@ -159,6 +159,9 @@ ROOMY: Mapping[str, Any] = {"epsilon": "12", "delta": "0.05", "select_limit": 3,
 NARROW: Mapping[str, Any] = {"epsilon": "0.01", "delta": "1e-9", "select_limit": 1}
 """With the first a few people are enough for an item; with the second no item is selected."""
 
+UNLIMITED: Mapping[str, Any] = {"epsilon": "24", "delta": "1e-9", "shares": {"selection": "0.6"}}
+"""Without a limit, items are looked for in rounds, or each person names one."""
+
 
 def selection_cases() -> Iterator[Case]:
     """Yield releases that begin with a selection of items: of counts by every proven method, rankings, models."""
@@ -183,6 +186,10 @@ def selection_cases() -> Iterator[Case]:
         yield _selecting(
             "private", request_of(NeighboursRequest, options={"relations": True}, **model), "random", rated
         )
+    for form in ("records", "contexts", "users", "one context each"):
+        for shape in ("random", "alike", "heavy", "nobody"):
+            request = request_of(ReleaseRequest, method="sra", limit=2, **UNLIMITED)
+            yield _selecting(f"sra without a limit, {form}", request, shape, form)
 
 
 def _selecting(label: str, request: Spending, shape: str, form: str | Mapping[str, Any]) -> Case:

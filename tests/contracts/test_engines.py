@@ -14,7 +14,9 @@ from headcount.bounding import (
     Bound,
     Cells,
     Measured_co,
+    Spread,
     Support,
+    Variety,
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -39,7 +41,8 @@ class FromAStore:
         return self.engine.can(kind)
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        in_store = not isinstance(bound, Support | Cells)  # it has a catalogue, and holds no other columns
+        # it has a catalogue, and holds no other columns
+        in_store = not isinstance(bound, Support | Spread | Variety | Cells)
         return self.engine.measure(self.packed(log) if in_store else log, bound, secret)
 
     def packed(self, log: EventLog) -> EventLog:

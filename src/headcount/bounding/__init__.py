@@ -69,6 +69,7 @@ from headcount.bounding.scores import (
     scaled_spread,
     tail_scores,
 )
+from headcount.bounding.spread import LARGEST_HINT, Hints, Spread, SpreadWeights, certify_spread
 from headcount.bounding.support import Support, SupportCounts, certify_support
 from headcount.bounding.tags import (
     TOGETHER,
@@ -81,6 +82,7 @@ from headcount.bounding.tags import (
     square,
 )
 from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
+from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, variety_of
 
 __all__ = [
     "EVERYONE",
@@ -88,6 +90,7 @@ __all__ = [
     "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
+    "LARGEST_HINT",
     "MOST_EXACT",
     "SHY",
     "STAR",
@@ -95,6 +98,7 @@ __all__ = [
     "TOGETHER",
     "UNDRAWN",
     "USUAL",
+    "VARIETY_UNIT",
     "Activity",
     "Bound",
     "Bounded",
@@ -106,6 +110,7 @@ __all__ = [
     "Counting",
     "Declared",
     "FixedRange",
+    "Hints",
     "Leaning",
     "LinearQueries",
     "Measured_co",
@@ -128,6 +133,8 @@ __all__ = [
     "Sensitivity",
     "SparseCounts",
     "SparseScored",
+    "Spread",
+    "SpreadWeights",
     "Support",
     "SupportCounts",
     "TagBound",
@@ -135,6 +142,7 @@ __all__ = [
     "TagPairs",
     "TagWeights",
     "Taggers",
+    "Variety",
     "capped_total_scores",
     "certify",
     "certify_activity",
@@ -144,9 +152,11 @@ __all__ = [
     "certify_raters",
     "certify_sampled_pairs",
     "certify_sparse",
+    "certify_spread",
     "certify_support",
     "certify_tags",
     "certify_totals",
+    "certify_variety",
     "check_candidates",
     "check_limit",
     "column",
@@ -173,5 +183,6 @@ __all__ = [
     "tail_scores",
     "transformed",
     "unit_for",
+    "variety_of",
     "walsh_hadamard",
 ]

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from headcount.arrays import Integers
 from headcount.bounding.bounded import SEAL, Bounded, BoundedCounts
 from headcount.bounding.people import SparseCounts, certify_sparse
+from headcount.bounding.spread import SpreadWeights, certify_spread
 from headcount.bounding.support import SupportCounts, certify_support
 from headcount.bounding.totals import BoundedTotals
 
@@ -32,7 +33,7 @@ CELLS = pa.schema(
         ("low", pa.int64()),
     ]
 )
-"""A cell that is not zero: in which table, at which place or under which name, and its value in two halves.
+"""A cell that is not zero, or an item of a list: table, place or name, and the value in two halves.
 
 The value is high · 2^32 + low with low below 2^32, so that neither half of a sum of 2^31 values outgrows 64 bits.
 """
@@ -55,10 +56,9 @@ def taken_apart(measured: Any) -> pa.Table:
     if isinstance(measured, SparseCounts):
         return _cells(0, measured.sensitive_columns, measured.sensitive_people)
     if isinstance(measured, SupportCounts):
-        ids, people = measured.sensitive_ids, measured.sensitive_people
-        if pa.types.is_integer(ids.type):
-            return _cells(0, ids.to_numpy().view(np.int64), people)
-        return _cells(0, np.zeros(len(ids), dtype=np.int64), people, ids.cast(pa.large_binary()).cast(pa.binary()))
+        return _named_cells(measured.sensitive_ids, measured.sensitive_people)
+    if isinstance(measured, SpreadWeights):
+        return _named_cells(measured.sensitive_ids, measured.sensitive_weights)
     parts = []
     for number, table in enumerate(_tables(measured)):
         values = table.sensitive_values.ravel()
@@ -91,6 +91,11 @@ def put_together(nobody: Measured, cells: pa.Table) -> Measured:
         if values.min(initial=1) < 1:
             raise ValueError("somebody must be behind each item")
         measured = certify_support(_ids(nobody.sensitive_ids.type, place, summed["name"]), values, nobody.limit)
+    elif isinstance(nobody, SpreadWeights):
+        if values.min(initial=0) < 0:
+            raise ValueError("no weight may be below 0")
+        ids = _ids(nobody.sensitive_ids.type, place, summed["name"])
+        measured = certify_spread(ids, values, np.ones(values.size, dtype=np.bool_), nobody.bound)
     else:
         tables = list(_tables(nobody))
         if part.size and not 0 <= part.min() <= part.max() < len(tables):
@@ -118,6 +123,13 @@ def _as_before(nobody: Any, filled: list[Bounded]) -> list[Bounded | None]:
     """Return the tables with a gap where the measure of nobody has one."""
     missing = isinstance(nobody, BoundedTotals) and nobody.distances is None
     return [*filled, None] if missing else list(filled)
+
+
+def _named_cells(ids: pa.Array, values: Integers) -> pa.Table:
+    """Return a cell for each item, whose id is its place if it is a whole number, and else its name."""
+    if pa.types.is_integer(ids.type):
+        return _cells(0, ids.to_numpy().view(np.int64), values)
+    return _cells(0, np.zeros(len(ids), dtype=np.int64), values, ids.cast(pa.large_binary()).cast(pa.binary()))
 
 
 def _cells(part: int, places: Integers | Any, values: Any, names: pa.Array | None = None) -> pa.Table:

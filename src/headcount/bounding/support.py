@@ -75,7 +75,12 @@ class Support(Bound[SupportCounts]):
 
     def reading(self, log: EventLog) -> Reading:
         """Items as they come up; contexts where each user keeps one alone."""
-        return Reading("given", "beside" if log.context_of == "user" else "none")
+        return given_items(log)
+
+
+def given_items(log: EventLog) -> Reading:
+    """Read items as they come up, with their contexts where each user keeps one alone."""
+    return Reading("given", "beside" if log.context_of == "user" else "none")
 
 
 def certify_support(ids: pa.Array, people: Integers, limit: int) -> SupportCounts:

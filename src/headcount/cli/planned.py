@@ -96,8 +96,14 @@ def _how_selected(selection: Mapping[str, Any]) -> str:
     from headcount.guarantee import in_short
 
     delta = in_short(Decimal(selection["delta"]))
+    paid = f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
+    if "limit" not in selection:
+        return (
+            f"{paid}about {selection['threshold']:,} people or more name, if people have few different items; if "
+            f"they have many, those with a weight of about {selection['weight']:,} or more, of which each person "
+            "has a vector of length 1 to give"
+        )
     return (
-        f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
-        f"{selection['threshold']:,} people or more have, noise included, where at most "
+        f"{paid}{selection['threshold']:,} people or more have, noise included, where at most "
         f"{some(selection['limit'], 'item')} of each person count"
     )

@@ -22,16 +22,19 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Spread,
     Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    Variety,
 )
 from headcount.engines.cells import cells
 from headcount.engines.counting import activity, counts, people, records, sampled_pairs
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
+from headcount.engines.spread import spread, variety
 from headcount.engines.support import support
 from headcount.engines.tag_sums import tagged
 from headcount.engines.totals import totals
@@ -46,6 +49,8 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Records: records,
     People: people,
     Support: support,
+    Spread: spread,
+    Variety: variety,
     PersonTotals: totals,
     Cells: cells,
     Raters: raters,

@@ -33,11 +33,13 @@ from headcount.bounding import (
     SampleUsers,
     Scale,
     SparseCounts,
+    Spread,
     Support,
     Taggers,
     TagMarginals,
     TagPairs,
     TagWeights,
+    Variety,
     certify,
     certify_activity,
     certify_sampled_pairs,
@@ -48,6 +50,7 @@ from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.engines.plain_cells import plain_cells
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
+from headcount.engines.plain_spread import plain_spread, plain_variety
 from headcount.engines.plain_support import plain_support
 from headcount.engines.plain_tags import plain_tags
 from headcount.engines.plain_totals import plain_totals
@@ -120,6 +123,8 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Records: records,
     People: people,
     Support: plain_support,
+    Spread: plain_spread,
+    Variety: plain_variety,
     PersonTotals: plain_totals,
     Cells: plain_cells,
     Raters: plain_raters,

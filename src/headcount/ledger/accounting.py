@@ -28,6 +28,10 @@ Why it is private
 
     What was reserved and is refunded never looked at the data: its answer is a constant, which costs nothing.
 
+    A request whose first stage tells whether there is anything to do for the others is two requests, the second
+    chosen after seeing the answer of the first. If it is not run, what was reserved for it is given back: a filter
+    would have taken the first one alone, and may be asked for more afterwards.
+
 Not done
     Parallel composition across requests, and privacy loss distributions (PLD) across requests: their parameters
     would have to be fixed beforehand. Inside one request a PLD would be a few per cent tighter for continuous
@@ -244,6 +248,14 @@ class Budget:
         if charge.rho is not None:
             return Spent(charge.rho, charge.slack)
         return Spent(pure_rho(charge.epsilon), charge.delta)  # (ε, δ)-DP is δ-approximately ε²/2-zCDP
+
+    def left_of(self, reserved: Charge, spent: Charge | None) -> Spent:
+        """Return what is given back of a reserved charge if less was spent: nothing if all was.
+
+        >>> Budget.of("3").left_of(Charge(Decimal("1")), Charge(Decimal("0.2")))
+        Spent(loss=Decimal('0.8'), delta=Decimal('0'))
+        """
+        return Spent() if spent is None else self.price(reserved) - self.price(spent)
 
     @cached_property
     def slack(self) -> Decimal:

@@ -13,7 +13,8 @@ analyst         who asked: a name, not an authentication; null for ``create``
 request         the canonical request, as JSON text (``reserve``)
 request_digest  SHA-256 of that text
 catalogue       digest of the public catalogue (``reserve``)
-charge          epsilon, delta, rho, slack, as exact decimal text (``reserve``)
+charge          epsilon, delta, rho, slack, as exact decimal text (``reserve``); what was spent in the end, if
+                that is less (``publish``)
 budget          epsilon, delta, per_analyst, filter (``create``)
 reservation     the number of the ``reserve`` entry that ``publish`` or ``refund`` is about
 folder, digest  where the release was put, and its digest (``publish``)

@@ -198,8 +198,10 @@ less, or use what is published already
         """See that a reservation is in the anchor, on the disk; called by the reservation."""
         self._anchor(Mark(reservation.entry, reservation.head))
 
-    def keep_issued(self, reservation: Reservation, folder: str, digest: str) -> Issued:
-        """Note what was issued; called by the reservation."""
+    def keep_issued(
+        self, reservation: Reservation, folder: str, digest: str, spent: Charge | None = None
+    ) -> Issued:
+        """Note what was issued, and give back what it did not cost; called by the reservation."""
         with self._writing() as (run, head):
             reserved = queries.entry(run, reservation.entry)
             outcome = queries.outcome(run, reservation.entry)
@@ -210,11 +212,15 @@ less, or use what is published already
                 ):  # a second try: the first answer was lost
                     return Issued(outcome.entry, folder, digest)
                 raise UsageError(f"reservation {reservation.entry} has been published or refunded already")
-            about = {"reservation": reserved.number, "folder": folder, "digest": digest}
+            about: dict[str, Any] = {"reservation": reserved.number, "folder": folder, "digest": digest}
+            if spent is not None:
+                about["charge"] = spent.to_json()
+            left = self._budget(run, reserved.dataset).left_of(Charge.from_json(reserved.charge or {}), spent)
             mark = self._append(run, head, kind="publish", **_whose(reserved), **about)
             queries.add_outcome(run, reserved.number, (mark.count, reserved.identity, folder, digest))
             balances = queries.balances(run, reserved.dataset, ("", reserved.analyst or ""))
             for balance in balances.values():
+                balance.spent -= left
                 balance.open -= 1
                 balance.issued += 1
             queries.save_balances(run, reserved.dataset, balances)

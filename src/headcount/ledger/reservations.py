@@ -17,8 +17,8 @@ class Keeper(Protocol):
     def keep_anchored(self, reservation: Reservation) -> None:
         """See that the reservation is on the disk, outside of the database, too."""
 
-    def keep_issued(self, reservation: Reservation, folder: str, digest: str) -> Issued:
-        """Note what was issued."""
+    def keep_issued(self, reservation: Reservation, folder: str, digest: str, spent: Charge | None) -> Issued:
+        """Note what was issued, and what it cost in the end where that is less than was reserved."""
 
     def keep_refunded(self, reservation: Reservation, reason: str) -> None:
         """Give the cost back."""
@@ -51,14 +51,17 @@ class Reservation:
         self.state = "reading"  # first: should anchoring fail, what is charged stays charged
         self.ledger.keep_anchored(self)
 
-    def issue(self, folder: str | os.PathLike[str], digest: str) -> Issued:
-        """Note where the finished release is, and its digest."""
+    def issue(self, folder: str | os.PathLike[str], digest: str, spent: Charge | None = None) -> Issued:
+        """Note where the finished release is, and its digest; ``spent`` if that is less than was reserved.
+
+        It may be less if a first stage, charged by itself, told that there was nothing to do for the others.
+        """
         if self.state not in ("reading", "published"):
             raise UsageError(
                 f"reservation {self.entry} is {self.state}, so nothing can be published for it",
                 remedy="call data_read() before the data is read",
             )
-        issued = self.ledger.keep_issued(self, str(folder), digest)
+        issued = self.ledger.keep_issued(self, str(folder), digest, spent)
         self.state = "published"
         return issued
 

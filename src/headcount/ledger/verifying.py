@@ -103,7 +103,10 @@ class Replay:
     def _publish(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
+        spent = None if entry.charge is None else Charge.from_json(entry.charge)
+        left = self.budgets[reserved.dataset].left_of(Charge.from_json(reserved.charge or {}), spent)
         for balance in self._both(reserved):
+            balance.spent -= left
             balance.open -= 1
             balance.issued += 1
 

@@ -2,26 +2,35 @@
 
 from headcount.noise.adding import add, law_of, norm_of
 from headcount.noise.choice import choose
+from headcount.noise.few import Chances, chances_for, choose_named, glance
 from headcount.noise.laplace import can_draw, most_drawn, scale_for
 from headcount.noise.peeling import peel
+from headcount.noise.sifting import Rounds, Sifting, rounds_for
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
 from headcount.noise.threshold import Threshold, select, threshold_for
 
 __all__ = [
+    "Chances",
     "NoiseSource",
     "OperatingSystemNoise",
+    "Rounds",
     "SeededNoise",
+    "Sifting",
     "SparseLaws",
     "SparseVector",
     "Threshold",
     "add",
     "can_draw",
+    "chances_for",
     "choose",
+    "choose_named",
+    "glance",
     "law_of",
     "most_drawn",
     "norm_of",
     "peel",
+    "rounds_for",
     "scale_for",
     "select",
     "sparse_laws",

@@ -72,6 +72,14 @@ def confirm(sigma: Fraction, l2_squared: int, price: Price) -> None:
         raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {price}")
 
 
+@lru_cache(maxsize=1024)
+def confirm_rho(sigma: Fraction, l2_squared: int, rho: Decimal) -> None:
+    """Let OpenDP's privacy map confirm that ``sigma`` pays for the sensitivity at a ρ."""
+    moved = math.nextafter(math.sqrt(l2_squared), math.inf)
+    if not _opendp_gaussian(sigma).map(moved) <= float(rho) * (1 + 1e-9):
+        raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at ρ = {rho}")
+
+
 def draw(law: DiscreteGaussian, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
     scale, *shape = pieces(law.sigma / law.step)

@@ -32,8 +32,6 @@ from headcount.releases import Release
 from headcount.selection import Selection
 
 _RECORDS = 1 << 15  # of all copies in one log, about
-SELECT_LIMIT = 2
-"""How many items of one person count where items are selected."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Target:
         """Make one release, as the curator would."""
         grant, engine = self.grant(), _engine(self.engine, threads=1)
         if self.selects:
-            selection = Selection(limit=SELECT_LIMIT)
+            selection = Selection()
             first, grant = selection.split(grant)
             log, _ = selection.select(log, first, source, engine)
             if not log.catalogue.ids:

@@ -20,9 +20,8 @@ from headcount.family import Reads, example_of, fields_of, needed_by
 from headcount.guarantee import Standing
 from headcount.lab.audits.adjacent import Pair, crafted, raters
 from headcount.lab.audits.cases import case_of
-from headcount.lab.audits.observing import SELECT_LIMIT, Target
+from headcount.lab.audits.observing import Target
 from headcount.lab.audits.querying import QueryTarget
-from headcount.noise import threshold_for
 from headcount.selection import Selection
 
 DELTA = Decimal("1e-6")
@@ -127,8 +126,8 @@ def _selection(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Targe
 
 def _selected(limit: int, epsilon: Decimal, delta: Decimal) -> Iterator[Pair]:
     """Pairs around the number of people that lets an item be selected."""
-    first, _ = Selection(limit=SELECT_LIMIT).split(Price.of(epsilon, delta or DELTA))
-    crowd = ((0,),) * threshold_for(SELECT_LIMIT, first).people
+    first, _ = Selection().split(Price.of(epsilon, delta or DELTA))
+    crowd = ((0,),) * Selection().plan(first)["threshold"]
     yield Pair("nearly selected", "a person without whom one is missing for an item", 2, crowd[1:], (0,))
     yield Pair("surely selected", "a person who has what is selected anyway", 2, crowd * 2, (0,) * limit)
 

@@ -1,0 +1,77 @@
+"""What people give to items that nobody lists, person by person: what the local engine must equal."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from headcount.bounding import Bounded, Spread, SpreadWeights, Variety, certify_spread, certify_variety, variety_of
+from headcount.bounding.spread import UNITS
+from headcount.engines import draws
+from headcount.engines.collecting import collected
+from headcount.engines.plain_reading import names_of
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+
+
+def plain_variety(log: EventLog, bound: Variety, secret: bytes) -> Bounded:
+    """Count each person's items, and add up what that amounts to."""
+    sizes = [len(items) for _, items in _baskets(EncodedLog(log, bound.reading(log)), secret)]
+    return certify_variety(sum(int(variety_of(np.array([size]))[0]) for size in sizes if size))
+
+
+def plain_spread(log: EventLog, bound: Spread, secret: bytes) -> SpreadWeights:
+    """Let every person give what the rule says."""
+    coded = EncodedLog(log, bound.reading(log))
+    baskets = _baskets(coded, secret)
+    if coded.items is None:
+        raise TypeError("people have items as they come up")
+    names, ids = names_of(coded.items.table), coded.items.ids
+    hinted = [1] * len(ids) if bound.hints is None else bound.hints.of(ids).tolist()
+    steady = hinted if bound.hints is None else bound.hints.steady_of(ids).tolist()
+    keys = [draws.user_key(secret, each) for each in names]
+    given, there = [0] * len(names), [False] * len(names)
+    for key, items in baskets:
+        drawn = {each: _draw(key, keys[each]) for each in items}
+        if bound.rule == "one":
+            mine = steady if draws.steady(np.array([key], dtype=np.uint64))[0] else hinted
+            best = min((-mine[each], drawn[each], each) for each in items)[2]
+            given[best], there[best] = given[best] + 1, True
+            continue
+        kept = sorted(items, key=drawn.__getitem__)[: bound.most]
+        squares = sum(hinted[each] ** 2 for each in kept)
+        for each in kept:
+            if bound.rule == "shares":
+                given[each], there[each] = given[each] + UNITS["shares"] // len(kept), True
+            elif hinted[each]:
+                most = next(weight for number, weight in bound.ceilings if len(kept) <= number)
+                root = math.isqrt(UNITS["roots"] ** 2 * hinted[each] ** 2 // squares)
+                given[each], there[each] = given[each] + min(root, most), True
+    return certify_spread(ids, np.array(given, dtype=np.int64), np.array(there, dtype=np.bool_), bound)
+
+
+def _draw(user: int, item: int) -> int:
+    mixed = draws.item_draws(np.array([user], dtype=np.uint64), np.array([item], dtype=np.uint64))
+    return int(mixed[0])
+
+
+def _baskets(coded: EncodedLog, secret: bytes) -> list[tuple[int, list[int]]]:
+    """Return each person's key and different items, of their own context where there is one."""
+    rows = collected(coded)
+    contexts = [0] * rows.users.size if rows.contexts is None else rows.contexts.tolist()
+    times = [1] * rows.users.size if rows.times is None else rows.times.tolist()
+    records: dict[int, Counter[tuple[int, int]]] = {}
+    for user, item, context, each in zip(rows.users.tolist(), rows.cells.tolist(), contexts, times, strict=True):
+        records.setdefault(user, Counter())[context, item] += each
+    users, found = names_of(coded.users), []
+    for user, history in records.items():
+        key, own = draws.user_key(secret, users[user]), 0
+        if coded.log.context is not None:
+            tallies = np.zeros((1, coded.log.width), dtype=np.int64)
+            for (context, _), number in history.items():
+                tallies[0, context] += number
+            own = int(draws.chosen_contexts(tallies, np.array([key], dtype=np.uint64))[0])
+        found.append((key, sorted({item for context, item in history if context == own})))
+    return found
