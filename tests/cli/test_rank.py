@@ -54,7 +54,7 @@ def test_the_best_items_are_printed(run: Run, work: Path) -> None:
     assert done.code == 0
     lines = done.out.splitlines()
     assert [line.split()[:2] for line in lines[1:4]] == [["1", "rye"], ["2", "tea"], ["3", "oat"]]
-    assert "without counts. ε = 100000, proven, per person." in done.out
+    assert "without counts. ε = 100000, privacy: proven, per person." in done.out
     assert "count" not in lines[0]
     assert "not charged to any ledger" in done.err
     assert {path.name for path in work.iterdir()} == {"visits.csv", "venues.csv"}  # nothing is kept
@@ -89,7 +89,7 @@ def test_counts_are_of_people(run: Run, work: Path) -> None:
     assert {row["item"]: row["count"] for row in done.data["ranking"]} == {"tea": 2, "rye": 2, "oat": 0}
     assert done.data["ranking"][2]["item"] == "oat"
     shown = run(*EXACT, "-k", "3", "--with-counts").out
-    assert "Counts of people, with 95% intervals. ε = 100000, proven, per person." in shown
+    assert "Counts of people, with 95% intervals. ε = 100000, privacy: proven, per person." in shown
 
 
 def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work: Path) -> None:

@@ -10,6 +10,7 @@ import click
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.top import show_table
+from headcount.errors import UsageError
 from headcount.rankings import FAMILY
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ def command(**flags: Any) -> None:
     Every person counts once per item, so no limit is needed. The ranking is printed, and with --out kept as a
     release. With --per-context and --context-of user each context's ranking gets all of ε.
     """
+    if flags["context"] and not flags["per_context"] and flags["context_of"] != "user":
+        raise UsageError(
+            "a context changes nothing in a ranking of everything",
+            remedy="add --per-context for one ranking each, or leave --context out",
+        )
     spent = spend(FAMILY, flags, needs_out=False)
     if spent is None:
         return
