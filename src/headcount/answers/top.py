@@ -75,5 +75,8 @@ def order_words(chosen: Mapping[str, Any]) -> list[str]:
     >>> order_words({"ranking": {"by": "peeling", "apart": 21}}), order_words({"items": {"limit": 4}})
     (['Items fewer than 21 people apart are in random order.'], [])
     """
-    apart = chosen.get("ranking", {}).get("apart")
-    return [] if apart is None else [in_random_order(apart)]
+    ranking = chosen.get("ranking", {})
+    told = [in_random_order(ranking["apart"])] if "apart" in ranking else []
+    if not ranking.get("confirmed", True):
+        told.append("The counts behind it do not confirm each other: its order may be mere chance.")
+    return told

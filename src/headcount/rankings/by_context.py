@@ -27,7 +27,7 @@ from headcount.adapting import chosen_limit, counts_from, edges_from, histogram,
 from headcount.answers.scaling import weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
-from headcount.arrays import Flags, Integers
+from headcount.arrays import Flags, Floats, Integers
 from headcount.bounding import Among, CountTable, Noisy, Scale, Sensitivity, part
 from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
@@ -45,7 +45,8 @@ PEOPLE_A_ROUND = 60
 """Peeling pays where an average context has so many times as many people as the scale of a round's noise."""
 
 _ACTIVITY, _ITEMS, _AGAIN, _EDGES = (Decimal(each) for each in ("0.02", "0.40", "0.25", "0.29"))
-_STANDS_OUT = 2.0  # deviations of noise within which there may as well be nothing
+_STANDS_OUT = 2.0  # deviations of noise within which a context may as well be empty
+_CONFIRMED = 1.645  # deviations: where looks have nothing to do with each other, one time in 20 they seem to
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,15 @@ class Look:
 
 @dataclass(frozen=True)
 class Counted:
-    """Rankings by counts, one a context and empty where nothing can be told, with the last look at edges."""
+    """Rankings by counts, one a context and empty where nothing can be told, with the last look at edges.
+
+    Looks are ``confirmed`` if they go with each other further than noise alone would.
+    """
 
     rankings: Sequence[Ranked]
     edges: Look
     candidates: int
+    confirmed: bool
 
     @property
     def apart(self) -> float:
@@ -105,24 +110,25 @@ def rank_contexts(
     seen = _look(log, "items", everything, people, grants["items"], noise, engine)
     items = counts_from(seen.noisy, people, seen.bound, level)
     places = _best(items, everything, kept[0])
+    items, found = _of(items, places), list[float]()
     if len(kept) > 1:
-        items = _of(items, places)
         again = _people(log, "items", places, grants["activity"], noise, engine)
         seen = _look(log, "items", places, again, grants["again"], noise, engine)
+        found.append(_confirmed(items.mean, seen.noisy))
         items = _together(items, counts_from(seen.noisy, again, seen.bound, level))
         inner = _best(items, np.arange(places.size), kept[1])
         items, places = _of(items, inner), places[inner]
-    else:
-        items = _of(items, places)
     pairs = _people(log, "edges", places, grants["pairs"], noise, engine)
     last = _look(log, "edges", places, pairs, grants["edges"], noise, engine)
     edges = edges_from(last.noisy, items, pairs, last.bound)
-    told = _told(last.noisy) & _differ(seen.noisy)
+    found.append(_confirmed(items.mean, last.noisy))
+    told = _told(last.noisy)
     rankings = [
         best(_of(edges, (slice(None), context)), k, places) if told[context] else Ranked([])
         for context in range(log.width - 1)
     ]
-    return Counted(rankings, last, places.size)
+    confirmed = sum(found) > _CONFIRMED * math.sqrt(len(found))
+    return Counted(rankings, last, places.size, confirmed)
 
 
 def _kept(log: EventLog, k: int) -> tuple[int, ...]:
@@ -179,14 +185,12 @@ def _told(edges: Noisy) -> Flags:
     return np.asarray(~((counts < within) & (counts + within < half)))
 
 
-def _differ(items: Noisy) -> bool:
-    """Say whether items differ by more than noise alone would make them, in either group: else none is better.
-
-    Squares of Laplace noise have five times the square of its variance as their own.
-    """
-    size, variance = items.counts.shape[1], items.law.variance
-    squares = ((items.counts - items.counts.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    return bool((squares > variance * (size + _STANDS_OUT * math.sqrt(5 * size))).any())
+def _confirmed(expected: Floats, fresh: Noisy) -> float:
+    """Return in deviations how far a fresh look goes with what was expected of items; by noise alone, 0 ± 1."""
+    counts = fresh.counts.swapaxes(0, 1).reshape(expected.size, -1)
+    centred = expected - expected.mean()
+    spread = math.sqrt(float(centred @ centred) * fresh.law.variance * counts.shape[1])
+    return float(centred @ counts.sum(axis=1)) / spread if spread > 0 else 0.0
 
 
 def _best(counts: Posterior, places: Integers, many: int) -> Integers:

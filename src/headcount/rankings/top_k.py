@@ -44,6 +44,7 @@ import pyarrow as pa
 
 from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram, people_of
 from headcount.answers.activity import histogram_table
+from headcount.answers.top import order_words
 from headcount.answers.words import in_random_order, listed, some
 from headcount.bounding import (
     Activity,
@@ -178,7 +179,7 @@ class DirectTopK(Staged):
             counts="users",
             bounded=extent(log),
             chosen={"ranking": found.chosen},
-            steps=(*what_counted(log), *found.steps, in_random_order(found.chosen["apart"])),
+            steps=(*what_counted(log), *found.steps, *order_words({"ranking": found.chosen})),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
@@ -262,7 +263,9 @@ class DirectTopK(Staged):
             "other contexts, and the largest taken.",
             *([] if not silent else [f"Nothing can be told of {listed(silent)}, where all is within the noise."]),
         )
-        chosen = {"by": "counts", "limit": limit, "candidates": made.candidates, "apart": _rounded(made.apart)}
+        chosen: dict[str, Any] = {"by": "counts", "limit": limit, "candidates": made.candidates}
+        chosen["apart"] = _rounded(made.apart)
+        chosen |= {} if made.confirmed else {"confirmed": False}
         chosen |= {"nothing told": silent} if silent else {}
         laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
         return _Found(made.rankings, laws, steps, chosen, average=True)
