@@ -35,6 +35,7 @@ from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add
+from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, best
 from headcount.stages import Stage, Stages, laws_of, share_out, shared
 
@@ -96,9 +97,14 @@ def drawable(log: EventLog, k: int, price: Price) -> bool:
     return True
 
 
-def peeling_pays(log: EventLog, people: KnownPeople, rounds: int, epsilon: float) -> bool:
-    """Say whether to peel so many places at that ε, as the released activity says."""
-    return people.estimated.total_users * epsilon >= PEOPLE_A_ROUND * rounds * (log.width - 1)
+def peeling_pays(log: EventLog, k: int, released: Noisy, price: Price, *, scale: float) -> bool:
+    """Say whether to peel k places a context with noise of that scale, as the released activity says.
+
+    It must be small beside the people there are, and smaller than that of counts, were all items looked at.
+    """
+    counts = ByCounts.of(log, released, share_out(looks(log, k), price)["edges"])
+    people = counts.people.estimated.total_users
+    return people >= PEOPLE_A_ROUND * scale * (log.width - 1) and not counts.pays(scale)
 
 
 def rank_contexts(

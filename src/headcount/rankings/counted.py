@@ -47,9 +47,9 @@ class ByCounts:
         """How many people apart two items are when noise swaps them one time in six: a deviation of both."""
         return math.sqrt(2) * self.deviation
 
-    def pays(self, rounds: int, epsilon: float) -> bool:
-        """Say whether counts are less noisy than peeling so many places at that ε, of scale rounds/ε each."""
-        return self.deviation < rounds / epsilon
+    def pays(self, scale: float) -> bool:
+        """Say whether counts are less noisy than peeling with noise of that scale."""
+        return self.deviation < scale
 
     def rank(
         self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float

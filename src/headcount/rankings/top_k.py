@@ -190,7 +190,7 @@ class DirectTopK(Staged):
         parts = share_out(self._rankings(log, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
-        chosen = {"by": "peeling", "apart": self._apart(log, price)}
+        chosen = {"by": "peeling", "apart": _rounded(self._scale(log, price))}
         return _Found([ranked for ranked, _ in made], laws, self._story_of_peeling(log, law), chosen)
 
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
@@ -225,7 +225,7 @@ class DirectTopK(Staged):
         if not drawable(1, grant.price, log.counting):
             return None
         counts = ByCounts.of(log, released, grant.price)
-        if not counts.pays(self._rounds(log), self._for_peeling(grant.price)):
+        if not counts.pays(self._scale(log, grant.price)):
             return None
         ranking, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         steps = (
@@ -243,11 +243,12 @@ class DirectTopK(Staged):
         self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> _Found | None:
         """Count fewer and fewer items, and rank what is left in each context; or nothing, as above."""
-        people = people_of(log, "items", released)
-        if by_context.peeling_pays(log, people, self._rounds(log), self._for_peeling(grant.price)):
-            return None
         if not by_context.drawable(log, self.k, grant.price):
             return None
+        scale = self._scale(log, grant.price)
+        if by_context.peeling_pays(log, self.k, released, grant.price, scale=scale):
+            return None
+        people = people_of(log, "items", released)
         made = by_context.rank_contexts(log, self.k, people, grant, noise, engine, LEVEL)
         limit, law = made.edges.bound.limit, made.edges.noisy.law
         silent = [name for name, each in zip(_labels(log), made.rankings, strict=True) if not each.winners]
@@ -270,23 +271,24 @@ class DirectTopK(Staged):
         laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
         return _Found(made.rankings, laws, steps, chosen, average=True)
 
-    def _for_peeling(self, price: Price) -> float:
-        """Return the part of ε that choosing items would get."""
-        return float(price.exact) * float(self._peeling()[0].share)
+    def _scale(self, log: EventLog, price: Price) -> float:
+        """Return the scale of the noise of a round, were all places peeled off at a price.
+
+        Two items as far apart as that are swapped about one time in six.
+        """
+        return self._rounds(log) / (float(price.exact) * float(self._peeling()[0].share))
 
     def _has_two_ways(self, log: EventLog) -> bool:
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
         return self._rounds(log) > FEW_ROUNDS and log.cells <= MANY_CELLS
 
-    def _apart(self, log: EventLog, price: Price) -> int:
-        """Return how many people apart two items are when peeling swaps them about one time in six: a scale."""
-        return _rounded(self._rounds(log) / self._for_peeling(price))
-
     def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
         """Say below how many people apart items will be in random order: that hangs on public numbers alone."""
         price = share_out(self.stages(log, price_of(priced)), price_of(priced))["ranking"]
         at_most = " at most: fewer, if the released activity says that ranking counts is better"
-        return (in_random_order(self._apart(log, price), will=True, more=at_most * self._has_two_ways(log)),)
+        return (
+            in_random_order(_rounded(self._scale(log, price)), will=True, more=at_most * self._has_two_ways(log)),
+        )
 
     def _rounds(self, log: EventLog) -> int:
         """Return over how many places ε is spread when they are peeled off."""

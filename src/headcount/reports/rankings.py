@@ -24,7 +24,8 @@ def part(release: Release) -> Part:
 
 def _places(release: Release) -> int:
     """Return how many places the longest ranking has: there are none where nothing can be told."""
-    return max([0, *release.ranking["rank"].to_pylist()])
+    places: list[int] = release.ranking["rank"].to_pylist()
+    return max(places, default=0)
 
 
 def ranking_words(release: Release) -> dict[str, str]:
