@@ -71,6 +71,7 @@ def opened(name: str) -> hc.EventLog:
     file, item, reading = LOGS[name]
     table = pq.read_table(Path(os.environ.get("HEADCOUNT_DATA", ".")) / f"{file}.parquet")
     items = sorted(pc.unique(table[item].drop_null()).to_pylist())
+    np.random.default_rng(1).shuffle(items)  # ids tell of popularity, and what is equal comes in this order
     return hc.read_events(table, user="user", item=item, items=items, count="users", **reading(table))
 
 

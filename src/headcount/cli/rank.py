@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headcount.answers.top import told_nothing
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.top import show_table
@@ -43,6 +44,8 @@ def command(**flags: Any) -> None:
     release, target = spent.release, spent.target
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
+        if told_nothing(release.chosen):
+            found["nothing_told"] = list(told_nothing(release.chosen))
         if target is not None:
             found |= {"out": str(target), **spent.timing}
         if target is not None or spent.charging is not None:
