@@ -42,7 +42,13 @@ class Plan:
         promise = self.guarantee.to_json()
         price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
         cells, ledger = dict(self.cells), None if self.ledger is None else self.ledger.to_json()
-        plan = {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": ledger}
+        plan: dict[str, Any] = {
+            "guarantee": promise,
+            "price": price,
+            "cells": cells,
+            "noise": noise,
+            "ledger": ledger,
+        }
         if self.notes:
             plan["notes"] = list(self.notes)
         return plan if self.selection is None else plan | {"selection": dict(self.selection)}

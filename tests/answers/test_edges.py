@@ -106,3 +106,13 @@ def test_no_records_at_all() -> None:
         assert (edges.high >= 0).all()
     empty = Posterior(np.empty(0), np.empty(0), np.empty(0))
     assert edges_of(empty, np.empty((0, 3)), 4.0, sums=True).mean.shape == (0, 3)
+
+
+def test_an_item_that_is_off_in_all_contexts_lifts_its_edges() -> None:
+    """Half of the items have a third more than was thought, in 6 contexts: an edge borrows from the others."""
+    truth = np.outer(np.tile([200.0, 400.0], 100), np.full(6, 1 / 6))
+    measured = truth + np.random.default_rng(3).normal(0, 20, truth.shape)
+    items = Posterior(np.full(200, 300.0), np.full(200, 100.0), np.full(200, 500.0))
+    off = np.abs(edges_of(items, measured, 20.0**2, sums=False).mean - truth).mean()
+    assert off < 0.6 * np.abs(50.0 - truth).mean()  # by its item alone, each would be 50
+    assert off < 0.6 * np.abs(measured - truth).mean()
