@@ -8,7 +8,7 @@ privacy.
 >>> log = hc.EventLog.of(visits, items=["rye", "tea"])
 >>> release = hc.release(log, epsilon="1", method="sra", limit=2)
 >>> release.guarantee.short()
-'ε = 1, proven, per person'
+'ε = 1, privacy: proven, per person'
 """
 
 from __future__ import annotations

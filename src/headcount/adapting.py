@@ -24,6 +24,7 @@ from headcount.answers.two_groups import KnownPeople, combine
 from headcount.bounding import (
     FIXED_POINT,
     Activity,
+    Among,
     Counting,
     CountTable,
     Noisy,
@@ -44,9 +45,19 @@ MOST_RECORDS = activities.LAST_EDGE + 1
 LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
-def histogram(log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
-    """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
-    users = engine.measure(log, Activity(table, MOST_RECORDS), noise.key())
+def histogram(
+    log: EventLog,
+    table: CountTable,
+    grant: Grant,
+    noise: NoiseSource,
+    engine: Engine,
+    among: Among | None = None,
+) -> Noisy:
+    """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin.
+
+    With ``among``, records about some items alone.
+    """
+    users = engine.measure(log, Activity(table, MOST_RECORDS, among), noise.key())
     return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
 
 

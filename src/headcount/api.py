@@ -62,7 +62,7 @@ def release(
     >>> release(log, epsilon="1").items.column_names
     ['item', 'label', 'count', 'low', 'high']
     >>> release(log, epsilon="1", delta="1e-6", method="sra", limit=1, noise="gaussian").guarantee.short()
-    'ε = 1, δ = 1e-6, proven, per person'
+    'ε = 1, δ = 1e-6, privacy: proven, per person'
     """
     return _released(ReleaseRequest, _counted(log), locals())
 

@@ -31,6 +31,7 @@ class Plan:
     noise: Mapping[str, Law]
     selection: Mapping[str, Any] | None = None
     ledger: Outlook | None = None
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data; a half-width holds before items and edges are reconciled."""
@@ -41,7 +42,15 @@ class Plan:
         promise = self.guarantee.to_json()
         price = {"epsilon": promise["epsilon"], "delta": promise["delta"]}
         cells, ledger = dict(self.cells), None if self.ledger is None else self.ledger.to_json()
-        plan = {"guarantee": promise, "price": price, "cells": cells, "noise": noise, "ledger": ledger}
+        plan: dict[str, Any] = {
+            "guarantee": promise,
+            "price": price,
+            "cells": cells,
+            "noise": noise,
+            "ledger": ledger,
+        }
+        if self.notes:
+            plan["notes"] = list(self.notes)
         return plan if self.selection is None else plan | {"selection": dict(self.selection)}
 
 
@@ -56,7 +65,7 @@ class Curator:
     >>> log, curator = EventLog.of([("ann", "tea"), ("bob", "tea")], items=["rye", "tea"]), Curator()
     >>> ready = curator.prepare(ReleaseRequest(epsilon="1", method="sra", limit=1), log)
     >>> curator.plan(ready).cells, curator.run(ready).guarantee.short()
-    ({'items': 2}, 'ε = 1, proven, per person')
+    ({'items': 2}, 'ε = 1, privacy: proven, per person')
     """
 
     engine: Engine = field(default_factory=LocalEngine)
@@ -81,7 +90,7 @@ class Curator:
     def plan(self, ready: Prepared) -> Plan:
         """Say what would happen; with a ledger, what it would cost there, and what is left."""
         outlook = None if self.charging is None else self.charging.outlook(ready)
-        return Plan(ready.guarantee, ready.cells, ready.laws, ready.selecting, outlook)
+        return Plan(ready.guarantee, ready.cells, ready.laws, ready.selecting, outlook, ready.notes)
 
     def run(self, ready: Prepared) -> Release:
         """Release what is asked for; the grant must be spent exactly.

@@ -19,6 +19,15 @@ class Standing(StrEnum):
     PROVEN = "proven"
     CLAIMED = "claimed"
 
+    @property
+    def words(self) -> str:
+        """Say what is proven, since it is not that numbers are right.
+
+        >>> Standing.PROVEN.words, Standing.CLAIMED.words
+        ('privacy: proven', 'claimed, not established')
+        """
+        return "privacy: proven" if self is Standing.PROVEN else "claimed, not established"
+
 
 def in_short(delta: Decimal) -> str:
     """Write a δ so that its size can be seen.
@@ -73,8 +82,8 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     def short(self) -> str:
         """Say the promise in a few words, for a table cell or a badge."""
         if self.standing is Standing.CLAIMED:
-            return f"{self.amounts} claimed, not established"
-        return f"{self.amounts}, proven, {self.per}"
+            return f"{self.amounts} {self.standing.words}"
+        return f"{self.amounts}, {self.standing.words}, {self.per}"
 
     @property
     def per(self) -> str:

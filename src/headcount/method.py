@@ -72,6 +72,10 @@ class Staged:
         price = price_of(priced)
         return laws_of(self.stages(log, price), price)
 
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+        """Say in sentences what else is known without data."""
+        return ()
+
 
 def check_engine(name: str, bounds: Bounds, engine: Engine, log: EventLog) -> None:
     """Refuse an engine that cannot measure what is asked of a log, before anything is reserved or read."""

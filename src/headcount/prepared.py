@@ -18,7 +18,7 @@ from headcount.events.readers import FileSource
 from headcount.events.sources.database import DatabaseSource
 from headcount.guarantee import Guarantee
 from headcount.ledger.accounting import plain
-from headcount.method import CAME_LATER, Method
+from headcount.method import CAME_LATER, Method, Staged
 from headcount.noise_law import Law
 from headcount.request import Spending
 from headcount.selection import STAND_INS, Selection, stand_in
@@ -41,6 +41,8 @@ class Prepared:
     selection: Selection | None = None
     selecting: Mapping[str, Any] | None = None
     """How items will be selected, as plain data."""
+    notes: tuple[str, ...] = ()
+    """What else is known without data, in sentences."""
 
     def identity(self) -> tuple[str, str]:
         """Return what makes two requests the same: everything that shapes the release, and the catalogue.
@@ -69,7 +71,8 @@ def prepared(request: Spending, log: EventLog) -> Prepared:
     if selection is None:
         laws = method.laws(log, grant)
         columns = request.columns(log)
-        return Prepared(request, log, method, method.guarantee(grant), request.cells(log), columns, laws)
+        made = Prepared(request, log, method, method.guarantee(grant), request.cells(log), columns, laws)
+        return dataclasses.replace(made, notes=method.notes(log, grant)) if isinstance(method, Staged) else made
     first, rest = selection.split(grant)
     promised, columns = selection.promised(method.guarantee(rest), log, grant), request.columns(log)
     try:

@@ -76,7 +76,7 @@ def _few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_found_is_said_with_what_was_tried(run: Run) -> None:
     done = run("audit", "sra", *FEW, "--epsilon", "2", "--limit", "3")
     assert done.code == 0
-    assert done.out.startswith("sra, ε = 2, limit 3, proven\n")
+    assert done.out.startswith("sra, ε = 2, limit 3, privacy: proven\n")
     assert "No violation found: with 99.9% confidence" in " ".join(done.out.split())
     lines = done.out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("neighbours"))
@@ -141,12 +141,12 @@ def test_several_epsilons_are_a_list(run: Run) -> None:
 
 def test_delta_is_gaussian_noise(run: Run) -> None:
     done = run("audit", "sra", "--runs", "100", "--delta", "1e-3")
-    assert done.out.startswith("sra, ε = 1, limit 2, noise gaussian, δ = 0.001, proven")
+    assert done.out.startswith("sra, ε = 1, limit 2, noise gaussian, δ = 0.001, privacy: proven")
 
 
 def test_edges_are_audited_too(run: Run) -> None:
     assert run("audit", "sra", "--runs", "100", "--edges").out.startswith(
-        "sra, ε = 1, limit 2, with edges, proven"
+        "sra, ε = 1, limit 2, with edges, privacy: proven"
     )
 
 
@@ -435,7 +435,7 @@ def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: py
     monkeypatch.setattr(auditing, "audit", interrupted)
     done = run("audit", "all", "--runs", "100", "--report", "kept.html")
     assert done.code == 130
-    assert "sra, ε = 1, limit 2, proven" in done.out
+    assert "sra, ε = 1, limit 2, privacy: proven" in done.out
     assert "The one proven promise held" in done.out
     assert "lpa, so far: No violation found" in done.out
     assert "interrupted: 1 of 2 audits were done" in done.err

@@ -54,7 +54,7 @@ def test_the_best_items_are_printed(run: Run, work: Path) -> None:
     assert done.code == 0
     lines = done.out.splitlines()
     assert [line.split()[:2] for line in lines[1:4]] == [["1", "rye"], ["2", "tea"], ["3", "oat"]]
-    assert "without counts. ε = 100000, proven, per person." in done.out
+    assert "without counts. ε = 100000, privacy: proven, per person." in done.out
     assert "count" not in lines[0]
     assert "not charged to any ledger" in done.err
     assert {path.name for path in work.iterdir()} == {"visits.csv", "venues.csv"}  # nothing is kept
@@ -89,7 +89,7 @@ def test_counts_are_of_people(run: Run, work: Path) -> None:
     assert {row["item"]: row["count"] for row in done.data["ranking"]} == {"tea": 2, "rye": 2, "oat": 0}
     assert done.data["ranking"][2]["item"] == "oat"
     shown = run(*EXACT, "-k", "3", "--with-counts").out
-    assert "Counts of people, with 95% intervals. ε = 100000, proven, per person." in shown
+    assert "Counts of people, with 95% intervals. ε = 100000, privacy: proven, per person." in shown
 
 
 def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work: Path) -> None:
@@ -98,6 +98,22 @@ def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work
     places = [done.out.index(f"Best for {day}") for day in ("Monday", "Friday", "Sunday")]
     assert places == sorted(places)
     assert done.out.count("per person") == 1
+
+
+def test_how_far_its_order_can_be_relied_on_is_said(run: Run, work: Path) -> None:
+    """From k, ε and the number of contexts alone: 2 · 7 / 0.5, 2 / 0.5."""
+    words = "Items fewer than {} people apart are in random order."
+    done = run("rank", "visits.csv", *FLAGS, "--epsilon", "0.5", "-k", "1", *WEEKDAY, "--per-context")
+    assert " ".join(done.out.split()).count(words.format(14)) == 1
+    done = run("rank", "visits.csv", *FLAGS, "--epsilon", "0.5", "-k", "2", "--out", "a")
+    assert words.format(4) in " ".join(done.out.split())
+    assert words.format(4) in " ".join(run("top", "a").out.split())
+
+
+def test_a_context_without_a_ranking_each_is_refused(run: Run, work: Path) -> None:
+    done = run(*RANK, "-k", "2", *SEX)
+    assert (done.code, "--per-context" in done.err) == (2, True)
+    assert run(*RANK, "-k", "2", *SEX, "--context-of", "user", "--quiet").code == 0  # that leaves records out
 
 
 def test_quiet_says_nothing_on_standard_error(run: Run, work: Path) -> None:
@@ -287,7 +303,7 @@ def test_a_long_ranking_per_context(run: Run, many: Path, context_of: str) -> No
     assert all(row["low"] <= row["count"] <= row["high"] for row in done.data["ranking"])
     release = hc.load("a")
     assert release.chosen["ranking"]["by"] == "counts"
-    assert set(release.tables["activity"]["of"].to_pylist()) == {"pairs"}
+    assert set(release.tables["activity"]["of"].to_pylist()) == {"items"}
     assert run("recommend", "a", "--context", "M", "-k", "2", "--json").data == release.top(2, "M")
 
 
@@ -309,7 +325,9 @@ def test_a_dry_run_reads_keeps_and_spends_nothing(run: Run, work: Path) -> None:
     assert "2 places" in done.out
     assert "which items are chosen" in done.out
     data = run(*RANK, "-k", "2", *SEX, "--per-context", "--with-counts", "--dry-run", "--json").data
-    assert set(data) == {"guarantee", "price", "cells", "noise", "ledger"}
+    assert set(data) == {"guarantee", "price", "cells", "noise", "ledger", "notes"}
+    assert data["notes"] == ["Items fewer than 8 people apart will be in random order."]  # 2 · 2 / (1 / 2)
+    assert "Items fewer than 2 people apart will be in random order." in done.out
     assert data["cells"] == {"ranking": 4}
     assert data["price"] == {"epsilon": "1", "delta": "0"}
     assert data["noise"]["ranking"]["scale"] == "8"  # 2 / (1 / 2 / 2)

@@ -27,6 +27,7 @@ from scipy import stats
 from headcount.bounding import (
     EVERYONE,
     Activity,
+    Among,
     Bound,
     Bounded,
     BoundedCounts,
@@ -361,6 +362,7 @@ def check_equals_reference(engine: Engine) -> None:
         leans = leaning(generator.choice(FACTORS, len(log.catalogue.ids)).tolist())
         kinds: list[CountBound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
         kinds.append(Scale(3, apart=True, leaning=leans))
+        kinds.append(Scale(2, apart=True, among=Among(generator.permutation(35)[:12])))
         if log.counting == "users":
             kinds.append(Scale(3, norm="l2"))
         pairs = list(itertools.combinations(kinds, 2))

@@ -17,6 +17,7 @@ from headcount.bounding import (
     EVERYONE,
     UNDRAWN,
     Activity,
+    Among,
     Bound,
     Bounded,
     Cells,
@@ -182,6 +183,7 @@ _USERS = {**_CONTEXT, "count": "users"}
 _KEPT = {**_CONTEXT, "context_of": "user"}
 _REPEATED = {**_CONTEXT, "times": "many"}
 _SCORES = Noisy(np.array([3, 9, 3]), LAW)
+_SOME = Among(np.array([2, 0]))
 
 
 def _counted(name: str, bound: CountBound, options: Mapping[str, Any]) -> Measurement:
@@ -202,6 +204,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _counted("scale, apart", Scale(2, apart=True), _REPEATED),
         _counted("scale, roots", Scale(2, norm="l2"), _USERS),
         _counted("scale, leaning", Scale(2, leaning=leaning((1, 7, 300))), _CONTEXT),
+        _counted("scale, among", Scale(1, apart=True, among=_SOME), _REPEATED),
+        _counted("scale, among, users", Scale(1, apart=True, among=_SOME), {**_USERS, "context_of": "user"}),
         _counted("pick", Pick(2, _SCORES), _CONTEXT),
         _counted("pick, users", Pick(2, _SCORES), _USERS),
         *(
@@ -210,6 +214,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             for table in ("items", "edges")
             for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
         ),
+        Measurement("activity among", "counts", partial(_values, Activity("edges", 4, _SOME)), _USERS),
         Measurement("support", "select", _support),
         Measurement("variety", "select", partial(_values, Variety())),
         Measurement("spread, shares", "select", partial(_spread, Spread("shares"))),

@@ -63,14 +63,18 @@ def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[.
 
 
 def _reads(command: Command, role: Role) -> bool:
-    """Models of items know no contexts."""
-    return "neighbours" not in command.path or "context" not in role.options
+    """Models of items know no contexts, and neither do rankings of everything."""
+    return _in_contexts(command) or "context" not in role.options
+
+
+def _in_contexts(command: Command) -> bool:
+    return "neighbours" not in command.path and ("rank" not in command.path or "--per-context" in command.flags)
 
 
 def _options(command: Command, role: Role) -> dict[str, Any]:
     """Return how the rows are read: with a context where the command asks for one."""
     options = dict(role.options)
-    if command.kind == "counts" and "context" not in options and "neighbours" not in command.path:
+    if command.kind == "counts" and "context" not in options and _in_contexts(command):
         options |= {"context": "place", "contexts": "F,M"}
     return options
 

@@ -76,7 +76,7 @@ def test_the_promise_says_whom_it_is_for(name: str) -> None:
         "one whole group, all people with the same 'household' (of whom at most 3 are counted)"
         in promised.sentence()
     )
-    assert promised.short() == "ε = 0.7, proven, per group of at most 3 people"
+    assert promised.short() == "ε = 0.7, privacy: proven, per group of at most 3 people"
     assert Guarantee.from_json(json.loads(json.dumps(promised.to_json()))) == promised
     release = method.release(LOG, grant, SeededNoise(1), ReferenceEngine())
     assert release.guarantee == promised

@@ -7,6 +7,7 @@ false-alarm rate ``laws.LEVEL`` = 1e-7, and fixed seeds.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,19 +33,19 @@ from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Bounded, CountTable, Noisy
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
-from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError
 from headcount.events.log import EventLog, read_events
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add, scale_for
 from headcount.noise_law import DiscreteLaplace
-from headcount.rankings import counted, top_k
+from headcount.rankings import by_context, counted, top_k
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.request import RankRequest
 from headcount.rankings.top_k import ACTIVITY_SHARE, FEW_ROUNDS, DirectTopK
 from headcount.releases import Release, load
 from headcount.reports.release import release_page
+from headcount.stages import share_out
 from tests.cases import scale_of
 from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, town
 from tests.curating import planned, ran
@@ -91,10 +92,20 @@ ways = pytest.mark.parametrize("way", WAYS)
 def forced(users: NDArray[np.int64]) -> Iterator[None]:
     """Let the released histogram come out as given; it is paid for, and its law is the real one."""
 
-    def forged(log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
-        return replace(histogram(log, table, grant, noise, engine), values=users)
+    def forged(*asked: Any) -> Noisy:
+        return replace(histogram(*asked), values=users)
 
-    with mock.patch.object(top_k, "histogram", forged):
+    with mock.patch.object(top_k, "histogram", forged), mock.patch.object(by_context, "histogram", forged):
+        yield
+
+
+@contextmanager
+def agreeing() -> Iterator[None]:
+    """Let looks confirm each other, and something be told of all contexts: both hang on the noisy tables."""
+    with (
+        mock.patch.object(by_context, "_confirmed", return_value=9.0),
+        mock.patch.object(by_context, "_told", lambda noisy: np.ones(noisy.values.shape[-1] - 1, dtype=np.bool_)),
+    ):
         yield
 
 
@@ -110,7 +121,7 @@ def released(case: Case, way: str, log: EventLog | None = None, *, epsilon: str 
 @cases
 @ways
 def test_spends_exactly_the_grant(case: Case, way: str) -> None:
-    """A fiftieth on the histogram; the rest once on all counts, or on peeling as a short ranking would."""
+    """A fiftieth on the histogram; the rest once on all counts, or in looks, or on peeling as for a short one."""
     grant, whole = Grant(EPSILON), Fraction(EPSILON)
     with forced(WAYS[way]), recorded_spending() as spent:
         case.method.release(case.town(), grant, SeededNoise(1), ReferenceEngine())
@@ -120,7 +131,12 @@ def test_spends_exactly_the_grant(case: Case, way: str) -> None:
     first, *others = [each.exact for each in spent]
     assert first == whole * Fraction(ACTIVITY_SHARE) == whole / 50
     rest = whole - first
-    if way == "counted":
+    if way == "counted" and case.method.per_context:
+        price = Price.of(EPSILON).split({"first": ACTIVITY_SHARE, "rest": 1 - ACTIVITY_SHARE})["rest"]
+        parts = share_out(by_context.looks(case.town(), case.method.k), price)
+        assert others == [each.exact for each in parts.values()]
+        assert sum(others) == rest
+    elif way == "counted":
         assert others == [rest]
     else:
         stages = 2 if case.method.with_counts else 1
@@ -151,10 +167,11 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         release = released(case, way, epsilon=epsilon)
         expected = {"activity": scale_for(1, Fraction(epsilon) / 50)}
         if way == "counted":
-            expected["ranking"] = scale_of(
-                adapting.law_for(release.chosen["ranking"]["limit"], _of(rest), "users")
-            )
-            assert expected["ranking"] >= release.chosen["ranking"]["limit"] / rest
+            own = rest
+            if case.method.per_context:
+                own = share_out(by_context.looks(case.town(), case.method.k), _of(rest))["edges"].exact
+            expected["ranking"] = scale_of(adapting.law_for(release.chosen["ranking"]["limit"], _of(own), "users"))
+            assert expected["ranking"] >= release.chosen["ranking"]["limit"] / own
         elif case.method.with_counts:
             shared = 1 if case.context_of == "user" else case.contexts
             expected["ranking"] = scale_for(case.method.k, rest / shared / 2)
@@ -196,7 +213,7 @@ def test_contexts_that_share_epsilon_make_a_ranking_longer(
         case = Case(replace(method, with_counts=with_counts), context_of)
         release = released(case, "counted")
         assert set(release.tables) == ({"ranking", "activity"} if long else {"ranking"})
-        assert set(release.chosen) == ({"ranking"} if long else set())
+        assert release.chosen["ranking"]["by"] == ("counts" if long else "peeling")
         assert ("activity" in release.noise) is long
         assert ("activity" in case.method.laws(case.town(), Grant(EPSILON))) is long
         assert release.interval.average is long
@@ -226,7 +243,7 @@ def test_hides_the_log(case: Case, way: str) -> None:
     full = EventLog.of(heavy, items=case.town().catalogue.ids, contexts=CONTEXTS, context_of=case.context_of)
     full = replace(full, catalogue=case.town().catalogue)
     for log in (case.town(), case.town(users=400, seed=2), case.town(users=0), full):
-        with forced(WAYS[way]):
+        with forced(WAYS[way]), agreeing():
             release = case.method.release(log, Grant(EPSILON), OperatingSystemNoise(), LocalEngine())
         described = {key: value for key, value in release.to_json().items() if key != "created"}
         table, width = release.ranking, []
@@ -251,7 +268,7 @@ def test_both_ways_are_taken(rows: list[Any], by: str, per_context: bool) -> Non
     for seed in range(5):
         release = method.release(log, Grant("2"), SeededNoise(seed), ReferenceEngine())
         assert release.chosen["ranking"]["by"] == by
-        assert set(release.chosen["ranking"]) == {"by", *(["limit"] if by == "counts" else [])}
+        assert ("limit" in release.chosen["ranking"]) is (by == "counts")
 
 
 @cases
@@ -260,25 +277,29 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
     for seed in range(12):
         log = case.town(users=[0, 30, 300][seed % 3], most=ITEMS)
         release = case.method.release(log, Grant("2"), SeededNoise(seed), ReferenceEngine())
-        table: CountTable = "edges" if case.method.per_context else "items"
         bins = np.array(release.tables["activity"]["users"].to_pylist()).round().astype(np.int64)
         known = Noisy(bins, release.noise["activity"])
         nothing = replace(case.town(users=0), counting="users")
-        plan = ByCounts.of(nothing, table, known, Price.of("1.96"))
+        price, plan = Price.of("1.96"), ByCounts.of(nothing, known, Price.of("1.96"))
         rounds = case.method.k * (case.contexts if case.context_of == "record" else 1)
-        peeling = 1.96 / 2 if case.method.with_counts else 1.96
-        way = {"by": "counts", "limit": plan.limit} if plan.pays(rounds, peeling) else {"by": "peeling"}
-        assert release.chosen == {"ranking": way}
+        scale = rounds / (1.96 / 2 if case.method.with_counts else 1.96)
+        if case.method.per_context:
+            peeled = by_context.peeling_pays(nothing, case.method.k, known, price, scale=scale)
+        else:
+            peeled = not plan.pays(scale)
+            assert peeled or release.chosen["ranking"]["limit"] == plan.limit
+        assert release.chosen["ranking"]["by"] == ("peeling" if peeled else "counts")
+        assert not peeled or release.chosen["ranking"]["apart"] == math.ceil(scale)
 
 
 def test_the_more_places_the_more_counts_pay() -> None:
     log = replace(town(items=ITEMS), counting="users")
     known = Noisy(HEAVY, DiscreteLaplace(Fraction(50)))
-    plan = ByCounts.of(log, "items", known, Price.of("0.98"))
-    assert [plan.pays(rounds, 0.98) for rounds in (11, 30, 10_000)] == [False, False, True]
-    light = ByCounts.of(log, "items", Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Price.of("0.98"))
+    plan = ByCounts.of(log, known, Price.of("0.98"))
+    assert [plan.pays(rounds / 0.98) for rounds in (11, 30, 10_000)] == [False, False, True]
+    light = ByCounts.of(log, Noisy(LIGHT, DiscreteLaplace(Fraction(50))), Price.of("0.98"))
     assert light.deviation < plan.deviation
-    assert light.pays(11, 0.98)
+    assert light.pays(11 / 0.98)
 
 
 # The release
@@ -310,7 +331,7 @@ def test_tables_and_columns(case: Case, way: str, users: int) -> None:
     bins = release.tables["activity"]
     assert bins["users"].to_pylist() == WAYS[way].tolist()
     assert bins["from"].to_pylist() == lower_ends().tolist()
-    assert set(bins["of"].to_pylist()) == {"pairs" if method.per_context else "items"}
+    assert set(bins["of"].to_pylist()) == {"items"}
     assert release.interval.average is (way == "counted")
     assert release.interval.covers == ("bounded" if case.context_of == "user" else "true")
     assert (release.method, release.counts) == ("top-k", "users")
@@ -361,7 +382,9 @@ def test_the_story_says_which_way(case: Case, way: str) -> None:
     assert "paid with 2% of ε" in told
     then = "best items were" if way == "peeled" else "Peeling"
     assert told.index("First it was released how many people have") < told.index(then)
-    assert ("pairs of item and context" in told) is case.method.per_context
+    assert ("pairs of item and context" in told) is (case.method.per_context and way == "counted")
+    assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in told
+    assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in page
     assert ("permute-and-flip" in told) is (way == "peeled")
     assert ("so counts were ranked" in told) is (way == "counted")
     assert ("on average" in told) is (way == "counted" and case.method.with_counts)
@@ -531,9 +554,8 @@ def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per_context", [False, True])
-def test_nobody_loses_more_than_epsilon_by_counts(per_context: bool) -> None:
-    assert compare(DirectTopK(k=1, per_context=per_context), 3_000) > LEVEL
+def test_nobody_loses_more_than_epsilon_by_counts() -> None:
+    assert compare(DirectTopK(k=1), 3_000) > LEVEL
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_charts_are_drawn_without_network(release: Make, visit: Callable[..., Vi
     assert seen.complaints == []
     text = seen.page.locator("main").inner_text()
     for said in (
-        "PROVEN",
+        "privacy: proven",
         "of at most 10 records per person",
         "Venue v0",
         "5,000",

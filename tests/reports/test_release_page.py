@@ -71,7 +71,7 @@ def test_the_page_says_what_was_counted_and_promised(release: Make) -> None:
     for said in (
         "Records per item, and per item and weekday",
         "of at most 10 records per person",
-        "PROVEN",
+        "privacy: proven",
         "at most 73.2% sure",
         "Adding or removing one person",
         "discrete laplace, scale 22.22 (200/9); 95% of draws lie within ±67",
@@ -125,7 +125,7 @@ def test_claimed_is_loudly_not_private(release: Make) -> None:
     assert "CLAIMED" in page.text
     assert "the sample <b>leaks</b>" in page.text
     assert "b" not in page.tags
-    assert "PROVEN" not in page.text
+    assert "privacy: proven" not in page.text
     assert "hides what any one person did" not in page.text
 
 
@@ -133,7 +133,7 @@ def test_simulated_is_loudly_not_private(release: Make) -> None:
     page = read(release(simulated=True))
     assert "Not private" in page.text
     assert "SIMULATED" in page.text
-    assert "PROVEN" not in page.text
+    assert "privacy: proven" not in page.text
 
 
 def test_gaussian_noise_is_named(release: Make) -> None:
@@ -254,7 +254,7 @@ def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
         "The 10 best items",
         "Ranked by how many people have an item. The choice was made with random noise",
         "Their counts are not released",
-        "PROVEN",
+        "privacy: proven",
         "at most 73.2% sure of it after reading this ranking",
         "Adding or removing one person",
         "Rank Item 1 Venue v0 v0 2 Venue v1 v1",

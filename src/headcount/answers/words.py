@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def whole(number: float) -> str:
     """Write a number without decimals, with thousands separators and a true minus sign.
@@ -19,3 +21,22 @@ def some(number: int, noun: str, plural: str | None = None) -> str:
     ('1 record', '2,500 records', '0 people')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def in_random_order(apart: int, *, will: bool = False, more: str = "") -> str:
+    """Say how far apart items must be to be told apart.
+
+    >>> in_random_order(140)
+    'Items fewer than 140 people apart are in random order.'
+    """
+    return f"Items fewer than {apart:,} people apart {'will be' if will else 'are'} in random order{more}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names one after the other.
+
+    >>> listed(["Monday"]), listed(["Monday", "Friday", "Sunday"])
+    ('Monday', 'Monday, Friday and Sunday')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -6,6 +6,7 @@ and nothing outside this package can make one.
 """
 
 from headcount.bounding.activity import Activity, certify_activity
+from headcount.bounding.among import Among
 from headcount.bounding.bound import (
     FIXED_POINT,
     UNDRAWN,
@@ -100,6 +101,7 @@ __all__ = [
     "USUAL",
     "VARIETY_UNIT",
     "Activity",
+    "Among",
     "Bound",
     "Bounded",
     "BoundedCounts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.arrays import Integers
+from headcount.bounding.among import Among
 from headcount.bounding.bound import Bound, CountTable, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 
@@ -13,11 +14,13 @@ from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 class Activity(Bound[Bounded]):
     """Each person once, at the number of their records in a table; the last place is for ``most`` or more.
 
-    Where users are counted, a user's records are the different items, or pairs of item and context.
+    Where users are counted, a user's records are the different items, or pairs of item and context. With
+    ``among``, records about other items are as if they were not there, and so is whoever has no others.
     """
 
     table: CountTable
     most: int
+    among: Among | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.most, "most")

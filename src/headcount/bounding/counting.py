@@ -15,6 +15,7 @@ from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, S
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
+    from headcount.bounding.among import Among
     from headcount.bounding.scale import Leaning
 
 
@@ -54,6 +55,11 @@ class CountBound(Bound[BoundedCounts]):
     @property
     def leaning(self) -> Leaning | None:
         """How much more a record about one item weighs than about another, or None where all weigh alike."""
+        return None
+
+    @property
+    def among(self) -> Among | None:
+        """The items that are looked at, or None where all are."""
         return None
 
 

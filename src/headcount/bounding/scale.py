@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.bounding.among import Among
 from headcount.bounding.bound import FIXED_POINT, Norm
 from headcount.bounding.counting import CountBound
 
@@ -46,6 +47,9 @@ class Scale(CountBound):
     With ``leaning``, a user above the limit fills it up like a set of tubs: each record gets min(1, c · factor of
     its item), with the one c at which all together weigh the limit.
 
+    With ``among``, records about other items are as if they were not there: they neither count nor weigh others
+    down.
+
     >>> from headcount.bounding.counting import sensitivity
     >>> sensitivity(Scale(3), "users")
     Sensitivity(l1=196608, l2_squared=12884901888, linf=65536)
@@ -56,6 +60,7 @@ class Scale(CountBound):
     norm: Norm = "l1"
     apart: bool = False
     leaning: Leaning | None = None
+    among: Among | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

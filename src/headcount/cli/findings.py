@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from headcount.cli import terminal
+from headcount.guarantee import Standing
 from headcount.reports.audit_words import (
     COULD_NOT,
     settings_in_words,
@@ -30,7 +31,7 @@ def show(found: dict[str, Any], *, briefly: bool) -> None:
         click.echo()
         return
     settings = [f"ε = {found['epsilon']}", *filter(None, [settings_in_words(found)])]
-    standing = "proven" if found["standing"] == "proven" else "claimed, not established"
+    standing = Standing(found["standing"]).words
     click.echo(f"{click.style(found['method'], bold=True)}, {', '.join([*settings, standing])}")
     terminal.say(found["sentence"], indent="    ")
     if found["reason"] and found["violation"]:

@@ -6,6 +6,7 @@ import click
 
 from headcount.cli import options, terminal
 from headcount.flags import Flag
+from headcount.guarantee import Standing
 
 
 @click.command(
@@ -30,8 +31,7 @@ def command(as_json: bool) -> None:
             flags = flags_of(family.request_kind())
             click.echo(click.style(f"{family.heading}: {family.words}", underline=True) + "\n")
         name = click.style(each["name"].ljust(max(15, len(each["name"]) + 1)), bold=True)
-        standing = each["standing"] if each["standing"] == "proven" else "claimed, not established"
-        click.echo(f"{name}{standing}")
+        click.echo(f"{name}{Standing(each['standing']).words}")
         terminal.say(summary(each["name"]), indent="    ")
         takes = [flags[name].named(name) if name in flags else f"--option {name}=…" for name in each["parameters"]]
         terminal.say(", ".join(takes), indent="      ", bullet="    Takes ")

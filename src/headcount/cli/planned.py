@@ -38,6 +38,8 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     for error in _errors(plan, data["noise"]):
         terminal.say(error, bullet=start, indent="         ")
         start = "         "
+    for note in plan.notes:
+        terminal.say(note, bullet="Note     ", indent="         ")
 
 
 def _errors(plan: Plan, noise: Mapping[str, Any]) -> list[str]:

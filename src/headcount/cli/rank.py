@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headcount.answers.top import told_nothing
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.top import show_table
+from headcount.errors import UsageError
 from headcount.rankings import FAMILY
 
 if TYPE_CHECKING:
@@ -31,12 +33,19 @@ def command(**flags: Any) -> None:
     Every person counts once per item, so no limit is needed. The ranking is printed, and with --out kept as a
     release. With --per-context and --context-of user each context's ranking gets all of ε.
     """
+    if flags["context"] and not flags["per_context"] and flags["context_of"] != "user":
+        raise UsageError(
+            "a context changes nothing in a ranking of everything",
+            remedy="add --per-context for one ranking each, or leave --context out",
+        )
     spent = spend(FAMILY, flags, needs_out=False)
     if spent is None:
         return
     release, target = spent.release, spent.target
     if flags["as_json"]:
         found: dict[str, Any] = {"guarantee": release.guarantee.to_json(), "ranking": release.ranking.to_pylist()}
+        if told_nothing(release.chosen):
+            found["nothing_told"] = list(told_nothing(release.chosen))
         if target is not None:
             found |= {"out": str(target), **spent.timing}
         if target is not None or spent.charging is not None:

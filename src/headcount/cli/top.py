@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headcount.answers.top import order_words, told_nothing
 from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
@@ -90,6 +91,12 @@ def _columns(release: Release, rows: list[dict[str, Any]], context: str | None) 
 
 def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | None, last: bool = True) -> None:
     """Lay answers out for a terminal, with labels where there are any; the last table says what is promised."""
+    if asked is not None and asked.casefold() in {name.casefold() for name in told_nothing(release.chosen)}:
+        terminal.say(f"Nothing can be told of {terminal.printable(asked)}: all is within the noise.")
+        click.echo()
+        if last:
+            _say_order(release)
+        return
     if not rows:
         if last:
             terminal.say(f"{NO_ITEMS}. {release.guarantee.short()}.")
@@ -109,17 +116,26 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
     click.echo()
     if not last:
         return
+    if not numbers:
+        _say_order(release)
+        return
     if not release.is_private:
         terminal.say("NOT PRIVATE: " + _why(release))
-    if not numbers:
-        terminal.say(f"Directly ranked by the number of people, without counts. {release.guarantee.short()}.")
-        return
     level = f"{release.interval.level:.0%}"
     counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
     true = "people" if release.counts == "users" else "records"
     what = true if release.interval.covers == "true" else release.bounded
     average = ", which hold on average over all rows" if release.interval.average else ""
-    terminal.say(f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}.")
+    told = f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."
+    terminal.say(" ".join([told, *order_words(release.chosen)]))
+
+
+def _say_order(release: Release) -> None:
+    """Say what a ranking without counts is by, what is promised, and how far its order can be relied on."""
+    if not release.is_private:
+        terminal.say("NOT PRIVATE: " + _why(release))
+    told = f"Directly ranked by the number of people, without counts. {release.guarantee.short()}."
+    terminal.say(" ".join([told, *order_words(release.chosen)]))
 
 
 def _outward(number: float, column: str) -> str:

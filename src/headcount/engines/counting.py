@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import Flags
 from headcount.bounding import (
     EVERYONE,
     Activity,
@@ -34,6 +35,7 @@ from headcount.engines.sparse import PeopleTable, count_people, merged
 from headcount.events.log import EventLog
 
 _NOTHING = np.empty(0, dtype=np.int64)
+_EVERYTHING = np.empty(0, dtype=np.bool_)
 
 
 def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -48,7 +50,8 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
         passes.each(log, secret, keep, [(_modes(log), _keeping(bound), each) for each in tables])
     else:
         factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
-        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors)
+        among = _among(log, bound)
+        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors, among)
         passes.each(log, secret, weigh, [(_modes(log), weighing, each) for each in tables])
     whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
     counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
@@ -98,7 +101,8 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     """Return how many users have 1, 2, … records, the last place for those with the most or more."""
     threads = passes.threads_for(bound.most)
     users = np.zeros((threads, bound.most), dtype=np.int64)
-    weighing = Weighing(1, 1, _width(log, bound.table), False, False, _NOTHING)
+    among = _among(log, bound) if isinstance(bound, Activity) else _EVERYTHING
+    weighing = Weighing(1, 1, _width(log, bound.table), False, False, _NOTHING, among)
     passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed
@@ -108,6 +112,11 @@ def _keeping(bound: CountBound) -> Keeping:
     ranks = _NOTHING if bound.ranks is None else bound.ranks
     lot = np.uint64(bound.admission % EVERYONE), bound.admission == EVERYONE
     return Keeping(bound.limit, ranks, draws.rank_bits(bound.ranks), *lot)
+
+
+def _among(log: EventLog, bound: CountBound | Activity) -> Flags:
+    """Mark the items that a bound looks at; no marks at all mean everything."""
+    return _EVERYTHING if bound.among is None else bound.among.of_items(len(log.catalogue.ids))
 
 
 def _modes(log: EventLog) -> Modes:

@@ -64,6 +64,7 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     taken = draws.admitted(keys, bound.admission)[users]
     users, cells = users[taken], cells[taken]
     shape = (len(log.catalogue.ids), log.width)
+    users, cells = _among(log, bound, users, cells)
     if bound.unit == 1:
         users, cells = _kept(users, cells, keys, bound, log.width)
     items = _weighed(*_columns(log, "items", users, cells), bound, shape[0], 1)
@@ -87,6 +88,7 @@ def sampled_pairs(log: EventLog, bound: SampledPairs, secret: bytes) -> Bounded:
 def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
     """Count the users by the number of their records."""
     users, cells, _ = _eligible(log, secret)
+    users, cells = _among(log, bound, users, cells)
     records = np.bincount(_columns(log, bound.table, users, cells)[0])
     places = np.minimum(records[records > 0], bound.most)
     return certify_activity(np.bincount(places, minlength=bound.most + 1)[1:].astype(np.int64))
@@ -171,6 +173,16 @@ def _eligible(log: EventLog, secret: bytes) -> tuple[Integers, Integers, Draws]:
     if log.counting == "users":
         users, cells = np.unique(np.stack([users, cells]), axis=1)
     return users, cells, keys
+
+
+def _among(
+    log: EventLog, bound: CountBound | Activity, users: Integers, cells: Integers
+) -> tuple[Integers, Integers]:
+    """Leave out records about items that the bound does not look at."""
+    if bound.among is None:
+        return users, cells
+    inside = np.isin(cells // log.width, bound.among.places)
+    return users[inside], cells[inside]
 
 
 def _columns(log: EventLog, table: CountTable, users: Integers, cells: Integers) -> tuple[Integers, Integers]:

@@ -10,7 +10,8 @@ releases how active people are, and where counts of everything would be less noi
 instead; see :mod:`headcount.rankings.counted`.
 
 Per context there is one ranking each. If each person has one context alone (``--context-of user``), people are
-divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it.
+divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it. Where contexts
+are ranked by counts, all of them are counted at once: see :mod:`headcount.rankings.by_context`.
 
 Where there are many cells, those that nobody is in are not held but counted; the law of what is released is the
 same, and the number of cells, which is public, decides.
@@ -21,7 +22,8 @@ Why it is private
     where contexts divide the users, one user joining or leaving touches one of them alone, and the loss is that of
     this one. The counts of the K winners move by at most K in L1: noise of scale K/ε₂ pays for ε₂. The histogram
     of activity and counts of everything are those of the adaptive method, and so is why they are private; which
-    way is taken hangs on the released histogram alone.
+    way is taken hangs on the released histogram alone. Counts of contexts have their proof in
+    :mod:`headcount.rankings.by_context`.
 
 Departures from the paper
     Permute-and-flip in place of Gumbel noise (the exponential mechanism): never worse at the same price.
@@ -32,6 +34,7 @@ Reference
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -39,13 +42,13 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram
+from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram, people_of
 from headcount.answers.activity import histogram_table
-from headcount.answers.words import some
+from headcount.answers.top import order_words
+from headcount.answers.words import in_random_order, listed, some
 from headcount.bounding import (
     Activity,
     Bounded,
-    CountTable,
     Noisy,
     People,
     Sample,
@@ -62,7 +65,7 @@ from headcount.bounding import (
     sparse_part,
     sparse_scores,
 )
-from headcount.budget import Amount, Grant, Price, Priced
+from headcount.budget import Amount, Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -71,6 +74,7 @@ from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, extent, what_counted
 from headcount.noise import NoiseSource, add, peel
 from headcount.noise_law import Law
+from headcount.rankings import by_context
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, ranking_table
 from headcount.releases import Interval, Release
@@ -85,6 +89,7 @@ MANY_CELLS = 1 << 22
 """Above so many, a public number, cells without people are not held, and all rankings are peeled."""
 
 ACTIVITY_SHARE = Decimal("0.02")
+_PAIRS = ("different pair of item and context", "different pairs of item and context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,19 +158,14 @@ class DirectTopK(Staged):
         if not self._has_two_ways(log):
             found = self._peeled(log, grants["ranking"], noise, engine)
         else:
-            table: CountTable = "edges" if self.per_context else "items"
-            released = histogram(log, table, grants["activity"], noise, engine)
-            price, counts = grants["ranking"].price, None
-            peeling = float(price.exact) * float(self._peeling()[0].share)
-            if drawable(1, price, log.counting):
-                counts = ByCounts.of(log, table, released, price)
-            if counts is not None and counts.pays(self._rounds(log), peeling):
-                found = self._counted(log, counts, grants["ranking"], noise, engine)
-            else:
-                found = self._peeled(log, grants["ranking"], noise, engine)
-            found = found.with_activity(released, "items" if table == "items" else "pairs")
+            released = histogram(log, "items", grants["activity"], noise, engine)
+            rank = self._counted_contexts if self.per_context else self._counted
+            counted = rank(log, released, grants["ranking"], noise, engine)
+            found = counted or self._peeled(log, grants["ranking"], noise, engine)
+            found = found.with_activity(released)
         context = log.context if self.per_context else None
-        ranking = ranking_table(log, found.rankings, None if context is None else context.labels)
+        names = None if context is None else context.labels
+        ranking = ranking_table(log, found.rankings, names, counted=self.with_counts)
         return Release(
             method=self.name,
             guarantee=guarantee,
@@ -178,20 +178,20 @@ class DirectTopK(Staged):
             ),
             counts="users",
             bounded=extent(log),
-            chosen=found.chosen,
-            steps=(*what_counted(log), *found.steps),
+            chosen={"ranking": found.chosen},
+            steps=(*what_counted(log), *found.steps, *order_words({"ranking": found.chosen})),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
-        columns = self._columns(log, noise.key(), engine)
+        price, columns = grant.price, self._columns(log, noise.key(), engine)
         parts = share_out(self._rankings(log, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
-        law = made[0][1]
-        steps = self._story_of_peeling(log, law)
-        return _Found([ranked for ranked, _ in made], {} if law is None else {"ranking": law}, steps)
+        law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
+        chosen = {"by": "peeling", "apart": _rounded(self._scale(log, price))}
+        return _Found([ranked for ranked, _ in made], laws, self._story_of_peeling(log, law), chosen)
 
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
         """Count people, and return what each ranking is of; zeros are held where there are few cells."""
@@ -219,30 +219,76 @@ class DirectTopK(Staged):
         return Ranked(winners, noisy.counts.tolist(), *ends), noisy.law
 
     def _counted(
-        self, log: EventLog, counts: ByCounts, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> _Found:
-        """Release all counts, and rank them."""
-        rankings, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
-        if not self.with_counts:
-            rankings = [Ranked(each.winners) for each in rankings]
-        what, units = "item", ("different item", "different items")
-        if counts.table == "edges":
-            what = "item in each context"
-            units = ("different pair of item and context", "different pairs of item and context")
+        self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> _Found | None:
+        """Release all counts, and rank them; or nothing, if the released activity says that peeling is better."""
+        if not drawable(1, grant.price, log.counting):
+            return None
+        counts = ByCounts.of(log, released, grant.price)
+        if not counts.pays(self._scale(log, grant.price)):
+            return None
+        ranking, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
-            f"People with at most {some(counts.limit, *units)} were counted in full; of the others all count in "
-            f"part, so that together they weigh {counts.limit:,}. Every {what}, zeros included, got "
+            f"People with at most {some(counts.limit, 'different item')} were counted in full; of the others all "
+            f"count in part, so that together they weigh {counts.limit:,}. Every item, zeros included, got "
             f"{law.in_words()} in each of both groups.",
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
-        chosen = {"ranking": {"by": "counts", "limit": counts.limit}}
-        return _Found(rankings, {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+        chosen = {"by": "counts", "limit": counts.limit, "apart": _rounded(counts.apart)}
+        return _Found([ranking], {"ranking": replace(law, on=LIGHT_AND_HEAVY)}, steps, chosen, average=True)
+
+    def _counted_contexts(
+        self, log: EventLog, released: Noisy, grant: Grant, noise: NoiseSource, engine: Engine
+    ) -> _Found | None:
+        """Count fewer and fewer items, and rank what is left in each context; or nothing, as above."""
+        if not by_context.drawable(log, self.k, grant.price):
+            return None
+        scale = self._scale(log, grant.price)
+        if by_context.peeling_pays(log, self.k, released, grant.price, scale=scale):
+            return None
+        people = people_of(log, "items", released)
+        made = by_context.rank_contexts(log, self.k, people, grant, noise, engine, LEVEL)
+        limit, law = made.edges.bound.limit, made.edges.noisy.law
+        silent = [name for name, each in zip(_labels(log), made.rankings, strict=True) if not each.winners]
+        steps = (
+            f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
+            "released activity says; so counts were ranked.",
+            f"All items were counted, with noise, and the best kept to be counted in each context: "
+            f"{some(made.candidates, 'item')}. What people did with other items was not looked at from then on.",
+            f"People with at most {some(limit, *_PAIRS)} were counted in full; of the others all count in part, "
+            f"so that together they weigh {limit:,}. Every item in each context, zeros included, got "
+            f"{law.in_words()} in each of both groups.",
+            "From these released numbers alone counts were estimated, each with the help of its item and of the "
+            "other contexts, and the largest taken.",
+            *([] if not silent else [f"Nothing can be told of {listed(silent)}, where all is within the noise."]),
+        )
+        chosen: dict[str, Any] = {"by": "counts", "limit": limit, "candidates": made.candidates}
+        chosen["apart"] = _rounded(made.apart)
+        chosen |= {} if made.confirmed else {"confirmed": False}
+        chosen |= {"nothing told": silent} if silent else {}
+        laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
+        return _Found(made.rankings, laws, steps, chosen, average=True)
+
+    def _scale(self, log: EventLog, price: Price) -> float:
+        """Return the scale of the noise of a round, were all places peeled off at a price.
+
+        Two items as far apart as that are swapped about one time in six.
+        """
+        return self._rounds(log) / (float(price.exact) * float(self._peeling()[0].share))
 
     def _has_two_ways(self, log: EventLog) -> bool:
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
         return self._rounds(log) > FEW_ROUNDS and log.cells <= MANY_CELLS
+
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
+        """Say below how many people apart items will be in random order: that hangs on public numbers alone."""
+        price = share_out(self.stages(log, price_of(priced)), price_of(priced))["ranking"]
+        at_most = " at most: fewer, if the released activity says that ranking counts is better"
+        return (
+            in_random_order(_rounded(self._scale(log, price)), will=True, more=at_most * self._has_two_ways(log)),
+        )
 
     def _rounds(self, log: EventLog) -> int:
         """Return over how many places ε is spread when they are peeled off."""
@@ -276,21 +322,19 @@ class _Found:
     rankings: Sequence[Ranked]
     laws: Mapping[str, Law]
     steps: tuple[str, ...]
-    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    chosen: Mapping[str, Any]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     average: bool = False
 
-    def with_activity(self, released: Noisy, of: str) -> _Found:
+    def with_activity(self, released: Noisy) -> _Found:
         """Put the released histogram beside, which came first."""
         first = (
-            "First it was released how many people have 1, 2, 3-4, 5-8, … different "
-            f"{'items' if of == 'items' else 'pairs of item and context'}, with {released.law.in_words()}, paid "
-            f"with {ACTIVITY_SHARE:%} of ε."
+            "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
+            f"{released.law.in_words()}, paid with {ACTIVITY_SHARE:%} of ε."
         )
-        chosen = self.chosen or {"ranking": {"by": "peeling"}}
-        table = histogram_table(released.counts, released.law.half_width(LEVEL), of)
+        table = histogram_table(released.counts, released.law.half_width(LEVEL), "items")
         laws = {**self.laws, "activity": released.law}
-        return replace(self, laws=laws, steps=(first, *self.steps), chosen=chosen, tables={"activity": table})
+        return replace(self, laws=laws, steps=(first, *self.steps), tables={"activity": table})
 
 
 def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
@@ -299,3 +343,12 @@ def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
 
 def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
     return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
+
+
+def _rounded(people: float) -> int:
+    """Round up to whole people, one at least."""
+    return max(1, math.ceil(people))
+
+
+def _labels(log: EventLog) -> tuple[str, ...]:
+    return () if log.context is None else log.context.labels

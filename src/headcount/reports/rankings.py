@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from headcount.answers.top import order_words, told_nothing
+from headcount.answers.words import listed
 from headcount.releases import Release
 from headcount.reports import excerpts
 from headcount.reports.part import Part
@@ -13,13 +15,17 @@ def part(release: Release) -> Part:
     of_what = "" if release.interval.covers == "true" else f", of {bound(release)}"
     also = " Their counts carry noise as well." if has_counts(release) else " Their counts are not released."
     choice = f"The choice was made with random {noise_words(release)}."
-    lede = f"Ranked by how many people have an item{of_what}. {choice}{also}"
+    told = [f"Ranked by how many people have an item{of_what}. {choice}{also}", *order_words(release.chosen)]
+    silent = told_nothing(release.chosen)
+    told += [f"Nothing can be told of {listed(silent)}, where all is within the noise."] if silent else []
+    lede = " ".join(told)
     return Part(ranking_words(release)["title"], lede)
 
 
 def _places(release: Release) -> int:
-    """Return how many places each ranking has."""
-    return int(release.ranking.num_rows // len(release.contexts or (None,)))
+    """Return how many places the longest ranking has: there are none where nothing can be told."""
+    places: list[int] = release.ranking["rank"].to_pylist()
+    return max(places, default=0)
 
 
 def ranking_words(release: Release) -> dict[str, str]:

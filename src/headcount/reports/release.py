@@ -94,7 +94,7 @@ def release_page(release: Release) -> str:
 def _badge(release: Release) -> dict[str, str]:
     amounts = release.guarantee.amounts
     if release.is_private:
-        return {"word": "PROVEN", "amounts": f"{amounts}, {release.guarantee.per}"}
+        return {"word": release.guarantee.standing.words, "amounts": f"{amounts}, {release.guarantee.per}"}
     word = "SIMULATED" if release.guarantee.standing is Standing.PROVEN else "CLAIMED"
     return {"word": word, "amounts": f"{amounts}: not private"}
 

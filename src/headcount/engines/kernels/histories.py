@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.arrays import Codes, Draws, Integers
+from headcount.arrays import Codes, Draws, Flags, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.grouping import Histories
 from headcount.engines.kernels.mixing import GOLDEN, mix
@@ -62,6 +62,20 @@ def keep_one_context(histories: Histories, begin: Word, end: Word, width: Word, 
     to = begin
     for at in range(begin, end):
         if cells[at] % width == best:
+            cells[to] = cells[at]
+            if weights.size:
+                weights[to] = weights[at]
+            to += 1
+    return to
+
+
+@compiled
+def keep_among(histories: Histories, begin: Word, end: Word, width: Word, among: Flags) -> Word:
+    """Move the records about items that are marked to the front; return where they end."""
+    cells, weights = histories.cells, histories.weights
+    to = begin
+    for at in range(begin, end):
+        if among[cells[at] // width]:
             cells[to] = cells[at]
             if weights.size:
                 weights[to] = weights[at]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.arrays import Codes, Integers
+from headcount.arrays import Codes, Flags, Integers
 from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
@@ -15,6 +15,7 @@ from headcount.engines.kernels.histories import (
     Scratch,
     add_rows,
     each_once,
+    keep_among,
     keep_one_context,
     new_scratch,
     records_in,
@@ -32,7 +33,8 @@ class Weighing(NamedTuple):
     If ``measured`` is the width of a table's columns in cells (1 for edges) instead of 0, the users are counted by
     the number of their records in that table: into ``edges``, whose last place is for that many or more.
     With ``squares`` it is the sum of squares that is limited; with ``apart`` users above the limit are counted in
-    the second half of the tables; ``factors`` say how their records lean, if there are any.
+    the second half of the tables; ``factors`` say how their records lean, if there are any. If ``among`` has an
+    entry for each item, records about items without a mark are left out first.
     """
 
     limit: int
@@ -41,6 +43,7 @@ class Weighing(NamedTuple):
     squares: bool
     apart: bool
     factors: Integers
+    among: Flags
 
 
 @inlined
@@ -108,7 +111,7 @@ def _weigh_users(
     scratch = with_room(scratch, histories, np.int64(0))
     starts, cells, weights, keys = histories
     width = modes.width
-    limit, unit, measured, squares, apart, factors = weighing
+    limit, unit, measured, squares, apart, factors, among = weighing
     edges, items = counts
     seen, numbers, heap, held, run = scratch
     edges_above, items_above = edges, items
@@ -118,6 +121,8 @@ def _weigh_users(
         begin, end = starts[user], starts[user + 1]
         if modes.one_context and begin < end:
             end = keep_one_context(histories, begin, end, modes.width, keys[user])
+        if among.size > 0:
+            end = keep_among(histories, begin, end, modes.width, among)
         if begin == end:
             continue
         if not modes.distinct:

@@ -83,7 +83,7 @@ class SensitivityControlPublished(_AsPrinted):
     >>> log = EventLog.of([(f"u{n}", "tea") for n in range(90)], items=["oat", "rye", "tea"])
     >>> release = SensitivityControlPublished().release(log, Grant("5"), SeededNoise(1))
     >>> min(release.items["count"].to_pylist()), release.guarantee.short()
-    (0.0, 'ε = 5, proven, per person')
+    (0.0, 'ε = 5, privacy: proven, per person')
     """
 
     name: ClassVar[str] = "dpsense-published"
