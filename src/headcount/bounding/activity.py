@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.arrays import Integers
-from headcount.bounding.bound import Bound, CountTable, check_limit
+from headcount.bounding.bound import Bound, CountTable, Norm, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 
 
@@ -13,11 +13,14 @@ from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 class Activity(Bound[Bounded]):
     """Each person once, at the number of their records in a table; the last place is for ``most`` or more.
 
-    Where users are counted, a user's records are the different items, or pairs of item and context.
+    Where users are counted, a user's records are the different items, or pairs of item and context. With ``norm``
+    "l2", a person is at the sum of squares of the numbers of records of each item; where users are counted, that
+    is the same.
     """
 
     table: CountTable
     most: int
+    norm: Norm = "l1"
 
     def __post_init__(self) -> None:
         check_limit(self.most, "most")

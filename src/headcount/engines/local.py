@@ -22,6 +22,7 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Shares,
     Support,
     Taggers,
     TagMarginals,
@@ -29,7 +30,7 @@ from headcount.bounding import (
     TagWeights,
 )
 from headcount.engines.cells import cells
-from headcount.engines.counting import activity, counts, people, records, sampled_pairs
+from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.support import support
@@ -43,6 +44,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Pick: counts,
     Scale: counts,
     Activity: activity,
+    Shares: shares,
     Records: records,
     People: people,
     Support: support,
