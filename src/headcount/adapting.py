@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 from headcount.answers import activity as activities
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.edges import edges_of
+from headcount.answers.measured_scaling import ReleasedShares
 from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople, combine
+from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished
 from headcount.bounding import (
     FIXED_POINT,
     Activity,
     Counting,
     CountTable,
     Noisy,
+    Norm,
     Scale,
+    Shares,
     columns_of,
     group_sums,
     sensitivity,
@@ -44,9 +47,11 @@ MOST_RECORDS = activities.LAST_EDGE + 1
 LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
-def histogram(log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine) -> Noisy:
+def histogram(
+    log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine, norm: Norm = "l1"
+) -> Noisy:
     """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
-    users = engine.measure(log, Activity(table, MOST_RECORDS), noise.key())
+    users = engine.measure(log, Activity(table, MOST_RECORDS, norm), noise.key())
     return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
 
 
@@ -56,13 +61,14 @@ def _bins(most: int) -> NDArray[np.int64]:
     return activities.bin_of(np.arange(1, most + 1))
 
 
-def people_of(log: EventLog, table: CountTable, released: Noisy) -> KnownPeople:
+def people_of(log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1") -> KnownPeople:
     """Say what a released histogram tells of the users of a table."""
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
         raise TypeError("a histogram has Laplace noise")
     known = released.counts, float(released.law.scale), columns_of(log, table) if distinct else None
-    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct)
+    squares = norm == "l2" and not distinct
+    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct, squares)
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:
@@ -91,9 +97,7 @@ def chosen_limit(
         deviations = [one * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
         errors.append(
             [
-                predicted_error(
-                    each.estimated, limit, deviation, columns_of(log, table), norm, distinct=each.distinct
-                )
+                predicted_error(each.estimated, limit, deviation, columns_of(log, table), norm, distinct=True)
                 for limit, deviation in zip(limits, deviations, strict=True)
             ]
         )
@@ -134,7 +138,31 @@ def counts_from(
     noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
 ) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
+    return _shaped(finished(draft_of(noisy, people, bound, level, leaned)), noisy)
+
+
+def measured_counts(
+    log: EventLog, table: CountTable, noisy: Noisy, draft: Draft, grant: Grant, noise: NoiseSource, engine: Engine
+) -> Posterior:
+    """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
+
+    The grant is spent whether or not there is anything to measure, so that nothing else hangs on it.
+    """
+    scale = 1 / float(grant.exact)
+    classes = draft.classes(scale)
+    bound = Shares(table, classes, draft.limit, draft.norm)
+    released = add(engine.measure(log, bound, noise.key()), grant, noise)
+    return _shaped(finished(draft, ReleasedShares(released.counts, scale, classes)), noisy)
+
+
+def draft_of(
+    noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
+) -> Draft:
+    """Shrink the noisy tables of both groups."""
     light, heavy = noisy.counts.reshape(2, -1)
-    both = combine(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+    return drafted(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+
+
+def _shaped(counts: Posterior, noisy: Noisy) -> Posterior:
     shape = noisy.values.shape[1:]
-    return Posterior(both.mean.reshape(shape), both.low.reshape(shape), both.high.reshape(shape))
+    return Posterior(counts.mean.reshape(shape), counts.low.reshape(shape), counts.high.reshape(shape))

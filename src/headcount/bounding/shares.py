@@ -20,13 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.answers.activity import UPPER_ENDS
 from headcount.arrays import Integers
 from headcount.bounding.bound import FIXED_POINT, Bound, CountTable, Norm, columns_of
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.events.log import EventLog
 
-SIZES = np.array([1 << power for power in range(21)], dtype=np.int64)
-"""The powers of two that people stand at; those with more are at the last one."""
+SIZES = UPPER_ENDS
+"""The powers of two that people stand at, those that bins of activity end at; with more, they are at the last."""
 
 MOST_CLASSES = 64
 
