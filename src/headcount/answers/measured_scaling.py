@@ -35,6 +35,7 @@ _SHAPES = (0.0, 0.5, 1.0)
 _SPREADS = (0.02, 0.05, 0.1, 0.2, 0.35)  # of slopes around their line
 _LINE = (0.3, 0.15)  # deviations of the line's height and slope, before anything is measured
 _WEIGHED_OFF = 0.1  # how far shrunken counts of a class may be off in sum, relatively
+_ITEMS_SPREAD = 3.0  # how much more the slopes of items differ than those of classes, as variances
 _MOST_LEFT_OVER = 0.25
 _POINTS = 60
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
@@ -109,8 +110,9 @@ def ratios(
     known, moved = scene.popularity[order], (fit.slopes - fit.on_line(scene.popularity))[order]
     slopes = fit.on_line(np.clip(points, known[0], known[-1])) + np.interp(points, known, moved)
     shapes = scene.shapes_at(np.exp(points + scene.centre) * limit) ** fit.power
-    spread = np.full(_POINTS, fit.variances.mean() + fit.spread)
-    curve, off = scene.ratio(slopes, spread, shapes)
+    common = np.full(_POINTS, fit.variances.mean())
+    curve, _ = scene.ratio(slopes, common, shapes)
+    _, off = scene.ratio(slopes, common + _ITEMS_SPREAD * fit.spread, shapes)
     curve *= np.exp(np.interp(points, known, np.log(np.maximum(corrected, 1e-3))[order]))
     alone = scene.sizes[released.classes] == 1
     return Ratios(

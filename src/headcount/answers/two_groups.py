@@ -35,7 +35,7 @@ _ITEMS_DIFFER = 0.15
 _NORMAL_95 = 1.96
 _SHADE = 0.2  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
-_MANY = 3.0  # scales of noise that heavy users must come to, or their table is noise
+_MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,12 @@ class Draft:
 
     light: Posterior
     heavy: Posterior
+    noisy: tuple[Floats, Floats]
     law: Law
     people: KnownPeople
     limit: int
     norm: Norm
+    level: float
 
     @property
     def above(self) -> EstimatedActivity:
@@ -105,7 +107,7 @@ def drafted(
         each if people.squares else _to_total(each, float(noisy.sum()), variance, group, limit, norm)
         for each, noisy, variance, group in zip(shrunk, (light, heavy), sums, groups, strict=True)
     )
-    return Draft(own, others, law, people, limit, norm)
+    return Draft(own, others, (light, heavy), law, people, limit, norm, level)
 
 
 def finished(draft: Draft, shares: ReleasedShares | None = None) -> Posterior:
@@ -155,9 +157,22 @@ def _put_together(draft: Draft, scaling: Ratios, above: EstimatedActivity) -> Po
     mean = own.mean + full.mean
     reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
     low = own.low + full.low * np.exp(-misjudged)
-    high = mean + reach + _hidden(full.mean, above, draft.people, draft.limit)
+    high = np.maximum(mean + reach, _as_measured(draft, scaling.each, misjudged))
+    high += _hidden(full.mean, above, draft.people, draft.limit)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
     return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
+
+
+def _as_measured(draft: Draft, ratios: Floats, misjudged: Floats) -> Floats:
+    """Return how large counts may be that noise alone made as small as they were measured.
+
+    Shrinkage is right on average over all items; of those that are largest in truth it makes too little. Whatever
+    its count, an item's own measurement is no further from it than noise reaches.
+    """
+    light, heavy = draft.noisy
+    measured = light + ratios * heavy
+    within = draft.law.half_width(draft.level) * np.hypot(1.0, ratios)
+    return np.asarray(measured + np.hypot(within, np.expm1(misjudged) * np.maximum(ratios * heavy, 0.0)))
 
 
 def _noisiness(mean: Floats, width: Floats) -> Floats:
