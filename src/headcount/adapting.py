@@ -23,6 +23,7 @@ from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished
 from headcount.bounding import (
+    ANY_SIZE,
     FIXED_POINT,
     Activity,
     Counting,
@@ -48,11 +49,21 @@ LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
 def histogram(
-    log: EventLog, table: CountTable, grant: Grant, noise: NoiseSource, engine: Engine, norm: Norm = "l1"
+    log: EventLog,
+    table: CountTable,
+    grant: Grant,
+    noise: NoiseSource,
+    engine: Engine,
+    norm: Norm = "l1",
+    most: int = MOST_RECORDS,
 ) -> Noisy:
-    """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin."""
-    users = engine.measure(log, Activity(table, MOST_RECORDS, norm), noise.key())
-    return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
+    """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin.
+
+    Users with more than ``most`` are in the bin of so many.
+    """
+    most = min(most, MOST_RECORDS)
+    users = engine.measure(log, Activity(table, most, norm), noise.key())
+    return add(group_sums(users, _bins(most), activities.BINS), grant, noise)
 
 
 @cache
@@ -61,12 +72,15 @@ def _bins(most: int) -> NDArray[np.int64]:
     return activities.bin_of(np.arange(1, most + 1))
 
 
-def people_of(log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1") -> KnownPeople:
-    """Say what a released histogram tells of the users of a table."""
+def people_of(
+    log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1", most: int | None = None
+) -> KnownPeople:
+    """Say what a released histogram tells of the users of a table, of whom no more than ``most`` records count."""
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
         raise TypeError("a histogram has Laplace noise")
-    known = released.counts, float(released.law.scale), columns_of(log, table) if distinct else None
+    caps = [each for each in (most, columns_of(log, table) if distinct else None) if each is not None]
+    known = released.counts, float(released.law.scale), min(caps, default=None)
     squares = norm == "l2" and not distinct
     return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct, squares)
 
@@ -86,10 +100,13 @@ def drawable(limit: int, price: Price, counting: Counting) -> bool:
 
 
 def chosen_limit(
-    log: EventLog, people: Mapping[CountTable, KnownPeople], prices: Mapping[CountTable, Price]
+    log: EventLog,
+    people: Mapping[CountTable, KnownPeople],
+    prices: Mapping[CountTable, Price],
+    most: int = LARGEST_LIMIT,
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
-    limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
+    limits = [1 << k for k in range(min(most, LARGEST_LIMIT).bit_length())]
     limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
     errors = []
     for table, each in people.items():
@@ -142,7 +159,14 @@ def counts_from(
 
 
 def measured_counts(
-    log: EventLog, table: CountTable, noisy: Noisy, draft: Draft, grant: Grant, noise: NoiseSource, engine: Engine
+    log: EventLog,
+    table: CountTable,
+    noisy: Noisy,
+    draft: Draft,
+    grant: Grant,
+    noise: NoiseSource,
+    engine: Engine,
+    most: int | None = None,
 ) -> Posterior:
     """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
 
@@ -150,7 +174,7 @@ def measured_counts(
     """
     scale = 1 / float(grant.exact)
     classes = draft.classes(scale)
-    bound = Shares(table, classes, draft.limit, draft.norm)
+    bound = Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
     released = add(engine.measure(log, bound, noise.key()), grant, noise)
     return _shaped(finished(draft, ReleasedShares(released.counts, scale, classes)), noisy)
 

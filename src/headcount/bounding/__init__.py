@@ -59,7 +59,7 @@ from headcount.bounding.records import Records, Rows
 from headcount.bounding.sample import Sample, SampleUsers
 from headcount.bounding.sampled_pairs import SampledPairs, certify_sampled_pairs, pairs_reach
 from headcount.bounding.scale import LARGEST_FACTOR, Leaning, Scale
-from headcount.bounding.shares import MOST_CLASSES, SIZES, Shares, certify_shares
+from headcount.bounding.shares import ANY_SIZE, MOST_CLASSES, SIZES, Shares, certify_shares
 from headcount.bounding.scores import (
     HUNDREDTHS,
     TAIL_SPREAD,
@@ -88,6 +88,7 @@ __all__ = [
     "FIXED_POINT",
     "FURTHEST_RATING",
     "HUNDREDTHS",
+    "ANY_SIZE",
     "LARGEST_FACTOR",
     "MOST_CLASSES",
     "SIZES",

@@ -31,18 +31,22 @@ SIZES = UPPER_ENDS
 
 MOST_CLASSES = 64
 
+ANY_SIZE = 1 << 62
+
 
 @dataclass(frozen=True, eq=False)
 class Shares(Bound[Bounded]):
     """Each person once, spread over the ``classes`` of the columns of a table, at the person's size.
 
-    Only people of a size above ``above`` are counted. ``classes`` has one number for each column, from 0 on.
+    Only people of a size above ``above`` are counted, and those above ``most`` stand where ``most`` is.
+    ``classes`` has one number for each column, from 0 on.
     """
 
     table: CountTable
     classes: NDArray[np.int64]
     above: int = 0
     norm: Norm = "l1"
+    most: int = ANY_SIZE
 
     @property
     def number(self) -> int:

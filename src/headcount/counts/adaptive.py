@@ -12,6 +12,9 @@ classes, and edges are made to sum to their item.
 With Gaussian noise (which needs δ) heavy users' records weigh √(θ/n), n being the sum of squares of a user's numbers
 of records of each item: for the same noise they keep far more of their weight.
 
+With ``at_most``, a public cap, a person with more records counts as if so many of them, drawn at random, were all:
+in expectation, without the draw. No person beyond the cap can then hide in the noise, and intervals are narrower.
+
 With ``lean`` > 0, heavy users' records lean towards popular items: they weigh in proportion to (s + 1)^lean, but
 at most 1, s being a noisy estimate of popularity as in HPA, which takes a share of ε. That is the family between
 SRA (0, all items alike) and HPA. It is here to be studied: on no log that was measured did leaning pay.
@@ -37,7 +40,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
 
@@ -47,6 +50,7 @@ from numpy.typing import NDArray
 
 from headcount.adapting import (
     LIGHT_AND_HEAVY,
+    MOST_RECORDS,
     chosen_limit,
     draft_of,
     edges_from,
@@ -80,7 +84,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
+from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
@@ -116,10 +120,22 @@ class Adaptive(Staged):
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
     noise: NoiseKind = "laplace"
+    at_most: int | None = field(default=None, metadata=CAME_LATER)
 
     def __post_init__(self) -> None:
         if self.limit is not None:
             check_limit(self.limit)
+        if self.at_most is not None:
+            check_limit(self.at_most, "at_most")
+            if self.limit is not None and self.limit > self.at_most:
+                raise UsageError(
+                    "limit must be no more than at_most", given=self.limit, remedy="leave limit out: it is found"
+                )
+        if self.at_most is not None and self.noise == "gaussian":
+            raise UsageError(
+                "at_most cannot be used with gaussian noise, which weighs records by their squares",
+                remedy="leave one of them out",
+            )
         if isinstance(self.lean, bool) or not isinstance(self.lean, int | float) or not 0 <= self.lean <= 10:
             raise UsageError("lean must be a number from 0 to 10", given=self.lean, remedy="0 leans to no item")
         if not isinstance(self.integers, bool):
@@ -132,6 +148,8 @@ class Adaptive(Staged):
         assumes: tuple[str, ...] = (PUBLIC_CATALOGUE, ONE_ID)
         if self.limit is not None:
             assumes = assumptions(f"the limit of {self.limit} was")
+        if self.at_most is not None:
+            assumes = (*assumes, f"the cap of {self.at_most:,} records per person was fixed without looking at the log")
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
@@ -172,13 +190,16 @@ class Adaptive(Staged):
         measured = share_out(stages[0].parts, grants["activity"])
         prices = {table: grants[table].price for table in tables}
         norm = norm_of(prices[tables[0]])
+        most = self.at_most or MOST_RECORDS
         histograms = {
-            table: histogram(log, table, measured[table], noise, engine, norm) for table in self._measured(log)
+            table: histogram(log, table, measured[table], noise, engine, norm, most)
+            for table in self._measured(log)
         }
         people = {
-            table: people_of(log, table, histograms.get(table, histograms[tables[0]]), norm) for table in tables
+            table: people_of(log, table, histograms.get(table, histograms[tables[0]]), norm, self.at_most)
+            for table in tables
         }
-        limit = self.limit or chosen_limit(log, people, prices)
+        limit = self.limit or chosen_limit(log, people, prices, most)
         scores = None
         if self.lean > 0:
             scores = add(engine.measure(log, Sample(1), noise.key()).items, grants["scores"], noise)
@@ -195,7 +216,9 @@ class Adaptive(Staged):
                 made[table] = edges_from(noisy[table], made["items"], people[table], bound, relative)
             else:
                 draft = draft_of(noisy[table], people[table], bound, LEVEL, relative)
-                made[table] = measured_counts(log, table, noisy[table], draft, grants["shares"], noise, engine)
+                made[table] = measured_counts(
+                    log, table, noisy[table], draft, grants["shares"], noise, engine, self.at_most
+                )
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
@@ -243,6 +266,10 @@ class Adaptive(Staged):
             f"People with at most {limit:,} {unit} were counted in full; of the others all {unit} count in part, "
             f"so that together {weigh} {limit:,}. No person is in both groups.",
         ]
+        if self.at_most is not None:
+            told.insert(
+                0, f"A person with more than {self.at_most:,} {unit} counts as if so many of them were all, whichever."
+            )
         if "scores" in grants:
             told.append(
                 f"Records of the others weigh more the more popular their item is (lean {self.lean:g}), as one "

@@ -104,10 +104,11 @@ def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
     sums = np.zeros((SIZES.size, bound.number), dtype=np.int64)
     for user in np.flatnonzero(sizes > bound.above):
         size = int(sizes[user])
-        power = min(size.bit_length() - 1, last)
+        stand = min(size, bound.most)
+        power = min(stand.bit_length() - 1, last)
         for kind, many in zip(*np.unique(classes[users == user], return_counts=True), strict=True):
             share = FIXED_POINT * int(many) // size
-            further = 0 if power == last else share * (size - 2**power) // 2**power
+            further = 0 if power == last else share * (stand - 2**power) // 2**power
             sums[power, kind] += share - further
             if further:
                 sums[power + 1, kind] += further

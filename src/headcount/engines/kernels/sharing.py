@@ -31,6 +31,7 @@ class Sharing(NamedTuple):
     classes: Integers
     number: int
     above: int
+    most: int
     unit: int
     squares: bool
 
@@ -50,7 +51,7 @@ def _share_users(
 ) -> Scratch:
     scratch = with_room(scratch, histories, np.int64(0))
     starts, cells, weights, keys = histories
-    column_width, classes, number, above, unit, squares = sharing
+    column_width, classes, number, above, most, unit, squares = sharing
     seen, numbers, heap, held, run = scratch
     last = np.int64(sums.size // number - 1)
     tally = np.zeros(number, dtype=np.int64)
@@ -76,7 +77,8 @@ def _share_users(
         else:
             for at in range(begin, end):
                 tally[classes[cells[at] // column_width]] += weights[at] if weights.size > 0 else 1
-        power = _below(size, last)
+        stand = min(size, np.int64(most))
+        power = _below(stand, last)
         whole = np.int64(1) << power
         for kind in range(number):
             if tally[kind] == 0:
@@ -84,7 +86,7 @@ def _share_users(
             share = unit * tally[kind] // size
             further: Word = np.int64(0)
             if power < last:
-                further = share * (size - whole) // whole
+                further = share * (stand - whole) // whole
                 sums[(power + 1) * number + kind] += further
             sums[power * number + kind] += share - further
     return Scratch(seen, numbers, heap, held, run)
