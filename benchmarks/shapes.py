@@ -1,4 +1,4 @@
-"""Made-up logs of shapes that real ones seldom have, to see whether constants hold there: pairs of user and item."""
+"""Made-up logs of shapes that real ones seldom have, to see whether constants hold there."""
 
 from __future__ import annotations
 

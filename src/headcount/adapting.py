@@ -21,7 +21,8 @@ from headcount.answers.measured_scaling import ReleasedShares
 from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished
+from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished, scaling
+from headcount.arrays import Floats
 from headcount.bounding import (
     ANY_SIZE,
     FIXED_POINT,
@@ -155,7 +156,8 @@ def counts_from(
     noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
 ) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
-    return _shaped(finished(draft_of(noisy, people, bound, level, leaned)), noisy)
+    draft = draft_of(noisy, people, bound, level, leaned)
+    return _shaped(finished(draft, scaling(draft)), noisy)
 
 
 def measured_counts(
@@ -167,16 +169,21 @@ def measured_counts(
     noise: NoiseSource,
     engine: Engine,
     most: int | None = None,
-) -> Posterior:
+) -> tuple[Posterior, Floats]:
     """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
 
-    The grant is spent whether or not there is anything to measure, so that nothing else hangs on it.
+    The grant is spent whether or not there is anything to measure, so that nothing else hangs on it. Beside the
+    counts it is returned how much less each column is scaled up than all together are.
     """
     scale = 1 / float(grant.exact)
     classes = draft.classes(scale)
     bound = Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
     released = add(engine.measure(log, bound, noise.key()), grant, noise)
-    return _shaped(finished(draft, ReleasedShares(released.counts, scale, classes)), noisy)
+    found = scaling(draft, ReleasedShares(released.counts, scale, classes))
+    weighed = draft.heavy.mean
+    average = float((weighed * found.each).sum() / max(weighed.sum(), 1e-9))
+    relative = np.divide(average, found.each, out=np.ones_like(found.each), where=found.each > 0)
+    return _shaped(finished(draft, found), noisy), relative
 
 
 def draft_of(

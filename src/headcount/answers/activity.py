@@ -4,8 +4,8 @@ The bins are public and the same for every log: 1, 2, 3-4, 5-8, … records, the
 From the noisy numbers come estimates of how many people have how many records; nothing else about the log is used.
 
 Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count as they
-are only up to the end of the run of bins that stands out most; what stands out alone, far from the others, is taken
-for noise. Where bins hardly stand out, and beyond them, a log-normal law that is fitted to all of them
+are only up to the end of the run of bins that stands out most; what stands out alone, far from the others, is
+taken for noise. Where bins hardly stand out, and beyond them, a log-normal law that is fitted to all of them
 (:mod:`headcount.answers.usual_activity`) says what to expect.
 """
 

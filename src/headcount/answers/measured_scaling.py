@@ -155,7 +155,7 @@ class _Scene:
         rows = slice(first, min(last, UPPER_ENDS.size - 1) + 1)
         records = UPPER_ENDS[rows].astype(np.float64)
         sizes = np.bincount(released.classes).astype(np.float64)
-        sums = np.bincount(released.classes, weights=weighed)
+        sums = np.asarray(np.bincount(released.classes, weights=weighed), dtype=np.float64)
         logs = np.log(np.maximum(sums / sizes, 1e-6 * limit) / limit)
         centre = float((logs * sums).sum() / max(sums.sum(), 1e-9))
         made = cls(

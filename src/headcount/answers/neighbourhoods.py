@@ -49,8 +49,9 @@ def kinds_of(light: Floats, heavy: Floats, deviation: float, ratio: float) -> Pl
     sums, sizes = _blocks(parts, block)
     spread = [max(float(np.square(np.diff(each)).mean() / 2), 1e-9) if each.size > 1 else 1.0 for each in parts]
     labels = _stretches(sums / np.sqrt(spread), sizes)
-    levels = np.bincount(labels, weights=sums[:, 0] + ratio * sums[:, 1]) / np.bincount(labels, weights=sizes)
-    kinds = _kinds(levels, np.bincount(labels, weights=sizes))
+    lengths = np.asarray(np.bincount(labels, weights=sizes), dtype=np.float64)
+    levels = np.asarray(np.bincount(labels, weights=sums[:, 0] + ratio * sums[:, 1]), dtype=np.float64) / lengths
+    kinds = _kinds(levels, lengths)
     return np.repeat(kinds[labels], block)[: light.size]
 
 

@@ -110,21 +110,31 @@ def drafted(
     return Draft(own, others, (light, heavy), law, people, limit, norm, level)
 
 
-def finished(draft: Draft, shares: ReleasedShares | None = None) -> Posterior:
+def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
+    """Return how the heavy table is to be scaled up: by what was measured of it, or by a model."""
+    above, weighed = draft.above, draft.heavy.mean
+    if not draft.has_heavy:
+        return Ratios(np.zeros(weighed.size), np.zeros(weighed.size))
+    if shares is not None:
+        return ratios(weighed, above, draft.limit, draft.norm, shares, draft.law.variance)
+    full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct).apply(weighed)
+    each = np.divide(full, weighed, out=np.ones_like(full), where=weighed > 0)
+    differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
+    return Ratios(each, np.full(weighed.size, np.sqrt(differing)))
+
+
+def finished(draft: Draft, found: Ratios) -> Posterior:
     """Scale the heavy table up, and return the counts of all records, with intervals."""
     own, others, above = draft.light, draft.heavy, draft.above
-    if not draft.has_heavy:
-        empty = Ratios(np.zeros(1), np.zeros(1))
-        return _put_together(draft, empty, above)
-    if shares is None:
-        curve = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct)
-        full = curve.apply(others.mean)
-        each = np.divide(full, others.mean, out=np.ones_like(full), where=others.mean > 0)
-        differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
-        scaling = Ratios(each, np.full(own.mean.size, np.sqrt(differing)))
-    else:
-        scaling = ratios(others.mean, above, draft.limit, draft.norm, shares, draft.law.variance)
-    return _put_together(draft, scaling, above)
+    full = Posterior(*(each * found.each for each in (others.mean, others.low, others.high)))
+    misjudged = _NORMAL_95 * np.hypot(found.off, _uncertain(above, draft.limit, draft.norm))
+    mean = own.mean + full.mean
+    reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
+    low = own.low + full.low * np.exp(-misjudged)
+    high = np.maximum(mean + reach, _as_measured(draft, found.each, misjudged))
+    high += _hidden(full.mean, above, draft.people, draft.limit)
+    shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
+    return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
 
 
 def combine(
@@ -147,20 +157,8 @@ def combine(
     >>> combine(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4).mean.round(2).tolist()
     [849.99, 799.99]
     """
-    return finished(drafted(light, heavy, law, people, limit, norm, level=level, leaned=leaned))
-
-
-def _put_together(draft: Draft, scaling: Ratios, above: EstimatedActivity) -> Posterior:
-    own, others = draft.light, draft.heavy
-    full = Posterior(*(each * scaling.each for each in (others.mean, others.low, others.high)))
-    misjudged = _NORMAL_95 * np.hypot(scaling.off, _uncertain(above, draft.limit, draft.norm))
-    mean = own.mean + full.mean
-    reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
-    low = own.low + full.low * np.exp(-misjudged)
-    high = np.maximum(mean + reach, _as_measured(draft, scaling.each, misjudged))
-    high += _hidden(full.mean, above, draft.people, draft.limit)
-    shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
-    return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
+    draft = drafted(light, heavy, law, people, limit, norm, level=level, leaned=leaned)
+    return finished(draft, scaling(draft))
 
 
 def _as_measured(draft: Draft, ratios: Floats, misjudged: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """What a log-normal law expects of noisy numbers of users by activity.
 
 People's numbers of records are spread over many sizes, and in most logs nearly normally so on the scale of
-logarithms. Fitted to all noisy bins at once, such a law says how many people noise may hide in a bin by itself, and
-how few there are far out. Its parameters are averaged over all that fit, and priors keep it from tails that no log
-has: most are spread over one to two octaves.
+logarithms. Fitted to all noisy bins at once, such a law says how many people noise may hide in a bin by itself,
+and how few there are far out. Its parameters are averaged over all that fit, and priors keep it from tails that no
+log has: most are spread over one to two octaves.
 """
 
 from __future__ import annotations

@@ -59,7 +59,6 @@ from headcount.bounding.records import Records, Rows
 from headcount.bounding.sample import Sample, SampleUsers
 from headcount.bounding.sampled_pairs import SampledPairs, certify_sampled_pairs, pairs_reach
 from headcount.bounding.scale import LARGEST_FACTOR, Leaning, Scale
-from headcount.bounding.shares import ANY_SIZE, MOST_CLASSES, SIZES, Shares, certify_shares
 from headcount.bounding.scores import (
     HUNDREDTHS,
     TAIL_SPREAD,
@@ -70,6 +69,7 @@ from headcount.bounding.scores import (
     scaled_spread,
     tail_scores,
 )
+from headcount.bounding.shares import ANY_SIZE, MOST_CLASSES, SIZES, Shares, certify_shares
 from headcount.bounding.support import Support, SupportCounts, certify_support
 from headcount.bounding.tags import (
     TOGETHER,
@@ -84,18 +84,16 @@ from headcount.bounding.tags import (
 from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
 
 __all__ = [
+    "ANY_SIZE",
     "EVERYONE",
     "FIXED_POINT",
     "FURTHEST_RATING",
     "HUNDREDTHS",
-    "ANY_SIZE",
     "LARGEST_FACTOR",
     "MOST_CLASSES",
-    "SIZES",
-    "Shares",
-    "certify_shares",
     "MOST_EXACT",
     "SHY",
+    "SIZES",
     "STAR",
     "TAIL_SPREAD",
     "TOGETHER",
@@ -132,6 +130,7 @@ __all__ = [
     "Scale",
     "Scored",
     "Sensitivity",
+    "Shares",
     "SparseCounts",
     "SparseScored",
     "Support",
@@ -149,6 +148,7 @@ __all__ = [
     "certify_pairs",
     "certify_raters",
     "certify_sampled_pairs",
+    "certify_shares",
     "certify_sparse",
     "certify_support",
     "certify_tags",

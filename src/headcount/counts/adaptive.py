@@ -3,14 +3,14 @@
 First a small share of ε releases how active people are: how many have 1, 2, 3-4, 5-8, … records. From this
 histogram alone follows the limit θ with the smallest predicted error (:mod:`headcount.answers.prediction`). Light
 users, with at most θ records, are counted in full. Heavy users' records share θ: each of n records weighs θ/n, the
-expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ. Items are then sorted into
-classes by these noisy counts, and a last small share of ε releases what kinds of items heavy users of each activity
-have. What follows uses released numbers alone: both noisy tables are shrunk together by empirical Bayes, items that
-are neighbours in the catalogue together if they are alike, the heavy one is scaled up by what was measured of its
-classes, and edges are made to sum to their item.
+expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ. Items are then sorted
+into classes by these noisy counts, and a last small share of ε releases what kinds of items heavy users of each
+activity have. What follows uses released numbers alone: both noisy tables are shrunk together by empirical Bayes,
+items that are neighbours in the catalogue together if they are alike, the heavy one is scaled up by what was
+measured of its classes, and edges are made to sum to their item.
 
-With Gaussian noise (which needs δ) heavy users' records weigh √(θ/n), n being the sum of squares of a user's numbers
-of records of each item: for the same noise they keep far more of their weight.
+With Gaussian noise (which needs δ) heavy users' records weigh √(θ/n), n being the sum of squares of a user's
+numbers of records of each item: for the same noise they keep far more of their weight.
 
 With ``at_most``, a public cap, a person with more records counts as if so many of them, drawn at random, were all:
 in expectation, without the draw. No person beyond the cap can then hide in the noise, and intervals are narrower.
@@ -149,7 +149,10 @@ class Adaptive(Staged):
         if self.limit is not None:
             assumes = assumptions(f"the limit of {self.limit} was")
         if self.at_most is not None:
-            assumes = (*assumes, f"the cap of {self.at_most:,} records per person was fixed without looking at the log")
+            assumes = (
+                *assumes,
+                f"the cap of {self.at_most:,} records per person was fixed without looking at the log",
+            )
         return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
@@ -209,16 +212,18 @@ class Adaptive(Staged):
         noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
-        made: dict[CountTable, Posterior] = {}
-        for table in tables:
-            relative = _leaned(log, table, scores, people[table], bound)
-            if table == "edges" and "items" in made:
-                made[table] = edges_from(noisy[table], made["items"], people[table], bound, relative)
-            else:
-                draft = draft_of(noisy[table], people[table], bound, LEVEL, relative)
-                made[table] = measured_counts(
-                    log, table, noisy[table], draft, grants["shares"], noise, engine, self.at_most
-                )
+        first, *others = tables
+        draft = draft_of(
+            noisy[first], people[first], bound, LEVEL, _leaned(log, first, scores, people[first], bound)
+        )
+        best, less = measured_counts(
+            log, first, noisy[first], draft, grants["shares"], noise, engine, self.at_most
+        )
+        made: dict[CountTable, Posterior] = {first: best}
+        for table in others:
+            leaned = _leaned(log, table, scores, people[table], bound)
+            relative = np.repeat(less, log.width) * (1.0 if leaned is None else leaned)
+            made[table] = edges_from(noisy[table], best, people[table], bound, relative)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
@@ -268,7 +273,8 @@ class Adaptive(Staged):
         ]
         if self.at_most is not None:
             told.insert(
-                0, f"A person with more than {self.at_most:,} {unit} counts as if so many of them were all, whichever."
+                0,
+                f"A person with more than {self.at_most:,} {unit} counted as if so many of them were all.",
             )
         if "scores" in grants:
             told.append(
@@ -281,11 +287,12 @@ class Adaptive(Staged):
             for table, each in noisy.items()
         ]
         told += [
-            "Items were put into classes by these noisy counts, and it was released which shares of their records "
-            f"the others have in each class, people of each activity together, paid with {paid(grants['shares'])}.",
-            "From these released numbers alone, the counts of both groups were shrunk together by empirical Bayes, "
-            "neighbours in the catalogue together where their counts are alike, and those of the second group were "
-            "scaled up by what was released of their classes.",
+            "Items were put into classes by these noisy counts, and it was released which shares of their "
+            "records the others have in each class, people of each activity together, paid with "
+            f"{paid(grants['shares'])}.",
+            "From these released numbers alone, the counts of both groups were shrunk together by empirical "
+            "Bayes, neighbours in the catalogue together where their counts are alike, and those of the second "
+            "group were scaled up by what was released of their classes.",
         ]
         if len(noisy) == 2 and log.counting == "records":
             told.append(

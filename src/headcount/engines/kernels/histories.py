@@ -15,7 +15,6 @@ from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.grouping import Histories
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
-
 MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
 """With more records of one column than that, or more squares, the squares are taken to sum to the latter."""
 
