@@ -17,18 +17,23 @@ from numpy.typing import NDArray
 from headcount.answers import activity as activities
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.edges import edges_of
+from headcount.answers.measured_scaling import ReleasedShares
 from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople, combine
+from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished, scaling
+from headcount.arrays import Floats
 from headcount.bounding import (
+    ANY_SIZE,
     FIXED_POINT,
     Activity,
     Among,
     Counting,
     CountTable,
     Noisy,
+    Norm,
     Scale,
+    Shares,
     columns_of,
     group_sums,
     sensitivity,
@@ -51,14 +56,17 @@ def histogram(
     grant: Grant,
     noise: NoiseSource,
     engine: Engine,
+    norm: Norm = "l1",
+    most: int = MOST_RECORDS,
     among: Among | None = None,
 ) -> Noisy:
     """Release how many users have 1, 2, 3-4, 5-8, … records in a table: each of them is in one bin.
 
-    With ``among``, records about some items alone.
+    Users with more than ``most`` are in the bin of so many. With ``among``, records about some items alone.
     """
-    users = engine.measure(log, Activity(table, MOST_RECORDS, among), noise.key())
-    return add(group_sums(users, _bins(MOST_RECORDS), activities.BINS), grant, noise)
+    most = min(most, MOST_RECORDS)
+    users = engine.measure(log, Activity(table, most, norm, among), noise.key())
+    return add(group_sums(users, _bins(most), activities.BINS), grant, noise)
 
 
 @cache
@@ -67,13 +75,17 @@ def _bins(most: int) -> NDArray[np.int64]:
     return activities.bin_of(np.arange(1, most + 1))
 
 
-def people_of(log: EventLog, table: CountTable, released: Noisy) -> KnownPeople:
-    """Say what a released histogram tells of the users of a table."""
+def people_of(
+    log: EventLog, table: CountTable, released: Noisy, norm: Norm = "l1", most: int | None = None
+) -> KnownPeople:
+    """Say what a released histogram tells of the users of a table, of whom no more than ``most`` records count."""
     distinct = log.counting == "users"
     if not isinstance(released.law, DiscreteLaplace):
         raise TypeError("a histogram has Laplace noise")
-    known = released.counts, float(released.law.scale), columns_of(log, table) if distinct else None
-    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct)
+    caps = [each for each in (most, columns_of(log, table) if distinct else None) if each is not None]
+    known = released.counts, float(released.law.scale), min(caps, default=None)
+    squares = norm == "l2" and not distinct
+    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct, squares)
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:
@@ -91,10 +103,13 @@ def drawable(limit: int, price: Price, counting: Counting) -> bool:
 
 
 def chosen_limit(
-    log: EventLog, people: Mapping[CountTable, KnownPeople], prices: Mapping[CountTable, Price]
+    log: EventLog,
+    people: Mapping[CountTable, KnownPeople],
+    prices: Mapping[CountTable, Price],
+    most: int = LARGEST_LIMIT,
 ) -> int:
     """Return the limit with the smallest predicted error over the tables; all of this is public."""
-    limits = [1 << k for k in range(LARGEST_LIMIT.bit_length())]
+    limits = [1 << k for k in range(min(most, LARGEST_LIMIT).bit_length())]
     limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
     errors = []
     for table, each in people.items():
@@ -102,9 +117,7 @@ def chosen_limit(
         deviations = [one * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
         errors.append(
             [
-                predicted_error(
-                    each.estimated, limit, deviation, columns_of(log, table), norm, distinct=each.distinct
-                )
+                predicted_error(each.estimated, limit, deviation, columns_of(log, table), norm, distinct=True)
                 for limit, deviation in zip(limits, deviations, strict=True)
             ]
         )
@@ -145,7 +158,44 @@ def counts_from(
     noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
 ) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
+    draft = draft_of(noisy, people, bound, level, leaned)
+    return _shaped(finished(draft, scaling(draft)), noisy)
+
+
+def measured_counts(
+    log: EventLog,
+    table: CountTable,
+    noisy: Noisy,
+    draft: Draft,
+    grant: Grant,
+    noise: NoiseSource,
+    engine: Engine,
+    most: int | None = None,
+) -> tuple[Posterior, Floats]:
+    """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
+
+    The grant is spent whether or not there is anything to measure, so that nothing else hangs on it. Beside the
+    counts it is returned how much less each column is scaled up than all together are.
+    """
+    scale = 1 / float(grant.exact)
+    classes = draft.classes(scale)
+    bound = Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
+    released = add(engine.measure(log, bound, noise.key()), grant, noise)
+    found = scaling(draft, ReleasedShares(released.counts, scale, classes))
+    weighed = draft.heavy.mean
+    average = float((weighed * found.each).sum() / max(weighed.sum(), 1e-9))
+    relative = np.divide(average, found.each, out=np.ones_like(found.each), where=found.each > 0)
+    return _shaped(finished(draft, found), noisy), relative
+
+
+def draft_of(
+    noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
+) -> Draft:
+    """Shrink the noisy tables of both groups."""
     light, heavy = noisy.counts.reshape(2, -1)
-    both = combine(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+    return drafted(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+
+
+def _shaped(counts: Posterior, noisy: Noisy) -> Posterior:
     shape = noisy.values.shape[1:]
-    return Posterior(both.mean.reshape(shape), both.low.reshape(shape), both.high.reshape(shape))
+    return Posterior(counts.mean.reshape(shape), counts.low.reshape(shape), counts.high.reshape(shape))

@@ -49,7 +49,7 @@ def test_it_is_as_if_other_items_were_not_in_the_log(engine: Engine, counting: s
         log, rest = log_of(events, counting), log_of(kept, counting)
         for one, other in (
             (Scale(limit, apart=True, among=among), Scale(limit, apart=True)),
-            (Activity(table, 5, among), Activity(table, 5)),
+            (Activity(table, 5, among=among), Activity(table, 5)),
         ):
             assert values(engine, log, one) == values(engine, rest, other)
 
@@ -67,7 +67,7 @@ def test_a_persons_one_context_is_that_of_all_their_records(engine: Engine) -> N
 
 @pytest.mark.parametrize("table", ["items", "edges"])
 def test_nobody_moves_it_further_than_declared(table: CountTable) -> None:
-    check_reach(Activity(table, 3, Among(np.array([0]))))
+    check_reach(Activity(table, 3, among=Among(np.array([0]))))
 
 
 @pytest.mark.parametrize("wrong", [[4], [-1], [1, 1]])

@@ -3,8 +3,10 @@
 The bins are public and the same for every log: 1, 2, 3-4, 5-8, … records, the last one open. A user is in one bin.
 From the noisy numbers come estimates of how many people have how many records; nothing else about the log is used.
 
-Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count only up
-to the end of the run of bins that stands out most; what stands out alone, far from the others, is taken for noise.
+Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count as they
+are only up to the end of the run of bins that stands out most; what stands out alone, far from the others, is
+taken for noise. Where bins hardly stand out, and beyond them, a log-normal law that is fitted to all of them
+(:mod:`headcount.answers.usual_activity`) says what to expect.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headcount.answers.usual_activity import expected_users
 from headcount.arrays import Floats
 
 LAST_EDGE = 1 << 20
@@ -29,6 +32,9 @@ _WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if
 _ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
+_CLEAR = 4.0  # scales of noise above which a bin is taken as it is
+_BEYOND = 0.75  # of what is expected beyond the run; no log has as long a tail as a log-normal law
+_HARDLY_ANYBODY = 3.0  # people expected in a bin beyond the run
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
 # what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
@@ -159,7 +165,7 @@ def estimate(noisy: Floats, scale: float, most: int | None = None) -> EstimatedA
     >>> round(activity.total_users), activity.records.max()
     (141, np.float64(8.0))
     """
-    return _spread(tidied(noisy, scale, most), scale, most)
+    return _spread(_expected(noisy, scale, most), scale, most)
 
 
 def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
@@ -169,7 +175,7 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
     >>> round(at_most(noisy, 2.0, most=40).total_users)
     150
     """
-    users = tidied(noisy, scale, most)
+    users = _expected(noisy, scale, most)
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
     seen = np.flatnonzero(users)
     for place in range(int(seen[-1]) + 1 if seen.size else 0, _possible(most)):
@@ -187,6 +193,23 @@ def _spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
             records.append(points)
             shares.append(number / points / (1 / points).sum())
     return EstimatedActivity(np.concatenate(records), np.concatenate(shares), scale)
+
+
+def _expected(noisy: Floats, scale: float, most: int | None) -> Floats:
+    """Return how many users to expect in each bin: as measured where that is clear, and as usual elsewhere."""
+    users = tidied(noisy, scale, most)
+    if scale <= 0:
+        return users
+    size = _possible(most)
+    usual = expected_users(noisy[:size], scale, UPPER_ENDS[: min(size, UPPER_ENDS.size)])
+    kept = usual**2 / (usual**2 + 2 * scale**2)
+    between = np.maximum(usual + kept * (noisy[:size] - usual), 0.0)
+    beyond = np.minimum(usual * _BEYOND, 2 * scale)
+    beyond[beyond < _HARDLY_ANYBODY] = 0.0
+    inside = np.arange(size) <= np.flatnonzero(users).max(initial=-1)
+    found = np.zeros(BINS)
+    found[:size] = np.where(users[:size] > _CLEAR * scale, users[:size], np.where(inside, between, beyond))
+    return found
 
 
 def tidied(noisy: Floats, scale: float, most: int | None = None) -> Floats:

@@ -19,13 +19,13 @@ from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, chances, weights
 from headcount.arrays import Floats
 
-MISJUDGED = 0.006
+MISJUDGED = 0.025
 """The squared relative error of scaled-up counts, per unit of unevenness of heavy users (a variance of logs)."""
 
 MISPLACED = 0.1
 """How much of what is known as possible, that users are all at one end of their bins, is to be expected."""
 
-NEARLY_AS_GOOD = 1.2
+NEARLY_AS_GOOD = 2.0
 """Of limits whose predicted errors differ by less, the smallest is taken: its noise is certain, bias is not."""
 
 _RANKS = 400  # so many ranks stand for all
@@ -74,8 +74,8 @@ def misjudged(heavy: EstimatedActivity, norm: Norm) -> float:
 def best_limit(candidates: Sequence[int], errors: Sequence[Sequence[float]]) -> int:
     """Return the smallest limit whose predicted error is nearly the least, as a geometric mean over tables.
 
-    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [100.0, 90.0, 50.0]])
-    4
+    >>> best_limit([1, 2, 4], [[9.0, 4.0, 5.0], [800.0, 90.0, 50.0]])
+    2
     """
     together = np.log(np.maximum(np.asarray(errors, dtype=np.float64), 1e-300)).mean(axis=0)
     return candidates[int(np.argmax(together <= together.min() + np.log(NEARLY_AS_GOOD)))]

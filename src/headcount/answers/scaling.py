@@ -25,7 +25,7 @@ from headcount.arrays import Floats
 
 Norm = Literal["l1", "l2"]
 
-_POPULARITIES = np.concatenate([[0.0], np.geomspace(1e-10, 50, 800)])
+POPULARITIES = np.concatenate([[0.0], np.geomspace(1e-10, 50, 800)])
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool
     if not distinct:
         ends = (heavy.users * heavy.records * each).sum(), heavy.total_records
         return ScaleUp(np.array([0.0, ends[0]]), np.array([0.0, ends[1]]))
-    shares = chances(heavy, _POPULARITIES)
+    shares = chances(heavy, POPULARITIES)
     return ScaleUp(shares @ (heavy.users * each), shares @ heavy.users)
 
 

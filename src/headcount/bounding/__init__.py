@@ -70,6 +70,7 @@ from headcount.bounding.scores import (
     scaled_spread,
     tail_scores,
 )
+from headcount.bounding.shares import ANY_SIZE, MOST_CLASSES, SIZES, Shares, certify_shares
 from headcount.bounding.spread import LARGEST_HINT, Hints, Spread, SpreadWeights, certify_spread
 from headcount.bounding.support import Support, SupportCounts, certify_support
 from headcount.bounding.tags import (
@@ -86,14 +87,17 @@ from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, Per
 from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, variety_of
 
 __all__ = [
+    "ANY_SIZE",
     "EVERYONE",
     "FIXED_POINT",
     "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_FACTOR",
     "LARGEST_HINT",
+    "MOST_CLASSES",
     "MOST_EXACT",
     "SHY",
+    "SIZES",
     "STAR",
     "TAIL_SPREAD",
     "TOGETHER",
@@ -133,6 +137,7 @@ __all__ = [
     "Scale",
     "Scored",
     "Sensitivity",
+    "Shares",
     "SparseCounts",
     "SparseScored",
     "Spread",
@@ -153,6 +158,7 @@ __all__ = [
     "certify_pairs",
     "certify_raters",
     "certify_sampled_pairs",
+    "certify_shares",
     "certify_sparse",
     "certify_spread",
     "certify_support",

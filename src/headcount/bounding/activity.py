@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headcount.arrays import Integers
 from headcount.bounding.among import Among
-from headcount.bounding.bound import Bound, CountTable, check_limit
+from headcount.bounding.bound import Bound, CountTable, Norm, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 
 
@@ -14,12 +14,15 @@ from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 class Activity(Bound[Bounded]):
     """Each person once, at the number of their records in a table; the last place is for ``most`` or more.
 
-    Where users are counted, a user's records are the different items, or pairs of item and context. With
-    ``among``, records about other items are as if they were not there, and so is whoever has no others.
+    Where users are counted, a user's records are the different items, or pairs of item and context. With ``norm``
+    "l2", a person is at the sum of squares of the numbers of records of each item; where users are counted, that
+    is the same. With ``among``, records about other items are as if they were not there, and so is whoever has no
+    others.
     """
 
     table: CountTable
     most: int
+    norm: Norm = "l1"
     among: Among | None = None
 
     def __post_init__(self) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from headcount.arrays import Integers
 from headcount.bounding.bound import Bound, Counting, Norm, check_limit
 from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, Sensitivity, root_above
-from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from headcount.bounding.among import Among
@@ -71,11 +70,10 @@ def sensitivity(bound: CountBound, counting: Counting, columns: int | None = Non
     """
     limit = bound.limit
     if bound.norm == "l2":
-        if counting != "users" or columns is None:
-            raise UsageError(
-                "a limited sum of squares needs every person to count once a cell", remedy="add --count users"
-            )
-        return Sensitivity(l1=root_above(limit * columns), l2_squared=limit, linf=1).times(bound.unit)
+        if columns is None:
+            raise ValueError("a limited sum of squares moves counts as far as there are columns")
+        largest = 1 if counting == "users" else root_above(limit)
+        return Sensitivity(l1=root_above(limit * columns), l2_squared=limit, linf=largest).times(bound.unit)
     if counting == "users":
         return Sensitivity(l1=limit, l2_squared=limit, linf=1).times(bound.unit)
     return Sensitivity(l1=limit, l2_squared=limit**2, linf=limit).times(bound.unit)

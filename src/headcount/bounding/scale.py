@@ -38,8 +38,9 @@ class Scale(CountBound):
 
     A user with n records counts each with weight min(1, limit / n), cut down to whole multiples of 2^-16. Where
     users are counted, n is the number of different items for the item counts, and of different pairs for the
-    edges. With ``norm`` "l2", the weight is min(1, √(limit / n)) and the sum of squares is at most ``limit``: for
-    users that are counted once a cell, alone.
+    edges. With ``norm`` "l2", the weight is min(1, √(limit / n)) and the sum of squares is at most ``limit``;
+    where records are counted, n is then the sum of squares of the numbers of records of each item, which is no
+    less than that of each item in each context.
 
     With ``apart``, users with at most ``limit`` records are counted in one table and the others in a second one.
     A user is in one of them, so both together move no further than one.

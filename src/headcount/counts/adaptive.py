@@ -3,12 +3,17 @@
 First a small share of ε releases how active people are: how many have 1, 2, 3-4, 5-8, … records. From this
 histogram alone follows the limit θ with the smallest predicted error (:mod:`headcount.answers.prediction`). Light
 users, with at most θ records, are counted in full. Heavy users' records share θ: each of n records weighs θ/n, the
-expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ. What follows uses
-released numbers alone: both noisy tables are shrunk together by empirical Bayes, the heavy one is scaled up by
-what the histogram says of heavy users, and edges are made to sum to their item.
+expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ. Items are then sorted
+into classes by these noisy counts, and a last small share of ε releases what kinds of items heavy users of each
+activity have. What follows uses released numbers alone: both noisy tables are shrunk together by empirical Bayes,
+items that are neighbours in the catalogue together if they are alike, the heavy one is scaled up by what was
+measured of its classes, and edges are made to sum to their item.
 
-With Gaussian noise (which needs δ, and people counted once a cell) heavy users' records weigh √(θ/n): for the same
-noise they keep far more of their weight.
+With Gaussian noise (which needs δ) heavy users' records weigh √(θ/n), n being the sum of squares of a user's
+numbers of records of each item: for the same noise they keep far more of their weight.
+
+With ``at_most``, a public cap, a person with more records counts as if so many of them, drawn at random, were all:
+in expectation, without the draw. No person beyond the cap can then hide in the noise, and intervals are narrower.
 
 With ``lean`` > 0, heavy users' records lean towards popular items: they weigh in proportion to (s + 1)^lean, but
 at most 1, s being a noisy estimate of popularity as in HPA, which takes a share of ε. That is the family between
@@ -17,7 +22,8 @@ SRA (0, all items alike) and HPA. It is here to be studied: on no log that was m
 Why it is private
     A user is in one bin of the histogram, so noise of scale 1/ε₀ pays for ε₀. With the histogram released, θ is
     fixed. A user is in one group, by their own number of records, and adds at most θ in L1 to both tables together
-    (√θ in L2 where weights are √(θ/n)), so noise that pays for θ on both tables pays for that user once. The
+    (√θ in L2 where weights are √(θ/n)), so noise that pays for θ on both tables pays for that user once. With
+    these released, classes are fixed, and a user adds at most 1 in L1 to what is measured of them. The
     scores of ``lean`` come from one random record of each user: noise of scale 1/ε₁ pays for ε₁, and with them
     released the weights hang on a user's own records alone. Stages add up by adaptive composition; tables with
     Gaussian noise share the ρ that the rest of ε, and δ, allow for.
@@ -34,7 +40,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
 
@@ -44,10 +50,12 @@ from numpy.typing import NDArray
 
 from headcount.adapting import (
     LIGHT_AND_HEAVY,
+    MOST_RECORDS,
     chosen_limit,
-    counts_from,
+    draft_of,
     edges_from,
     histogram,
+    measured_counts,
     people_of,
     reconciled,
 )
@@ -65,6 +73,7 @@ from headcount.bounding import (
     Sample,
     Scale,
     Sensitivity,
+    Shares,
     check_limit,
     sensitivity,
 )
@@ -75,13 +84,14 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
+from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out, shared
 
 ACTIVITY_SHARE = Decimal("0.05")
+SHARES_SHARE = Decimal("0.05")
 SCORES_SHARE = Decimal("0.1")
 
 
@@ -94,7 +104,7 @@ class Adaptive(Staged):
     >>> log = EventLog.of(visits, items=["oat", "rye", "fig", "tea"])
     >>> release = Adaptive().release(log, Grant("50"), SeededNoise(1))
     >>> [round(count) for count in release.items["count"].to_pylist()], release.chosen
-    ([0, 600, 0, 900], {'items': {'limit': 2}})
+    ([0, 600, 0, 900], {'items': {'limit': 1}})
     """
 
     name: ClassVar[str] = "adaptive"
@@ -102,7 +112,7 @@ class Adaptive(Staged):
     foreseen: ClassVar[str] = "adaptive"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Activity, Sample, Scale)
+    bounds: ClassVar[Bounds] = (Activity, Sample, Scale, Shares)
 
     limit: int | None = None
     lean: float = 0.0
@@ -110,10 +120,22 @@ class Adaptive(Staged):
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
     noise: NoiseKind = "laplace"
+    at_most: int | None = field(default=None, metadata=CAME_LATER)
 
     def __post_init__(self) -> None:
         if self.limit is not None:
             check_limit(self.limit)
+        if self.at_most is not None:
+            check_limit(self.at_most, "at_most")
+            if self.limit is not None and self.limit > self.at_most:
+                raise UsageError(
+                    "limit must be no more than at_most", given=self.limit, remedy="leave limit out: it is found"
+                )
+        if self.at_most is not None and self.noise == "gaussian":
+            raise UsageError(
+                "at_most cannot be used with gaussian noise, which weighs records by their squares",
+                remedy="leave one of them out",
+            )
         if isinstance(self.lean, bool) or not isinstance(self.lean, int | float) or not 0 <= self.lean <= 10:
             raise UsageError("lean must be a number from 0 to 10", given=self.lean, remedy="0 leans to no item")
         if not isinstance(self.integers, bool):
@@ -126,15 +148,12 @@ class Adaptive(Staged):
         assumes: tuple[str, ...] = (PUBLIC_CATALOGUE, ONE_ID)
         if self.limit is not None:
             assumes = assumptions(f"the limit of {self.limit} was")
-        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
-
-    def check(self, log: EventLog) -> None:
-        """Refuse Gaussian noise where it does not pay: a limited sum of squares needs one record a cell."""
-        if self.noise == "gaussian" and log.counting != "users":
-            raise UsageError(
-                "gaussian noise on weighed records needs every person to count once per item",
-                remedy="add --count users, or leave --noise gaussian and --delta out",
+        if self.at_most is not None:
+            assumes = (
+                *assumes,
+                f"the cap of {self.at_most:,} records per person was fixed without looking at the log",
             )
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=assumes)
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """A little for what steers; the rest, and all of δ, for the tables.
@@ -146,6 +165,7 @@ class Adaptive(Staged):
         steering = [Stage("activity", ACTIVITY_SHARE, parts=histograms)]
         if self.lean > 0:
             steering.append(Stage("scores", SCORES_SHARE, moves=one))
+        steering.append(Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT))
         counts = Stage(
             "counts",
             (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
@@ -165,35 +185,45 @@ class Adaptive(Staged):
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the histogram, then the counts of both groups, and make the most of them."""
-        self.check(log)
         guarantee = self.guarantee(grant)
         engine = engine or LocalEngine()
         tables = tables_of(self.what, log)
         stages = self.stages(log, grant.price)
         grants = share_out(stages, grant)
         measured = share_out(stages[0].parts, grants["activity"])
-        histograms = {
-            table: histogram(log, table, measured[table], noise, engine) for table in self._measured(log)
-        }
-        people = {table: people_of(log, table, histograms.get(table, histograms[tables[0]])) for table in tables}
         prices = {table: grants[table].price for table in tables}
-        limit = self.limit or chosen_limit(log, people, prices)
+        norm = norm_of(prices[tables[0]])
+        most = self.at_most or MOST_RECORDS
+        histograms = {
+            table: histogram(log, table, measured[table], noise, engine, norm, most)
+            for table in self._measured(log)
+        }
+        people = {
+            table: people_of(log, table, histograms.get(table, histograms[tables[0]]), norm, self.at_most)
+            for table in tables
+        }
+        limit = self.limit or chosen_limit(log, people, prices, most)
         scores = None
         if self.lean > 0:
             scores = add(engine.measure(log, Sample(1), noise.key()).items, grants["scores"], noise)
         leaning = None if scores is None else _leaning(scores, self.lean)
-        bound = Scale(limit, norm_of(prices[tables[0]]), apart=True, leaning=leaning)
+        bound = Scale(limit, norm, apart=True, leaning=leaning)
         counted = engine.measure(log, bound, noise.key())
         noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
-        made: dict[CountTable, Posterior] = {}
-        for table in tables:
-            relative = _leaned(log, table, scores, people[table], bound)
-            if table == "edges" and "items" in made:
-                made[table] = edges_from(noisy[table], made["items"], people[table], bound, relative)
-            else:
-                made[table] = counts_from(noisy[table], people[table], bound, LEVEL, relative)
+        first, *others = tables
+        draft = draft_of(
+            noisy[first], people[first], bound, LEVEL, _leaned(log, first, scores, people[first], bound)
+        )
+        best, less = measured_counts(
+            log, first, noisy[first], draft, grants["shares"], noise, engine, self.at_most
+        )
+        made: dict[CountTable, Posterior] = {first: best}
+        for table in others:
+            leaned = _leaned(log, table, scores, people[table], bound)
+            relative = np.repeat(less, log.width) * (1.0 if leaned is None else leaned)
+            made[table] = edges_from(noisy[table], best, people[table], bound, relative)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
@@ -241,6 +271,11 @@ class Adaptive(Staged):
             f"People with at most {limit:,} {unit} were counted in full; of the others all {unit} count in part, "
             f"so that together {weigh} {limit:,}. No person is in both groups.",
         ]
+        if self.at_most is not None:
+            told.insert(
+                0,
+                f"A person with more than {self.at_most:,} {unit} counted as if so many of them were all.",
+            )
         if "scores" in grants:
             told.append(
                 f"Records of the others weigh more the more popular their item is (lean {self.lean:g}), as one "
@@ -251,10 +286,14 @@ class Adaptive(Staged):
             f"{paid(grants[table])}."
             for table, each in noisy.items()
         ]
-        told.append(
+        told += [
+            "Items were put into classes by these noisy counts, and it was released which shares of their "
+            "records the others have in each class, people of each activity together, paid with "
+            f"{paid(grants['shares'])}.",
             "From these released numbers alone, the counts of both groups were shrunk together by empirical "
-            "Bayes, and those of the second were scaled up by what the released activity says."
-        )
+            "Bayes, neighbours in the catalogue together where their counts are alike, and those of the second "
+            "group were scaled up by what was released of their classes.",
+        ]
         if len(noisy) == 2 and log.counting == "records":
             told.append(
                 "Items and edges were reconciled by least squares, so that the edges of an item sum to its count."

@@ -44,6 +44,9 @@ class ReleaseRequest(ChoosingRequest):
     limit: Annotated[MaybeWhole, Flag("The most records (or item and context pairs) one person may add.", "L")] = (
         None
     )
+    at_most: Annotated[
+        MaybeWhole, Flag("A public cap: of a person with more records, so many random ones count (adaptive).", "N")
+    ] = None
     what: Annotated[
         Literal["items", "edges", "both", "totals"] | None,
         Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
@@ -119,6 +122,8 @@ class ReleaseRequest(ChoosingRequest):
             )
         for name in self.options:
             raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
+        if self.at_most is not None:
+            raise UsageError("totals cannot use --at-most", remedy="their --limit is a cap already")
         if self.limit is None:
             raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
         return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares})
@@ -129,6 +134,7 @@ class ReleaseRequest(ChoosingRequest):
             return self._totals()
         own = {
             "limit": self.limit,
+            "at_most": self.at_most,
             "what": self.what,
             "shares": self.own_shares(selecting=selecting),
             "noise": None if self.noise == "laplace" else self.noise,

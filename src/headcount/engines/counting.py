@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from headcount.arrays import Flags
 from headcount.bounding import (
     EVERYONE,
+    FIXED_POINT,
+    SIZES,
     Activity,
     Bounded,
     BoundedCounts,
@@ -17,10 +19,12 @@ from headcount.bounding import (
     Records,
     Rows,
     SampledPairs,
+    Shares,
     SparseCounts,
     certify,
     certify_activity,
     certify_sampled_pairs,
+    certify_shares,
     certify_sparse,
     columns_of,
 )
@@ -29,6 +33,7 @@ from headcount.engines.kernels.gathering import Gathered, gather
 from headcount.engines.kernels.histories import Modes
 from headcount.engines.kernels.keeping import Counts, Keeping, keep
 from headcount.engines.kernels.pairing import Paired, pair
+from headcount.engines.kernels.sharing import Sharing, share
 from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.passes import Passes
 from headcount.engines.sparse import PeopleTable, count_people, merged
@@ -73,6 +78,16 @@ def activity(passes: Passes, log: EventLog, bound: Activity, secret: bytes) -> B
     return certify_activity(_active(passes, log, bound, secret))
 
 
+def shares(passes: Passes, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+    """Spread the users over classes of columns, at their sizes."""
+    shape = SIZES.size, bound.number
+    sums = np.zeros((passes.threads, shape[0] * shape[1]), dtype=np.int64)
+    columns = _width(log, bound.table), bound.of_columns(log), bound.number
+    sharing = Sharing(*columns, bound.above, bound.most, FIXED_POINT, bound.norm == "l2")
+    passes.each(log, secret, share, [(_modes(log), sharing, part) for part in sums])
+    return certify_shares(sums.sum(axis=0).reshape(shape), bound)
+
+
 def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Rows:
     """Sort the records by the number of records that their users have: one pass to count, one to collect."""
     width = bound.width(log)
@@ -101,8 +116,9 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     """Return how many users have 1, 2, … records, the last place for those with the most or more."""
     threads = passes.threads_for(bound.most)
     users = np.zeros((threads, bound.most), dtype=np.int64)
+    squares = isinstance(bound, Activity) and bound.norm == "l2"
     among = _among(log, bound) if isinstance(bound, Activity) else _EVERYTHING
-    weighing = Weighing(1, 1, _width(log, bound.table), False, False, _NOTHING, among)
+    weighing = Weighing(1, 1, _width(log, bound.table), squares, False, _NOTHING, among)
     passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed

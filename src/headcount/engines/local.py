@@ -22,6 +22,7 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Shares,
     Spread,
     Support,
     Taggers,
@@ -31,7 +32,7 @@ from headcount.bounding import (
     Variety,
 )
 from headcount.engines.cells import cells
-from headcount.engines.counting import activity, counts, people, records, sampled_pairs
+from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.spread import spread, variety
@@ -46,6 +47,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Pick: counts,
     Scale: counts,
     Activity: activity,
+    Shares: shares,
     Records: records,
     People: people,
     Support: support,

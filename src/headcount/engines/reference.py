@@ -6,12 +6,14 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from headcount.arrays import Draws, Integers
 from headcount.bounding import (
+    FIXED_POINT,
+    SIZES,
     Activity,
     Bound,
     Bounded,
@@ -20,6 +22,7 @@ from headcount.bounding import (
     CountBound,
     CountTable,
     Measured_co,
+    Norm,
     Offsets,
     Pairs,
     People,
@@ -32,6 +35,7 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Shares,
     SparseCounts,
     Spread,
     Support,
@@ -43,6 +47,7 @@ from headcount.bounding import (
     certify,
     certify_activity,
     certify_sampled_pairs,
+    certify_shares,
     certify_sparse,
     columns_of,
 )
@@ -67,8 +72,9 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     users, cells = _among(log, bound, users, cells)
     if bound.unit == 1:
         users, cells = _kept(users, cells, keys, bound, log.width)
-    items = _weighed(*_columns(log, "items", users, cells), bound, shape[0], 1)
-    edges = _weighed(*_columns(log, "edges", users, cells), bound, log.cells, log.width)
+    sizes = [_sizes(log, table, users, cells, bound.norm) for table in get_args(CountTable)]
+    items = _weighed(*_columns(log, "items", users, cells), sizes[0], bound, shape[0], 1)
+    edges = _weighed(*_columns(log, "edges", users, cells), sizes[1], bound, log.cells, log.width)
     groups = (2,) if bound.apart else ()
     return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
 
@@ -89,9 +95,29 @@ def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
     """Count the users by the number of their records."""
     users, cells, _ = _eligible(log, secret)
     users, cells = _among(log, bound, users, cells)
-    records = np.bincount(_columns(log, bound.table, users, cells)[0])
+    records = _sizes(log, bound.table, users, cells, bound.norm)
     places = np.minimum(records[records > 0], bound.most)
     return certify_activity(np.bincount(places, minlength=bound.most + 1)[1:].astype(np.int64))
+
+
+def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+    """Spread each user over the classes of their records, at the two powers of two around their size."""
+    users, cells, _ = _eligible(log, secret)
+    sizes = _sizes(log, bound.table, users, cells, bound.norm)
+    users, columns = _columns(log, bound.table, users, cells)
+    classes, last = bound.of_columns(log)[columns], SIZES.size - 1
+    sums = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+    for user in np.flatnonzero(sizes > bound.above):
+        size = int(sizes[user])
+        stand = min(size, bound.most)
+        power = min(stand.bit_length() - 1, last)
+        for kind, many in zip(*np.unique(classes[users == user], return_counts=True), strict=True):
+            share = FIXED_POINT * int(many) // size
+            further = 0 if power == last else share * (stand - 2**power) // 2**power
+            sums[power, kind] += share - further
+            if further:
+                sums[power + 1, kind] += further
+    return certify_shares(sums, bound)
 
 
 def records(log: EventLog, bound: Records, secret: bytes) -> Rows:
@@ -122,6 +148,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Pick: counts,
     Scale: counts,
     Activity: activity,
+    Shares: shares,
     Records: records,
     People: people,
     Support: plain_support,
@@ -196,15 +223,30 @@ def _columns(log: EventLog, table: CountTable, users: Integers, cells: Integers)
     return users, columns
 
 
-def _weighed(users: Integers, columns: Integers, bound: CountBound, size: int, width: int) -> Integers:
+def _sizes(log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
+    """Return how much each user has in a table: so many records, or squares of such numbers of each item."""
+    if norm == "l1" or log.counting == "users":
+        return np.bincount(_columns(log, table, users, cells)[0])
+    pairs, many = np.unique(np.stack([users, cells // log.width]), axis=1, return_counts=True)
+    sizes = np.zeros(pairs[0].max(initial=-1) + 1, dtype=np.int64)
+    np.add.at(sizes, pairs[0], many**2)
+    return sizes
+
+
+def _weighed(
+    users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int, width: int
+) -> Integers:
     """Count each record with its weight, in the bound's units; an item has ``width`` columns."""
     records = np.bincount(users)
-    above = records > bound.limit
+    above = sizes > bound.limit
     weights = np.full(users.size, bound.unit, dtype=np.int64)
     if bound.unit > 1:
         factors = None if bound.leaning is None else bound.leaning.factors[columns // width]
         for user in np.flatnonzero(above):
             mine = users == user
+            if bound.norm == "l2":
+                weights[mine] = math.isqrt(bound.unit**2 * bound.limit // int(sizes[user]))
+                continue
             alike = np.ones(records[user], dtype=np.int64)
             weights[mine] = shares_of_limit(alike if factors is None else factors[mine], bound)
     groups = above[users] if bound.apart else np.zeros(users.size, dtype=np.int64)
@@ -222,9 +264,6 @@ def shares_of_limit(factors: Integers, bound: CountBound) -> Integers:
     >>> (shares_of_limit(np.array([8, 1, 1, 1, 1]), Scale(3)) / 2**16).tolist()
     [1.0, 0.5, 0.5, 0.5, 0.5]
     """
-    if bound.norm == "l2":
-        squared = bound.unit**2 * bound.limit // factors.size
-        return np.full(factors.size, math.isqrt(squared), dtype=np.int64)
     full = np.zeros(factors.size, dtype=bool)
     while True:
         left, others = bound.limit - np.count_nonzero(full), factors[~full].sum()

@@ -154,7 +154,7 @@ def _people(
     log: EventLog, table: CountTable, places: Integers, grant: Grant, noise: NoiseSource, engine: Engine
 ) -> KnownPeople:
     """Release how active people are in a table of some items."""
-    released = histogram(log, table, grant, noise, engine, Among(places))
+    released = histogram(log, table, grant, noise, engine, among=Among(places))
     return people_of(_narrowed(log, places), table, released)
 
 

@@ -15,6 +15,9 @@ from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.grouping import Histories
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
+MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
+"""With more records of one column than that, or more squares, the squares are taken to sum to the latter."""
+
 
 class Modes(NamedTuple):
     """How records count: how many contexts an item has, whether a cell counts once, and in one context only."""
@@ -130,6 +133,36 @@ def each_once(cells: Codes, begin: Word, end: Word, width: Word, out: Codes, run
             out[size] = column
             size += 1
     return size
+
+
+@compiled
+def squares_in(
+    cells: Codes,
+    weights: Integers,
+    begin: Word,
+    end: Word,
+    width: Word,
+    run: Word,
+    seen: Integers,
+    numbers: Integers,
+) -> Word:
+    """Return the sum of squares of how many records there are in each column, or 2^62 where it is large."""
+    mask = mask_for(end - begin)
+    total: Word = np.int64(0)
+    for at in range(begin, end):
+        column = np.int64(cells[at]) // width
+        slot = find(column, run, mask, seen)
+        if seen[slot] != np.int64(run) << 32 | column:
+            seen[slot] = np.int64(run) << 32 | column
+            numbers[slot] = 0
+        before = numbers[slot]
+        now = before + (weights[at] if weights.size > 0 else 1)
+        numbers[slot] = now
+        if now > MOST_OF_ONE or total == MOST_SQUARES:
+            total = np.int64(MOST_SQUARES)
+        else:
+            total = min(total + (now - before) * (now + before), np.int64(MOST_SQUARES))
+    return total
 
 
 @compiled

@@ -19,6 +19,7 @@ from headcount.engines.kernels.histories import (
     keep_one_context,
     new_scratch,
     records_in,
+    squares_in,
     with_room,
 )
 from headcount.engines.kernels.keeping import Counts
@@ -32,9 +33,10 @@ class Weighing(NamedTuple):
 
     If ``measured`` is the width of a table's columns in cells (1 for edges) instead of 0, the users are counted by
     the number of their records in that table: into ``edges``, whose last place is for that many or more.
-    With ``squares`` it is the sum of squares that is limited; with ``apart`` users above the limit are counted in
-    the second half of the tables; ``factors`` say how their records lean, if there are any. If ``among`` has an
-    entry for each item, records about items without a mark are left out first.
+    With ``squares`` it is the sum of squares that is limited, of numbers of records of each item where records are
+    counted, and users are counted by that; with ``apart`` users above the limit are counted in the second half of
+    the tables; ``factors`` say how their records lean, if there are any. If ``among`` has an entry for each item,
+    records about items without a mark are left out first.
     """
 
     limit: int
@@ -126,7 +128,11 @@ def _weigh_users(
         if begin == end:
             continue
         if not modes.distinct:
-            total = records_in(weights, begin, end)
+            if squares:
+                run += 1
+                total = squares_in(cells, weights, begin, end, width, run, seen, numbers)
+            else:
+                total = records_in(weights, begin, end)
             if measured > 0:
                 edges[min(total, edges.size) - 1] += 1
                 continue

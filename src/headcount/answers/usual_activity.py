@@ -1,0 +1,52 @@
+"""What a log-normal law expects of noisy numbers of users by activity.
+
+People's numbers of records are spread over many sizes, and in most logs nearly normally so on the scale of
+logarithms. Fitted to all noisy bins at once, such a law says how many people noise may hide in a bin by itself,
+and how few there are far out. Its parameters are averaged over all that fit, and priors keep it from tails that no
+log has: most are spread over one to two octaves.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.arrays import Floats
+
+_MIDDLES = np.arange(-2.0, 13.0, 0.25)  # octaves
+_SPREADS = np.array([0.25, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8, 2.2, 2.7])
+_USUAL_MIDDLE, _USUAL_SPREAD = (3.0, 3.0), (1.2, 0.6)
+
+
+def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:
+    """Return how many users to expect in each bin, given noisy numbers with Laplace noise of that scale.
+
+    The first bins end at the ``upper_ends``; there may be one more, which is open.
+
+    >>> noisy = np.array([100.0, 210.0, 390.0, 205.0, 95.0, 20.0, 0.0, 40.0])
+    >>> expected_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32, 64, 128]))[5:].round() < [60, 20, 5]
+    array([ True,  True,  True])
+    """
+    shapes, logarithms = _laws(tuple(upper_ends.tolist()), noisy.size)
+    squares = np.maximum((shapes**2).sum(axis=1), 1e-12)
+    people = np.maximum(shapes @ noisy / squares, 0.0)
+    off = np.abs(noisy - people[:, None] * shapes).sum(axis=1) / scale
+    likelihood = logarithms - off
+    weights = np.exp(likelihood - likelihood.max())
+    return np.asarray((weights * people / weights.sum()) @ shapes)
+
+
+@cache
+def _laws(upper_ends: tuple[int, ...], bins: int) -> tuple[Floats, Floats]:
+    """Return which share of users each law has in each bin, and the logarithm of its prior."""
+    edges = np.log2([0.5, *(end + 0.5 for end in upper_ends)])
+    middles, spreads = (each.ravel() for each in np.meshgrid(_MIDDLES, _SPREADS, indexing="ij"))
+    below = np.vectorize(math.erf)((edges - middles[:, None]) / (spreads[:, None] * math.sqrt(2)))
+    inside = np.diff(below, axis=1, append=1.0)[:, :bins]
+    prior = ((middles - _USUAL_MIDDLE[0]) / _USUAL_MIDDLE[1]) ** 2
+    prior += ((spreads - _USUAL_SPREAD[0]) / _USUAL_SPREAD[1]) ** 2
+    shapes = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1e-12)
+    return shapes, np.asarray(-prior / 2)

@@ -1,0 +1,101 @@
+"""Compiled loops that spread every user over classes of columns, at the user's size: see ``bounding.shares``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from headcount.arrays import Integers
+from headcount.compiling import Word, compiled, inlined
+from headcount.engines.kernels.grouping import Histories, Piece, next_histories
+from headcount.engines.kernels.histories import (
+    Modes,
+    Scratch,
+    each_once,
+    keep_one_context,
+    new_scratch,
+    records_in,
+    squares_in,
+    with_room,
+)
+
+
+class Sharing(NamedTuple):
+    """What sharing asks for: the width of the table's columns in cells, their classes, and whom to count.
+
+    ``sums`` has a row of ``number`` classes for each power of two that a size can be at, the first being 1.
+    """
+
+    column_width: int
+    classes: Integers
+    number: int
+    above: int
+    most: int
+    unit: int
+    squares: bool
+
+
+@inlined
+def _below(size: Word, last: Word) -> Word:
+    """Return which power of two a size is at or above, or the last one."""
+    power: Word = np.int64(0)
+    while power < last and np.int64(2) << power <= size:
+        power += 1
+    return power
+
+
+@compiled
+def _share_users(
+    histories: Histories, sharing: Sharing, modes: Modes, sums: Integers, scratch: Scratch
+) -> Scratch:
+    scratch = with_room(scratch, histories, np.int64(0))
+    starts, cells, weights, keys = histories
+    column_width, classes, number, above, most, unit, squares = sharing
+    seen, numbers, heap, held, run = scratch
+    last = np.int64(sums.size // number - 1)
+    tally = np.zeros(number, dtype=np.int64)
+    for user in range(keys.size):
+        begin, end = starts[user], starts[user + 1]
+        if modes.one_context and begin < end:
+            end = keep_one_context(histories, begin, end, modes.width, keys[user])
+        if begin == end:
+            continue
+        run += 1
+        if modes.distinct:
+            size = each_once(cells, begin, end, np.int64(column_width), held, run, seen)
+        elif squares:
+            size = squares_in(cells, weights, begin, end, np.int64(modes.width), run, seen, numbers)
+        else:
+            size = records_in(weights, begin, end)
+        if size <= above:
+            continue
+        tally[:] = 0
+        if modes.distinct:
+            for at in range(size):
+                tally[classes[held[at]]] += 1
+        else:
+            for at in range(begin, end):
+                tally[classes[cells[at] // column_width]] += weights[at] if weights.size > 0 else 1
+        stand = min(size, np.int64(most))
+        power = _below(stand, last)
+        whole = np.int64(1) << power
+        for kind in range(number):
+            if tally[kind] == 0:
+                continue
+            share = unit * tally[kind] // size
+            further: Word = np.int64(0)
+            if power < last:
+                further = share * (stand - whole) // whole
+                sums[(power + 1) * number + kind] += further
+            sums[power * number + kind] += share - further
+    return Scratch(seen, numbers, heap, held, run)
+
+
+@compiled
+def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
+    """Spread every user over the classes of their records: see :class:`Sharing`."""
+    scratch, at = new_scratch(), piece.first
+    while at < piece.last:
+        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
+        scratch = _share_users(histories, sharing, modes, sums, scratch)
