@@ -193,9 +193,8 @@ def _facts(release: Release) -> list[tuple[str, str]]:
         chosen = ", ".join(f"{parameter} {value}" for parameter, value in values.items())
         privately = " privately" if release.is_private else ""
         facts.append((f"Chosen{privately} for {name}", chosen))
-    facts.append(
-        ("Promise", release.guarantee.short() + (" — simulated, not private" if release.simulated else ""))
-    )
+    promise = f"{release.guarantee.amounts}: simulated, not private"
+    facts.append(("Promise", promise if release.simulated else release.guarantee.short()))
     if release.guarantee.assumes:
         facts.append(("Takes for granted", "; ".join(release.guarantee.assumes)))
     facts.append(("Catalogue", release.catalogue or "not recorded"))
