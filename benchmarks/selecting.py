@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numba
 import numpy as np
@@ -74,7 +75,7 @@ def threshold(sigma: float, delta: float, limit: int) -> float:
     return float(np.max(1 / np.sqrt(n) + sigma * norm.isf(-np.expm1(np.log1p(-delta) / n))))
 
 
-def released(weights: Floats, noise: Floats, enough: float) -> NDArray[np.bool_]:
+def released(weights: NDArray[Any], noise: Floats, enough: float) -> NDArray[np.bool_]:
     """Say which items that somebody has reach a threshold."""
     return np.asarray((weights > 0) & (weights + noise >= enough))
 
@@ -192,7 +193,8 @@ def laplace(log: Baskets, epsilon: float, delta: float, limit: int, rng: Generat
     alpha = math.exp(-1 / scale)
     enough = 1 + math.ceil(scale * math.log(limit / (delta * (1 + alpha))))
     noise = rng.geometric(1 - alpha, log.size) - rng.geometric(1 - alpha, log.size)
-    return int(released(np.bincount(log.items, minlength=log.size).astype(float), noise, enough).sum())
+    people = np.bincount(log.items, minlength=log.size).astype(float)
+    return int(released(people, noise.astype(float), enough).sum())
 
 
 Rival = Callable[[Baskets, float, float, int, Generator], int]

@@ -193,7 +193,7 @@ def _spread(first: SpreadWeights, second: SpreadWeights, one: Meeting) -> Move:
         squares, law = sum(each**2 for each in by), one.drawn[0][0]
         if squares > unit**2:
             raise Violation(f"sift: one person moves weights by {math.sqrt(squares) / unit} in L2")
-        alone = [weights[0].get(item, weights[1].get(item, 0)) for item in weights[0].keys() ^ weights[1].keys()]
+        alone = [weights[item not in weights[0]][item] for item in weights[0].keys() ^ weights[1].keys()]
         ceilings = [weight for items, weight in first.bound.ceilings if items >= len(alone)]
         if max(alone, default=0) > max(ceilings, default=0):
             raise Violation(f"sift: one person gives {max(alone)} to an item of nobody else")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounding import Bound, PersonTotals, Raters, Records, Sample, Support
+from headcount.bounding import Bound, PersonTotals, Raters, Records, Sample, Spread, Support
 from headcount.bounding.partial import put_together
 from headcount.cli.main import main
 from headcount.counts.request import ReleaseRequest
@@ -56,6 +56,7 @@ FAMILIES = (
     "totals: values, times, limit 5",
     "selection: sra, users",
     "selection: hpa, contexts",
+    "selection: sra, users, by default",
     "rankings: one context each, k 12, per_context True, with_counts True",
     "neighbours: private, stars, epsilon 4, delta 1e-5",
     "selection: co-counts",
@@ -240,7 +241,9 @@ def test_large_partitions_go_to_a_file(tmp_path: Path) -> None:
     assert shown(found) == shown(LocalEngine().measure(log, Sample(2), SECRET))
 
 
-@pytest.mark.parametrize("bound", [Sample(2), Support(2), Raters(), PersonTotals(2)], ids=str)
+@pytest.mark.parametrize(
+    "bound", [Sample(2), Support(2), Spread("roots", 2, ((2, 50_000),)), Raters(), PersonTotals(2)], ids=str
+)
 def test_nobody_is_measured_as_zero(bound: Bound[Any], engine: SparkEngine) -> None:
     _equal(engine, log_of([], bound), bound)
 
