@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from headcount.events.formats import declared, is_text, value_type
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.kept import KeptRows
 from headcount.events.sources.naming import scrubbed, shown
+from headcount.events.sources.shape import assumption
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class Relation:
 
 
 class Database(ABC):
-    """A database that was opened for reading alone."""
+    """A database that was opened for reading alone; ``dialect`` is the SQL that it speaks, if that is known."""
+
+    dialect: ClassVar[str | None] = None
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -153,6 +157,11 @@ class DatabaseSource:
             return
         schema = pa.schema([(name, self.type_of(name)) for name in columns])
         yield from _rows(self.database, self.relation, schema)
+
+    @cached_property
+    def assumes(self) -> tuple[str, ...]:
+        """What is taken for granted of a query."""
+        return () if self.asked.query is None else (assumption(self.asked.query, self.database.dialect),)
 
     def check_reachable(self) -> None:
         """Refuse a database that is gone; nothing is read from it."""

@@ -31,6 +31,8 @@ _TABLES = (
 class Duck(Database):
     """A DuckDB file, or none."""
 
+    dialect = "duckdb"
+
     def __init__(self, address: str) -> None:
         super().__init__(address)
         with needed("a DuckDB source", "duckdb", "duckdb"):
