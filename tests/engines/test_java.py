@@ -1,4 +1,4 @@
-"""A Java for the tests of Spark: the machine's own, or that of a wheel, which lacks a module that Spark asks for."""
+"""A Java for the tests of Spark: the machine's own, or that of a wheel, which lacks a module that it asks for."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_without_any_java_it_is_refused(
 
 @pytest.mark.slow
 def test_a_machine_without_java_gets_one_that_spark_runs_on(tmp_path: Path) -> None:
-    """In an environment of its own, with every command of this machine but Java; the wheel is installed for real."""
+    """In an environment of its own, with all commands of this machine but Java; a wheel is installed for real."""
     commands, made = tmp_path / "bin", tmp_path / "venv"
     commands.mkdir()
     for name in os.environ["PATH"].split(os.pathsep):

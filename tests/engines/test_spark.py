@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 import signal
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pyarrow.parquet as pq
 import pytest
@@ -34,6 +36,7 @@ from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events import file_parts
 from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource
+from headcount.events.store import Tally
 from headcount.request import request_of
 from tests import spark
 from tests.bounding.test_with_others import BOUNDS, SECRET, log_of, rows, shown
@@ -131,7 +134,9 @@ def test_files_are_read_in_tasks_as_they_are_here(
         mock.patch.object(file_parts.parts_of, "__defaults__", (50,)),
     ):
         found = measurement.on(engine, log)
-    assert found == measurement.on(LocalEngine(), log) != {}
+    local = LocalEngine()
+    assert found == measurement.on(local, log) != {}
+    assert local.tally is None or _met(engine.tally) == _met(local.tally)
 
 
 TYPES: dict[str, pa.Array] = {
@@ -299,6 +304,47 @@ def test_stages_of_one_release_share_what_was_dealt(tmp_path: Path) -> None:
         engine.measure(log, Sample(2), SECRET)
 
 
+# What the curator is told
+
+
+def _untidy() -> pa.Table:
+    """Return rows of which most are not counted as they stand: for each reason another number of them."""
+    good = [("ann", "tea", "F", "1", 5), ("bob", "rye", "M", "2", 5)]
+    lost = [
+        *[(None, "tea", "F", "1", 5)] * 2,
+        *[("cyn", None, "F", "1", 5)] * 3,
+        *[("cyn", "oat", "F", "1", 5)] * 4,
+        *[("dan", "tea", "?", "1", 5)] * 5,
+        *[("dan", "tea", "F", "many", 5)] * 6,
+        *[(None, None, "?", "0", 1)] * 7,  # a condition leaves them out
+    ]
+    columns = zip(*(good * 20 + lost), strict=True)
+    return pa.table(dict(zip(("user", "item", "place", "n", "age"), columns, strict=True)))
+
+
+def _met(tally: Tally | None) -> Tally:
+    assert tally is not None
+    return replace(tally, nulls={name: number for name, number in tally.nulls.items() if number})
+
+
+def test_what_is_not_counted_is_told_as_by_the_local_engine(engine: SparkEngine, tmp_path: Path) -> None:
+    pa_csv.write_csv(_untidy(), tmp_path / "visits.csv")
+    log = read_events(
+        tmp_path / "visits.csv", user="user", item="item", items="tea,rye", context="place", contexts="F,M",
+        times="n", where="age > 2",
+    )  # fmt: skip
+    local = LocalEngine()
+    for each in (engine, local):
+        each.measure(log, Sample(3), SECRET)
+    assert _met(engine.tally) == _met(local.tally) == Tally(67, 4, 5, {"user": 2, "item": 3, "n": 6})
+
+
+def test_the_driver_reads_a_frame_partition_by_partition(engine: SparkEngine) -> None:
+    frame = spark.session().range(0, 90, 1, numPartitions=3)
+    source = read_events(frame.selectExpr("id AS user", "id AS item"), user="user", item="item", items="1").source
+    assert [batch.num_rows for batch in source.batches(["user"])] == [30, 30, 30]
+
+
 # Refusals and failures
 
 
@@ -422,6 +468,28 @@ def test_the_command_line_counts_with_spark(tmp_path: Path, capsys: pytest.Captu
     counts = [hc.load(each).items["count"].to_pylist() for each in (out, f"{out}2")]
     exact = [_people()["item"].to_pylist().count(item) for item in ("tea", "rye")]
     assert np.abs(np.array(counts) - exact).max() < 100
+
+
+def test_the_curator_is_told_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spark.session().createDataFrame(_untidy()).createOrReplaceTempView("untidy")
+    flags = ["spark:untidy", "--user", "user", "--item", "item", "--items", "tea,rye", "--engine", "spark"]
+    flags += ["--where", "age > 2"]
+    spend = ["--epsilon", "1", "--method", "sra", "--limit", "3", "--out", str(tmp_path / "made")]
+    assert main(["release", *flags, *spend]) == 0
+    told = capsys.readouterr()
+    assert "For the curator only: 5 records without user or item were dropped." in told.err
+    assert "For the curator only: 4 records of items outside the catalogue were dropped." in told.err
+    assert main(["check", *flags, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["left_out_by_conditions"], found["records"]) == (67, 7, 51)
+    assert "67" not in (tmp_path / "made" / "release.json").read_text(encoding="utf-8")
+
+
+def test_files_are_checked_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pa_csv.write_csv(_untidy(), tmp_path / "visits.csv")
+    flags = ["--user", "user", "--item", "item", "--items", "tea,rye", "--engine", "spark"]
+    assert main(["check", str(tmp_path / "visits.csv"), *flags]) == 2
+    assert "looked at on this machine alone; leave --engine spark out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
