@@ -15,6 +15,7 @@ from headcount.engines.spark.session import open_session
 from headcount.errors import SurroundingsError
 
 JAVA_TOOL = Path(__file__).parents[1] / "tools" / "java.py"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # jobs are too short to be worth compiling well
 CONF = {
     "spark.master": "local[2, 3]",
     "spark.driver.memory": "1g",
@@ -32,6 +33,7 @@ def session() -> Any:
         os.environ.update(runpy.run_path(str(JAVA_TOOL))["environment"]())
     except SurroundingsError as error:
         pytest.skip(f"NOT TESTED: {error}, or run `python tools/java.py`")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK)
     return open_session(CONF)
 
 
