@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -65,13 +66,13 @@ def shop(tmp_path: Path) -> str:
 
 
 def test_every_release_from_a_query_says_what_is_taken_for_granted(shop: str, tmp_path: Path) -> None:
-    words = {"user": "user", "item": "item", "items": ["tea"]}
-    doubtful = f"{TAKEN}, although it has LIMIT"
-    for asked, expected in (
+    words: dict[str, Any] = {"user": "user", "item": "item", "items": ["tea"]}
+    ways: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         ({"table": "visits"}, ()),
         ({"query": "SELECT * FROM visits"}, (TAKEN,)),
-        ({"query": "SELECT * FROM visits LIMIT 5"}, (doubtful,)),
-    ):
+        ({"query": "SELECT * FROM visits LIMIT 5"}, (f"{TAKEN}, although it has LIMIT",)),
+    ]
+    for asked, expected in ways:
         log = read_events(shop, **asked, **words)
         assert assumptions_of(log.source) == expected
         packed = read_events(hc.pack(log, tmp_path / "store", force=True))
