@@ -57,4 +57,5 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 $(MARK): $(RUNMARK)
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev
 	$(BIN)/python tools/browser.py
+	-$(BIN)/python tools/java.py
 	@touch $@

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headcount.engines.spark.engine import SparkEngine
-from headcount.engines.spark.session import check_java, open_session
+from headcount.engines.spark.session import open_session
 from headcount.errors import SurroundingsError
 
+JAVA_TOOL = Path(__file__).parents[1] / "tools" / "java.py"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # jobs are too short to be worth compiling well
 CONF = {
     "spark.master": "local[2, 3]",
     "spark.driver.memory": "1g",
@@ -25,9 +30,10 @@ CONF = {
 def session() -> Any:
     """Return the session, started when it is first asked for; skip the test where there is no Java."""
     try:
-        check_java()
+        os.environ.update(runpy.run_path(str(JAVA_TOOL))["environment"]())
     except SurroundingsError as error:
-        pytest.skip(f"NOT TESTED: {error}")
+        pytest.skip(f"NOT TESTED: {error}, or run `python tools/java.py`")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK)
     return open_session(CONF)
 
 

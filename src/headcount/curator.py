@@ -12,6 +12,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError, RefusedError
 from headcount.events.log import EventLog
+from headcount.events.readers import assumptions_of
 from headcount.guarantee import Guarantee
 from headcount.method import check_engine
 from headcount.noise import NoiseSource, OperatingSystemNoise
@@ -115,7 +116,9 @@ class Curator:
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
-        return replace(release, request={"events": ready.log.describe(), request.command: asked})
+        promised = release.guarantee.assuming(*assumptions_of(ready.log.source))
+        told_of = {"events": ready.log.describe(), request.command: asked}
+        return replace(release, guarantee=promised, request=told_of)
 
     def _select(self, ready: Prepared, selection: Selection, grant: Grant) -> Release:
         """Select the items, and release what is asked for with what is left of the grant."""

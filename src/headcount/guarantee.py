@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -94,6 +94,10 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     def amounts(self) -> str:
         """What it costs."""
         return f"ε = {self.epsilon}" + (f", δ = {in_short(self.delta)}" if self.delta else "")
+
+    def assuming(self, *more: str) -> Guarantee:
+        """Return the same promise, with more taken for granted."""
+        return replace(self, assumes=tuple(dict.fromkeys((*self.assumes, *more))))
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as plain data."""

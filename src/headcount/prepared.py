@@ -14,7 +14,7 @@ from typing import Any
 
 from headcount.errors import NotSelectedError
 from headcount.events.log import EventLog
-from headcount.events.readers import FileSource
+from headcount.events.readers import FileSource, assumptions_of
 from headcount.events.sources.database import DatabaseSource
 from headcount.guarantee import Guarantee
 from headcount.ledger.accounting import plain
@@ -66,15 +66,16 @@ class Prepared:
 
 def prepared(request: Spending, log: EventLog) -> Prepared:
     """Validate a request for a log, without reading an event."""
-    selection, grant = request.selection(log), request.grant()
+    selection, grant, taken = request.selection(log), request.grant(), assumptions_of(log.source)
     method = request.build(selecting=selection is not None)
     if selection is None:
         laws = method.laws(log, grant)
-        columns = request.columns(log)
-        made = Prepared(request, log, method, method.guarantee(grant), request.cells(log), columns, laws)
+        columns, promised = request.columns(log), method.guarantee(grant).assuming(*taken)
+        made = Prepared(request, log, method, promised, request.cells(log), columns, laws)
         return dataclasses.replace(made, notes=method.notes(log, grant)) if isinstance(method, Staged) else made
     first, rest = selection.split(grant)
-    promised, columns = selection.promised(method.guarantee(rest), log, grant), request.columns(log)
+    columns = request.columns(log)
+    promised = selection.promised(method.guarantee(rest), log, grant).assuming(*taken)
     try:
         laws = method.laws(log, rest)
     except NotSelectedError:

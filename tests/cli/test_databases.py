@@ -104,6 +104,18 @@ def test_both_or_neither_is_refused(run: Run, lite: str) -> None:
         assert "--table NAME or --query" in done.complaint
 
 
+def test_a_query_is_taken_for_granted_and_doubted_aloud(run: Run, work: Path, lite: str) -> None:
+    for query, doubted in (("SELECT * FROM visits", False), ("SELECT * FROM visits LIMIT 9", True)):
+        for more in (("--dry-run",), ("--out", "out", "--force")):
+            done = run("release", lite, *FLAGS, "--query", query, *SPEND, *more)
+            assert done.code == 0, done.err
+            assert (
+                "although it has LIMIT. Otherwise the promise does not hold." in " ".join(done.err.split())
+            ) == doubted
+        assumed = json.loads((work / "out" / "release.json").read_text())["guarantee"]["assumes"]
+        assert any("the query looks at each person's rows by themselves" in each for each in assumed)
+
+
 # Credentials
 
 

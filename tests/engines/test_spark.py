@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
 import signal
 from collections.abc import Callable, Iterator
@@ -15,12 +16,13 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounding import Bound, PersonTotals, Raters, Records, Sample, Spread, Support
+from headcount.bounding import Bound, PersonTotals, Records, Sample, Spread, Support
 from headcount.bounding.partial import put_together
 from headcount.cli.main import main
 from headcount.counts.request import ReleaseRequest
@@ -34,6 +36,7 @@ from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events import file_parts
 from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource
+from headcount.events.store import Tally
 from headcount.request import request_of
 from tests import spark
 from tests.bounding.test_with_others import BOUNDS, SECRET, log_of, rows, shown
@@ -53,17 +56,14 @@ pytestmark = [
 SUMS = [bound for bound in BOUNDS if not isinstance(bound, Records)]
 FAMILIES = (
     "counts: adaptive, contexts, epsilon 1",
-    "totals: values, times, limit 5",
-    "selection: sra, users",
     "selection: hpa, contexts",
     "selection: sra, users, by default",
     "rankings: one context each, k 12, per_context True, with_counts True",
     "neighbours: private, stars, epsilon 4, delta 1e-5",
-    "selection: co-counts",
     "tags: tag-model, 150 people, epsilon 6",
     "queries: histogram, households, 2 records, epsilon 0.5, options consistent=True",
 )
-"""A release of each family, and of each way to choose items."""
+"""A release of each family, and of items that are selected; of every method there is one in the slow suite."""
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +107,11 @@ def _people(many: int = 60) -> pa.Table:
     ("name", "ending"),
     [
         ("sample, context of user", "csv"),
-        ("scale, roots", "parquet"),
         ("sample, times", "jsonl"),
-        ("support, context of user", "csv"),
         ("cells, groups", "parquet"),
-        ("cells, groups, other", "csv"),
+        pytest.param("scale, roots", "parquet", marks=pytest.mark.slow),
+        pytest.param("support, context of user", "csv", marks=pytest.mark.slow),
+        pytest.param("cells, groups, other", "csv", marks=pytest.mark.slow),
     ],
 )
 def test_files_are_read_in_tasks_as_they_are_here(
@@ -133,7 +133,9 @@ def test_files_are_read_in_tasks_as_they_are_here(
         mock.patch.object(file_parts.parts_of, "__defaults__", (50,)),
     ):
         found = measurement.on(engine, log)
-    assert found == measurement.on(LocalEngine(), log) != {}
+    local = LocalEngine()
+    assert found == measurement.on(local, log) != {}
+    assert local.tally is None or _met(engine.tally) == _met(local.tally)
 
 
 TYPES: dict[str, pa.Array] = {
@@ -241,9 +243,7 @@ def test_large_partitions_go_to_a_file(tmp_path: Path) -> None:
     assert shown(found) == shown(LocalEngine().measure(log, Sample(2), SECRET))
 
 
-@pytest.mark.parametrize(
-    "bound", [Sample(2), Support(2), Spread("roots", 2, ((2, 50_000),)), Raters(), PersonTotals(2)], ids=str
-)
+@pytest.mark.parametrize("bound", [Sample(2), Support(2), Spread("roots", 2, ((2, 50_000),))], ids=str)
 def test_nobody_is_measured_as_zero(bound: Bound[Any], engine: SparkEngine) -> None:
     _equal(engine, log_of([], bound), bound)
 
@@ -273,16 +273,24 @@ def test_releases_of_every_family_are_those_of_the_local_engine(name: str, engin
     assert {part: recorded()[name][part] for part in made} == made
 
 
-@pytest.mark.slow
-def test_recorded_releases_of_every_method_are_those_of_spark(engine: SparkEngine) -> None:
-    """One recorded release of each method and way of reading; a method that reads records is refused."""
-    records, chosen = recorded(), dict[tuple[str, ...], Any]()
+def _covering() -> list[Any]:
+    """Return recorded releases in which each method and each way of reading comes up, not each with each."""
+    chosen, seen = [], set[tuple[str, str]]()
     for case in every_case():
         group, _, rest = case.name.partition(": ")
-        if "sessions" not in group:
-            chosen.setdefault((group, *rest.split(", ")[:2]), case)
+        new = {(group, part) for part in rest.split(", ")[:2]} - seen
+        if new and "sessions" not in group:
+            chosen.append(case)
+            seen |= new
+    return chosen
+
+
+@pytest.mark.slow
+def test_recorded_releases_of_every_method_are_those_of_spark(engine: SparkEngine) -> None:
+    """Of each method, and of each way of reading; a method that reads records is refused."""
+    records = recorded()
     different = []
-    for case in chosen.values():
+    for case in _covering():
         with mock.patch.dict(running.ENGINES, spark=lambda: engine):
             made = running.released(case, "spark")
         if "SparkEngine cannot measure Records" not in made.get("refused", ""):
@@ -301,6 +309,47 @@ def test_stages_of_one_release_share_what_was_dealt(tmp_path: Path) -> None:
     engine.close()
     with pytest.raises(DataError, match="does not exist"):
         engine.measure(log, Sample(2), SECRET)
+
+
+# What the curator is told
+
+
+def _untidy() -> pa.Table:
+    """Return rows of which most are not counted as they stand: for each reason another number of them."""
+    good = [("ann", "tea", "F", "1", 5), ("bob", "rye", "M", "2", 5)]
+    lost = [
+        *[(None, "tea", "F", "1", 5)] * 2,
+        *[("cyn", None, "F", "1", 5)] * 3,
+        *[("cyn", "oat", "F", "1", 5)] * 4,
+        *[("dan", "tea", "?", "1", 5)] * 5,
+        *[("dan", "tea", "F", "many", 5)] * 6,
+        *[(None, None, "?", "0", 1)] * 7,  # a condition leaves them out
+    ]
+    columns = zip(*(good * 20 + lost), strict=True)
+    return pa.table(dict(zip(("user", "item", "place", "n", "age"), columns, strict=True)))
+
+
+def _met(tally: Tally | None) -> Tally:
+    assert tally is not None
+    return replace(tally, nulls={name: number for name, number in tally.nulls.items() if number})
+
+
+def test_what_is_not_counted_is_told_as_by_the_local_engine(engine: SparkEngine, tmp_path: Path) -> None:
+    pa_csv.write_csv(_untidy(), tmp_path / "visits.csv")
+    log = read_events(
+        tmp_path / "visits.csv", user="user", item="item", items="tea,rye", context="place", contexts="F,M",
+        times="n", where="age > 2",
+    )  # fmt: skip
+    local = LocalEngine()
+    for each in (engine, local):
+        each.measure(log, Sample(3), SECRET)
+    assert _met(engine.tally) == _met(local.tally) == Tally(67, 4, 5, {"user": 2, "item": 3, "n": 6})
+
+
+def test_the_driver_reads_a_frame_partition_by_partition(engine: SparkEngine) -> None:
+    frame = spark.session().range(0, 90, 1, numPartitions=3)
+    source = read_events(frame.selectExpr("id AS user", "id AS item"), user="user", item="item", items="1").source
+    assert [batch.num_rows for batch in source.batches(["user"])] == [30, 30, 30]
 
 
 # Refusals and failures
@@ -361,6 +410,7 @@ def test_an_executor_without_headcount_is_told() -> None:
     assert "an executor of Spark has no headcount" in str(session.failure(said, "it failed"))
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_is_refused_from_within_a_task(engine: SparkEngine, tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     pq.write_table(_people(), path)
@@ -426,6 +476,28 @@ def test_the_command_line_counts_with_spark(tmp_path: Path, capsys: pytest.Captu
     counts = [hc.load(each).items["count"].to_pylist() for each in (out, f"{out}2")]
     exact = [_people()["item"].to_pylist().count(item) for item in ("tea", "rye")]
     assert np.abs(np.array(counts) - exact).max() < 100
+
+
+def test_the_curator_is_told_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spark.session().createDataFrame(_untidy()).createOrReplaceTempView("untidy")
+    flags = ["spark:untidy", "--user", "user", "--item", "item", "--items", "tea,rye", "--engine", "spark"]
+    flags += ["--where", "age > 2"]
+    spend = ["--epsilon", "1", "--method", "sra", "--limit", "3", "--out", str(tmp_path / "made")]
+    assert main(["release", *flags, *spend]) == 0
+    told = capsys.readouterr()
+    assert "For the curator only: 5 records without user or item were dropped." in told.err
+    assert "For the curator only: 4 records of items outside the catalogue were dropped." in told.err
+    assert main(["check", *flags, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["left_out_by_conditions"], found["records"]) == (67, 7, 51)
+    assert "67" not in (tmp_path / "made" / "release.json").read_text(encoding="utf-8")
+
+
+def test_files_are_checked_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pa_csv.write_csv(_untidy(), tmp_path / "visits.csv")
+    flags = ["--user", "user", "--item", "item", "--items", "tea,rye", "--engine", "spark"]
+    assert main(["check", str(tmp_path / "visits.csv"), *flags]) == 2
+    assert "looked at on this machine alone; leave --engine spark out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pytest
 import headcount as hc
 from headcount.errors import DataError, SurroundingsError, UnknownNameError, UsageError
 from headcount.events import formats, readers
-from headcount.events.sources import Asked
+from headcount.events.sources import Asked, kept
 from headcount.events.sources.database import DatabaseSource
 from tests import servers
 
@@ -198,6 +198,7 @@ def test_whoever_stops_the_first_pass_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(formats, "BATCH_ROWS", 1)
+    monkeypatch.setattr(kept, "HELD", 0)
     source = opened(address, query="SELECT * FROM visits")
     passing = source.batches(["who"])
     next(passing)
@@ -208,6 +209,35 @@ def test_whoever_stops_the_first_pass_leaves_nothing(
     assert len(list(tmp_path.iterdir())) == 1
     del source, passing
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("held", [0, 60, 10**6])
+def test_rows_are_kept_in_memory_and_more_of_them_in_a_file(
+    held: int, duck: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is fetched twice, lost or doubled where memory ends in the midst of the first pass."""
+    (tmp_path / "spools").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spools"))
+    monkeypatch.setattr(formats, "BATCH_ROWS", 1)
+    monkeypatch.setattr(kept, "HELD", held)
+    source = opened(f"duckdb://{duck}", query="SELECT *, random() AS luck FROM visits")
+    first = column(source, "luck")
+    assert len(first) == 3
+    assert column(source, "luck") == first
+    assert len(list((tmp_path / "spools").iterdir())) == (held < 10**6)
+
+
+def test_how_many_and_from_where_to_where_is_known_of_whole_numbers_in_duckdb(duck: Path, address: str) -> None:
+    """So that people with whole numbers for ids need no table of them, as with a Parquet file."""
+    where, query = f"duckdb://{duck}", "SELECT * FROM visits"
+    for source in (opened(where, table="visits"), opened(where, query=query)):
+        low, high = source.whole_range("stars") or (0, 0)
+        stars = column(source, "stars")
+        assert (low, high, source.rows) == (min(stars), max(stars), 3)
+    none = opened(where, query="SELECT * FROM visits WHERE false")
+    assert (none.whole_range("stars"), none.rows) == (None, 0)
+    far = opened(address, query=query)
+    assert (far.whole_range("stars"), far.rows) == (None, None)
 
 
 def test_a_table_of_sqlite_is_read_in_one_snapshot(lite: Path) -> None:

@@ -13,7 +13,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.cli.engines import chosen_engine
+from headcount.cli.engines import ENGINE, chosen_engine
 from headcount.cli.options import Command, Flags
 from headcount.cli.planned import show_plan
 from headcount.cli.reading import log_of, reading_options
@@ -39,16 +39,6 @@ _LEDGER = (
     click.option("--analyst", metavar="NAME", help="Who asks, for the ledger.  [default: the name of this user]"),
     click.option("--again", is_flag=True, help="Draw and charge anew what was published already."),
 )
-_ENGINE = (
-    click.option(
-        "--engine",
-        type=click.Choice(("local", "spark")),
-        default="local",
-        show_default=True,
-        help="Where events are counted; EVENTS may be spark:TABLE for a table of Spark's catalogues.",
-    ),
-    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark (repeatable)."),
-)
 _OUT = (
     click.option("--out", metavar="DIR", help="Folder to write the release to."),
     click.option("--force", is_flag=True, help="Replace a release that is there already."),
@@ -61,7 +51,7 @@ _OUT = (
 def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
     asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
-    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *_ENGINE, *_OUT])
+    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *ENGINE, *_OUT])
 
 
 @dataclass(frozen=True)
@@ -140,6 +130,8 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
                 if target is not None:
                     bar("writing the release", 0, None)
                     release.save(target, force=flags["force"])
+    if not flags["quiet"]:
+        _note_doubts(log)
     if flags["dry_run"]:
         show_plan(plan, as_json=flags["as_json"])
         if not flags["as_json"]:
@@ -231,6 +223,16 @@ def _note_price(release: Release, charging: Charging | None, ready: Prepared) ->
         entry = (release.ledger or {})["entry"]
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"
     terminal.note(f"{amounts} {'were' if delta else 'was'} spent, {where}.")
+
+
+def _note_doubts(log: EventLog) -> None:
+    """Warn of a query whose words speak against what is taken for granted of it: they are public."""
+    from headcount.events.readers import assumptions_of
+    from headcount.events.sources.shape import TAKEN
+
+    for each in assumptions_of(log.source):
+        if each != TAKEN:
+            terminal.note(f"It is taken for granted that {each}. Otherwise the promise does not hold.")
 
 
 def note_what_was_met(tally: Any, log: EventLog) -> None:

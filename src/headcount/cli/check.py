@@ -10,6 +10,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
+from headcount.cli.engines import ENGINE, seen_events
 from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.counts import FAMILY
@@ -43,9 +44,7 @@ def _refused_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "  --context weekday:time --items venues.csv",
     ),
 )
-@reading_options("events")
-@options.json_option
-@options.quiet_option
+@options.grouped([reading_options("events"), *ENGINE, options.json_option, options.quiet_option])
 @_refused_options
 def command(**flags: Any) -> None:
     """Look through EVENTS, and say what would not be counted and why.
@@ -55,11 +54,10 @@ def command(**flags: Any) -> None:
     leaves out.
     """
     _refuse_spending(flags)
-    log = log_of("events", flags, needs_items=False)
     from headcount.events.survey import survey
 
-    with terminal.Bar(quiet=flags["quiet"]) as bar:
-        found = survey(log, bar)
+    with seen_events(flags) as events, terminal.Bar(quiet=flags["quiet"]) as bar:
+        found = survey(log_of("events", {**flags, "events": events}, needs_items=False), bar)
     if flags["as_json"]:
         terminal.print_json(found.to_json())
     else:

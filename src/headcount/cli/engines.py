@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from headcount.cli.options import Flags
 from headcount.errors import UsageError
 from headcount.flags import pairs
@@ -13,6 +15,16 @@ from headcount.flags import pairs
 if TYPE_CHECKING:
     from headcount.engines.engine import Progress
 
+ENGINE = (
+    click.option(
+        "--engine",
+        type=click.Choice(("local", "spark")),
+        default="local",
+        show_default=True,
+        help="Where events are counted; EVENTS may be spark:TABLE for a table of Spark's catalogues.",
+    ),
+    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark (repeatable)."),
+)
 _TABLE = "spark:"
 
 
@@ -35,6 +47,21 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
         yield engine, _table(engine, flags["events"], tables)
     finally:
         engine.close()
+
+
+@contextmanager
+def seen_events(flags: Flags) -> Iterator[Any]:
+    """Give the events to a command that looks at all of them on this machine: Spark names and reads tables."""
+    from headcount.engines.engine import silent
+
+    with chosen_engine(flags, silent) as (engine, events):
+        if flags["engine"] == "local":
+            yield events
+            return
+        if isinstance(events, tuple):
+            raise UsageError("files are looked at on this machine alone", remedy="leave --engine spark out")
+        with engine.telling("reading events"):
+            yield events
 
 
 def _table(engine: Any, events: tuple[str, ...], tables: list[str]) -> Any:

@@ -78,6 +78,15 @@ class Reachable(Protocol):
         """Refuse what cannot be opened; nothing is read from it."""
 
 
+@runtime_checkable
+class Assuming(Protocol):
+    """A source of which something must be taken for granted."""
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What it is, for the promise of a release."""
+
+
 @dataclass(frozen=True)
 class TableSource:
     """An Arrow table in memory."""
@@ -247,6 +256,11 @@ class FileSource:
                 f"{self.name} changed while it was being read",
                 remedy="wait until it is complete, then run again",
             )
+
+
+def assumptions_of(source: Source) -> tuple[str, ...]:
+    """Return what must be taken for granted of a source."""
+    return source.assumes if isinstance(source, Assuming) else ()
 
 
 def check_reachable(source: Source) -> None:

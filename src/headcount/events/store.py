@@ -124,6 +124,11 @@ class PackedSource:
         """What was met when the store was packed."""
         return Tally(**self.description["tally"])
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What had to be taken for granted of what was packed."""
+        return tuple(map(str, self.description.get("assumes", ())))
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """Refuse: the columns are gone."""
         raise TypeError("a store has no columns left to read")

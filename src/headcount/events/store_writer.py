@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import SurroundingsError
 from headcount.events.log import EventLog, stored_words
+from headcount.events.readers import assumptions_of
 from headcount.events.store import (
     CATALOGUE,
     DESCRIPTION,
@@ -125,6 +126,7 @@ class StoreWriter:
             "users": self._users,
             "rows": self._records,
             "tally": asdict(tally),
+            "assumes": assumptions_of(log.source),
             "arrays": arrays,
         }
 

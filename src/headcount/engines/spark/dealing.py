@@ -2,11 +2,15 @@
 
 A packet is an Arrow stream of some rows of one partition. So no type of a column is changed on the way, and Spark
 moves a few large rows instead of very many small ones. Which partition somebody is in hangs on the raw id alone.
+
+A packet without rows says what a task met that is in no partition: for the curator, and added up by Spark as cells
+are, so that a task which is run twice is counted once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +24,8 @@ from headcount.events.ids import numbers_of
 from headcount.events.log import EventLog
 from headcount.events.texts import bytes_of, is_textual, plain, sound_batch
 
-PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary())])
-PACKETS_IN_SPARK = "label int, rows binary"
+PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary()), ("read", pa.int64()), ("nobodys", pa.int64())])
+PACKETS_IN_SPARK = "label int, rows binary, read bigint, nobodys bigint"
 
 _PUBLIC_KEY = bytes(16)
 _TOGETHER = 64 << 20  # bytes of rows that are dealt at once
@@ -29,25 +33,48 @@ _PACKET = 1 << 20  # bytes of rows in a packet, about
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
+@dataclass
+class Met:
+    """How many rows were read, and how many of those that fulfil the conditions are nobody's."""
+
+    read: int = 0
+    nobodys: int = 0
+
+    def packet(self, label: int) -> pa.RecordBatch:
+        """Return it as a packet."""
+        columns = [[label], [None], [self.read], [self.nobodys]]
+        arrays = [pa.array(each, field.type) for each, field in zip(columns, PACKETS, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=PACKETS)
+
+
 def carried(log: EventLog, columns: Sequence[str]) -> pa.Schema:
     """Return the columns as they are in packets: text written out, and all else as it is declared."""
     return pa.schema([(name, _plain(log.type_of(name))) for name in columns])
 
 
-def sound_rows(batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def sound_rows(
+    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, met: Met
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of somebody that fulfil the conditions of a log: its user and all columns of the schema."""
     for raw in batches:
+        met.read += raw.num_rows
         batch = sound_batch(raw)
         for condition in log.conditions:
             batch = batch.filter(pa.array(condition.holds(batch))) if batch.num_rows else batch
+        met.nobodys += batch.column(log.roles.user).null_count
         batch = batch.filter(pc.is_valid(batch.column(log.roles.user)))
         columns = [_cast(batch.column(each.name), each.type) for each in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def dealt(batches: Iterable[pa.RecordBatch], user: str, labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Yield the packets of all rows, each row in the partition of its user."""
-    return packed(((batch, keys_of(batch.column(user))) for batch in batches), labels)
+def dealt(
+    batches: Iterable[pa.RecordBatch], log: EventLog, schema: pa.Schema, labels: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the packets of all rows that are somebody's, each in the partition of its user, and what was met."""
+    met = Met()
+    rows = sound_rows(batches, log, schema, met)
+    yield from packed(((batch, keys_of(batch.column(log.roles.user))) for batch in rows), labels)
+    yield met.packet(labels[0])
 
 
 def packed(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -66,10 +93,12 @@ def packed(keyed: Iterable[tuple[pa.RecordBatch, Draws]], labels: Sequence[int])
         yield _packets(held, np.concatenate(keys), labels)
 
 
-def unpacked(packets: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that are in packets."""
+def unpacked(packets: Iterable[pa.RecordBatch], met: Met) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are in packets, and add up what these say was met."""
     for batch in packets:
-        for rows in batch.column("rows"):
+        met.read += pc.sum(batch.column("read")).as_py() or 0
+        met.nobodys += pc.sum(batch.column("nobodys")).as_py() or 0
+        for rows in batch.column("rows").drop_null():
             with pa.ipc.open_stream(rows.as_buffer()) as stream:
                 yield from stream
 
@@ -102,7 +131,9 @@ def _packets(batches: list[pa.RecordBatch], keys: Draws, labels: Sequence[int]) 
         for first in range(begin, end, rows):
             label.append(labels[place])
             made.append(_packet(sorted_rows.slice(first, min(rows, end - first))))
-    return pa.RecordBatch.from_arrays([pa.array(label, pa.int32()), pa.array(made, pa.binary())], schema=PACKETS)
+    nothing = pa.repeat(pa.scalar(0, pa.int64()), len(made))
+    columns = [pa.array(label, pa.int32()), pa.array(made, pa.binary()), nothing, nothing]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKETS)
 
 
 def _packet(rows: pa.Table) -> bytes:

@@ -15,13 +15,16 @@ from headcount.bounding import Bound, Measured_co, Records
 from headcount.bounding.partial import CELLS, HALVES, KEYS, put_together
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
+from headcount.engines.spark.dealing import Met
 from headcount.engines.spark.frames import FEW_PACKETS, check_source, dealt_frame, unread
 from headcount.engines.spark.progress import watched
 from headcount.engines.spark.session import failure, open_session, set_for_now, table_of
 from headcount.engines.spark.steps import CELLS_IN_SPARK, Measure
+from headcount.engines.spark.tallies import tally_of, without_tally
 from headcount.engines.spark.tasks import task_of
 from headcount.events.log import EventLog
 from headcount.events.spark_frames import SparkSource
+from headcount.events.store import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,9 +43,10 @@ class SparkEngine:
     partitions: int | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     progress: Progress = silent
-    tally: None = field(default=None, init=False, repr=False)
+    tally: Tally | None = field(default=None, init=False, repr=False)
+    """What the last measure met, for the curator's eyes."""
 
-    _held: dict[Any, DataFrame] = field(default_factory=dict, init=False, repr=False)
+    _held: dict[Any, tuple[DataFrame, Met]] = field(default_factory=dict, init=False, repr=False)
     _log: EventLog | None = field(default=None, init=False, repr=False)
 
     def can(self, kind: type[Bound[Any]]) -> bool:
@@ -60,13 +64,14 @@ class SparkEngine:
         lean, schema = unread(log, bound)
         nobody = LocalEngine(threads=1).measure(lean, bound, secret)
         session = self._session(log)
-        with self._told(session, "measuring"):
-            packets = self._dealt(session, log, bound)
+        with self.telling("measuring"):
+            packets, met = self._dealt(session, log, bound)
             step = Measure(lean, bound, secret, schema)
             with set_for_now(session, FEW_PACKETS):
                 cells = packets.mapInArrow(task_of(step), CELLS_IN_SPARK)
-                summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow()
-        return put_together(nobody, summed.cast(CELLS))
+                summed = cells.groupBy(*KEYS).sum(*HALVES).toDF(*CELLS.names).toArrow().cast(CELLS)
+        self.tally = tally_of(summed, met, log.roles.user)
+        return put_together(nobody, without_tally(summed))
 
     def table(self, name: str) -> DataFrame:
         """Return a table of Spark's catalogues."""
@@ -75,7 +80,7 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of what is kept on the executors; the session stays."""
-        for frame in self._held.values():
+        for frame, _ in self._held.values():
             frame.unpersist()
         self._held.clear()
         self._log = None
@@ -89,8 +94,11 @@ class SparkEngine:
         session: SparkSession = self.session
         return session
 
-    def _dealt(self, session: SparkSession, log: EventLog, bound: Bound[Any]) -> DataFrame:
-        """Return what is dealt of a log, made now if it is not at hand; another log's is let go of first."""
+    def _dealt(self, session: SparkSession, log: EventLog, bound: Bound[Any]) -> tuple[DataFrame, Met]:
+        """Return what is dealt of a log, and what was met on the way, made now if it is not at hand.
+
+        Another log's is let go of first.
+        """
         if self._log is None or self._log.source is not log.source:
             self.close()
         self._log = log
@@ -101,21 +109,22 @@ class SparkEngine:
             frame = dealt_frame(session, log, bound, self.partitions).persist(StorageLevel.DISK_ONLY)
             try:
                 with watched(session, self.progress, "reading events"):
-                    frame.count()
+                    met = Met(*(int(each or 0) for each in frame.groupBy().sum("read", "nobodys").first() or ()))
             except BaseException:
                 frame.unpersist()
                 raise
-            self._held[what] = frame
+            self._held[what] = frame, met
         return self._held[what]
 
     @contextmanager
-    def _told(self, session: SparkSession, stage: str) -> Iterator[None]:
+    def telling(self, stage: str) -> Iterator[None]:
         """Show how far Spark is, and tell what went wrong as Headcount does."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        self.session = self.session or open_session(self.conf)
         try:
-            with watched(session, self.progress, stage):
+            with watched(self.session, self.progress, stage):
                 yield
         except (PySparkException, Py4JError, ConnectionError) as error:
             raise failure(error, "Spark could not finish") from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headcount.bounding import Bound, Cells
-from headcount.engines.spark.dealing import PACKETS, PACKETS_IN_SPARK, carried, dealt, sound_rows
+from headcount.engines.spark.dealing import PACKETS, PACKETS_IN_SPARK, carried, dealt
 from headcount.engines.spark.session import set_for_now
 from headcount.engines.spark.steps import BringTogether, DealRows, ReadFiles
 from headcount.engines.spark.tasks import task_of
@@ -82,8 +82,8 @@ def _read(
         read = ReadFiles(told, files, parts, kinds, schema, labels)
         numbers = session.range(0, len(parts), 1, numPartitions=min(len(parts), most_tasks))
         return numbers.mapInArrow(task_of(read), PACKETS_IN_SPARK)
-    rows = sound_rows(source.batches(columns), told, schema)
-    return session.createDataFrame(pa.Table.from_batches(dealt(rows, log.roles.user, labels), PACKETS))
+    packets = dealt(source.batches(columns), told, schema, labels)
+    return session.createDataFrame(pa.Table.from_batches(packets, PACKETS))
 
 
 @lru_cache

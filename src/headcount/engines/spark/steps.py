@@ -20,7 +20,8 @@ from headcount.bounding.partial import taken_apart
 from headcount.engines.cells import groups_of_all
 from headcount.engines.local import LocalEngine
 from headcount.engines.passes import Passes
-from headcount.engines.spark.dealing import dealt, keys_of, packed, sound_rows, unpacked
+from headcount.engines.spark.dealing import Met, dealt, keys_of, packed, unpacked
+from headcount.engines.spark.tallies import cells_of
 from headcount.engines.walking import user_keys
 from headcount.errors import DataError
 from headcount.events.file_parts import FilePart, rows_of
@@ -47,7 +48,7 @@ class ReadFiles:
 
     def __call__(self, numbers: Batches) -> Batches:
         """Yield packets."""
-        return dealt(sound_rows(self._read(numbers), self.log, self.schema), self.log.roles.user, self.labels)
+        return dealt(self._read(numbers), self.log, self.schema, self.labels)
 
     def _read(self, numbers: Batches) -> Batches:
         for batch in numbers:
@@ -82,7 +83,7 @@ class DealRows:
             )
             for batch in batches
         )
-        return dealt(sound_rows(declared, self.log, self.schema), self.log.roles.user, self.labels)
+        return dealt(declared, self.log, self.schema, self.labels)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class BringTogether:
 
     def __call__(self, packets: Batches) -> Batches:
         """Yield packets."""
-        source = _source_of(unpacked(packets), self.schema)
+        met = Met()
+        source = _source_of(unpacked(packets, met), self.schema)
         log = replace(self.log, source=source)
         coded, rows = Passes(threads=1).read(log, self.bound.reading(log))
         if coded.groups is None or rows.contexts is None:
@@ -113,12 +115,15 @@ class BringTogether:
                 keys[group >= 0] = of_groups[group[group >= 0]]
                 yield batch, keys
 
-        return packed(keyed(), self.labels)
+        return itertools.chain(packed(keyed(), self.labels), [met.packet(self.labels[0])])
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Measures the people of a partition with the local engine, and gives the cells that are not zero."""
+    """Measures the people of a partition with the local engine, and gives the cells that are not zero.
+
+    Beside them come those that say what was met, for the curator.
+    """
 
     log: EventLog
     bound: Bound[Any]
@@ -127,7 +132,7 @@ class Measure:
 
     def __call__(self, packets: Batches) -> Batches:
         """Yield cells."""
-        rows = unpacked(packets)
+        rows = unpacked(packets, Met())
         first = next(rows, None)
         if first is None:
             return
@@ -135,6 +140,8 @@ class Measure:
         engine = LocalEngine(threads=1)
         measured = engine.measure(replace(self.log, source=source), self.bound, self.secret)
         yield from taken_apart(measured).to_batches(max_chunksize=_CELLS)
+        if engine.tally is not None:
+            yield from cells_of(engine.tally).to_batches()
 
 
 def _source_of(rows: Batches, schema: pa.Schema) -> Source:

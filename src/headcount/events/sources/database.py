@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from headcount.events.formats import declared, is_text, value_type
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.kept import KeptRows
 from headcount.events.sources.naming import scrubbed, shown
+from headcount.events.sources.shape import assumption
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,14 @@ class Relation:
 
 
 class Database(ABC):
-    """A database that was opened for reading alone."""
+    """A database that was opened for reading alone.
+
+    ``dialect`` is the SQL that it speaks, if that is known. One that ``is_here`` fetches rows with all cores of
+    this machine, so that nothing is gained by making something of the first before the last one is there.
+    """
+
+    dialect: ClassVar[str | None] = None
+    is_here: ClassVar[bool] = False
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -74,6 +83,14 @@ class Database(ABC):
     @abstractmethod
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Read some columns, which are declared as ``schema`` says, and hand over the rows as they come."""
+
+    def size(self, relation: Relation) -> int | None:  # noqa: ARG002
+        """Return how many rows a table has, if it is known without reading them."""
+        return None
+
+    def extremes(self, relation: Relation, column: str) -> tuple[int, int] | None:  # noqa: ARG002
+        """Return the smallest and largest of whole numbers of a table, if they are known without reading rows."""
+        return None
 
     @abstractmethod
     def check(self) -> None:
@@ -110,7 +127,6 @@ class DatabaseSource:
     asked: Asked = field(repr=False)
     relation: Relation = field(repr=False)
     name: str
-    rows: None = None
     _kept: KeptRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -142,9 +158,22 @@ class DatabaseSource:
             )
         return declared(self.relation.schema, self.name)(column)
 
-    def whole_range(self, column: str) -> tuple[int, int] | None:  # noqa: ARG002
-        """Nothing is known beforehand."""
-        return None
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are: of a table if the database knows, of all else once they were fetched."""
+        return self._size if self.relation.is_steady else self._kept.rows
+
+    @cached_property
+    def _size(self) -> int | None:
+        with self.database.told():
+            return self.database.size(self.relation)
+
+    def whole_range(self, column: str) -> tuple[int, int] | None:
+        """Ask for that of a table; of all else look at the rows, where these can as well be fetched at once."""
+        if self.relation.is_steady:
+            with self.database.told():
+                return self.database.extremes(self.relation, column)
+        return self._kept.all().whole_range(column) if self.database.is_here else None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read the given columns, one pass."""
@@ -153,6 +182,11 @@ class DatabaseSource:
             return
         schema = pa.schema([(name, self.type_of(name)) for name in columns])
         yield from _rows(self.database, self.relation, schema)
+
+    @cached_property
+    def assumes(self) -> tuple[str, ...]:
+        """What is taken for granted of a query."""
+        return () if self.asked.query is None else (assumption(self.asked.query, self.database.dialect),)
 
     def check_reachable(self) -> None:
         """Refuse a database that is gone; nothing is read from it."""

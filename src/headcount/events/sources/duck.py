@@ -31,6 +31,9 @@ _TABLES = (
 class Duck(Database):
     """A DuckDB file, or none."""
 
+    dialect = "duckdb"
+    is_here = True
+
     def __init__(self, address: str) -> None:
         super().__init__(address)
         with needed("a DuckDB source", "duckdb", "duckdb"):
@@ -61,6 +64,19 @@ class Duck(Database):
         """Stream rows; each pass has a connection of its own, and no file can change that is open here."""
         with self._connection.cursor() as own:
             yield from own.sql(relation.selecting(schema.names)).to_arrow_reader(formats.BATCH_ROWS)
+
+    def size(self, relation: Relation) -> int | None:
+        """Look it up; DuckDB keeps it for each part of a table."""
+        return self._one(f"SELECT count(*) FROM {relation.text}")[0]
+
+    def extremes(self, relation: Relation, column: str) -> tuple[int, int] | None:
+        """Look them up; DuckDB keeps them for each part of a table."""
+        low, high = self._one(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {relation.text}")
+        return None if low is None or high is None else (low, high)
+
+    def _one(self, statement: str) -> tuple[int | None, ...]:
+        with self._connection.cursor() as own:
+            return tuple(own.sql(statement).fetchall()[0])
 
     def check(self) -> None:
         """Ask for nothing."""

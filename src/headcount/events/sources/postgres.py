@@ -42,6 +42,8 @@ _TABLES = (
 class Postgres(Database):
     """A PostgreSQL server."""
 
+    dialect = "postgres"
+
     def __init__(self, address: str) -> None:
         super().__init__(address)
         with needed("a PostgreSQL source", "adbc-driver-postgresql", "postgres"):

@@ -35,6 +35,8 @@ _BUSY = (
 class Sqlite(Database):
     """A SQLite file: ``sqlite:///visits.db`` here, ``sqlite:////srv/visits.db`` anywhere."""
 
+    dialect = "sqlite"
+
     def __init__(self, address: str) -> None:
         super().__init__(address)
         path = address.partition("://")[2].removeprefix("/")

@@ -1,0 +1,91 @@
+"""What a query does beside working on single rows, as far as its words show it.
+
+The promise is about one person's rows being there or not, so a query must not let them decide about another's.
+Whether it does cannot be decided in general: what a view, a function or a joined table holds is not in the words.
+So whoever releases from a query takes it for granted, and is told which of its words speak against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+TAKEN = "the query looks at each person's rows by themselves"
+
+
+def assumption(query: str, dialect: str | None = None) -> str:
+    """Return what is taken for granted of a query.
+
+    >>> assumption("SELECT customer, venue FROM visits WHERE venue <> 'till'")
+    "the query looks at each person's rows by themselves"
+    >>> assumption("SELECT * FROM visits ORDER BY time LIMIT 5")
+    "the query looks at each person's rows by themselves, although it has LIMIT"
+    """
+    found = crossings(query, dialect)
+    if found is None:
+        return f"{TAKEN}, although Headcount cannot parse it"
+    return f"{TAKEN}, although it has {', '.join(found)}" if found else TAKEN
+
+
+def crossings(query: str, dialect: str | None = None) -> tuple[str, ...] | None:
+    """Return the parts of a query with which rows may decide about other rows; None if it cannot be parsed.
+
+    >>> crossings("SELECT user, rank() OVER (ORDER BY n) FROM (SELECT user, count(*) AS n FROM t GROUP BY user)")
+    ('GROUP BY', 'an aggregate', 'a window function')
+    >>> crossings("SELECT * FROM a UNION ALL SELECT * FROM b"), crossings("SELECT * FROM a UNION SELECT * FROM b")
+    ((), ('UNION',))
+    """
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        statements = [each for each in sqlglot.parse(query, dialect=dialect) if each is not None]
+    except (SqlglotError, RecursionError):
+        return None
+    if len(statements) != 1 or not isinstance(statements[0], sqlglot.exp.Query):
+        return None
+    found = set(_found(statements[0]))
+    return tuple(name for name in _ORDER if name in found)
+
+
+_ORDER = (
+    "GROUP BY", "DISTINCT", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "JOIN", "a sample", "PIVOT",
+    "an aggregate", "a window function", "a subquery",
+)  # fmt: skip
+
+
+def _found(statement: Any) -> Iterator[str]:
+    from sqlglot import exp
+
+    kinds = (
+        (exp.Group, "GROUP BY"), (exp.Distinct, "DISTINCT"), (exp.Limit | exp.Fetch, "LIMIT"),
+        (exp.Offset, "OFFSET"), (exp.Intersect, "INTERSECT"), (exp.Except, "EXCEPT"),
+        (exp.TableSample, "a sample"), (exp.Pivot, "PIVOT"), (exp.Window, "a window function"),
+    )  # fmt: skip
+    for node in statement.walk():
+        yield from (name for kind, name in kinds if isinstance(node, kind))
+        if isinstance(node, exp.Union) and node.args.get("distinct"):
+            yield "UNION"
+        elif isinstance(node, exp.Join) and not isinstance(node.this, exp.Unnest | exp.Lateral):
+            yield "JOIN"
+        elif isinstance(node, exp.AggFunc) and not _of_one_row(node):
+            yield "an aggregate"
+        elif isinstance(node, exp.Query) and node is not statement and not _is_selected_from(node):
+            yield "a subquery"
+
+
+def _of_one_row(function: Any) -> bool:
+    """Tell the largest and the smallest of several values of a row, as SQLite writes it, from aggregates."""
+    from sqlglot import exp
+
+    return isinstance(function, exp.Max | exp.Min) and bool(function.expressions)
+
+
+def _is_selected_from(query: Any) -> bool:
+    """Whether a query stands where a table could: its rows go on, and are judged by what is in it."""
+    from sqlglot import exp
+
+    above = query.parent
+    while isinstance(above, exp.Subquery | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.From | exp.Join | exp.CTE | exp.SetOperation) or above is None
