@@ -123,22 +123,20 @@ def every_kind(case: Case) -> st.SearchStrategy[tuple[CountBound, ...]]:
 
 
 def _kinds(case: Case) -> list[st.SearchStrategy[CountBound]]:
-    """Samples, picks with ties, users by lot; weights, those that lean, and roots where users are counted."""
+    """Samples, picks with ties, users by lot; weights, those that lean, and roots."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
     lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
     factors = st.lists(st.sampled_from(FACTORS), min_size=case.listed, max_size=case.listed)
     leaning_limits = st.sampled_from((1, 2, 2, 3))  # with a limit of 1, no record that leans reaches the weight 1
-    kinds: list[st.SearchStrategy[CountBound]] = [
+    return [
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
         st.builds(SampleUsers, limits, lots),
         st.builds(Scale, limits, apart=st.booleans()),
         st.builds(Scale, leaning_limits, apart=st.booleans(), leaning=st.builds(leaning, factors)),
+        st.builds(Scale, limits, norm=st.just("l2"), apart=st.booleans()),
     ]
-    if case.counting == "users":
-        kinds.append(st.builds(Scale, limits, norm=st.just("l2"), apart=st.booleans()))
-    return kinds
 
 
 @st.composite

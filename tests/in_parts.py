@@ -15,6 +15,7 @@ from headcount.bounding import (
     People,
     Records,
     Rows,
+    Shares,
     SparseCounts,
 )
 from headcount.engines.reference import ReferenceEngine
@@ -29,12 +30,14 @@ class InParts(ReferenceEngine):
         found: Any
         if isinstance(bound, CountBound):
             found = self.count(log, bound, secret)
-        elif isinstance(bound, Activity):
+        elif isinstance(bound, Activity) and bound.norm == "l1":
             found = self.activity(log, bound.table, bound.most, secret)
         elif isinstance(bound, Records):
             found = self.rows(log, bound.table, bound.most, secret)
         elif isinstance(bound, People):
             found = self.sparse(log, bound.table, secret)
+        elif isinstance(bound, Shares):
+            found = self.shares(log, bound, secret)
         else:
             found = super().measure(log, bound, secret)
         measured: Measured_co = found
@@ -55,3 +58,7 @@ class InParts(ReferenceEngine):
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         """Count the people behind each column."""
         return super().measure(log, People(table), secret)
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        """Spread people over classes of columns."""
+        return super().measure(log, bound, secret)

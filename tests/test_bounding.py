@@ -87,22 +87,28 @@ def test_roots_of_a_user_stay_within_the_limit(limit: int, cells: int, more: int
     assert squared <= reach.linf**2
 
 
+@given(st.integers(1, 2**31 - 1), st.integers(1, 10**6), st.integers(1, 10**6))
+def test_roots_of_records_stay_within_the_limit(limit: int, records: int, cells: int) -> None:
+    """All n records of a user in one cell weigh n · √(limit / n²), which is the root of the limit."""
+    reach = sensitivity(Scale(limit, norm="l2"), "records", cells)
+    assert reach.l2_squared == FIXED_POINT**2 * limit
+    squared = FIXED_POINT**2 * min(limit, records**2) // records**2
+    assert records**2 * squared <= min(reach.linf, reach.l1) ** 2
+    assert reach.linf < FIXED_POINT * (limit**0.5 + 1), "more than is needed"
+
+
+@pytest.mark.parametrize("counting", ["records", "users"])
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_limited_sum_of_squares_needs_users_to_count_once_a_cell(apart: bool) -> None:
-    """All records of a user could lie in one cell, and no root of the limit would hold there."""
+def test_a_limited_sum_of_squares_hangs_on_the_columns(apart: bool, counting: Any) -> None:
     bound = Scale(3, norm="l2", apart=apart)
     shape = (2, 2) if apart else (2,)
     items, edges = np.zeros(shape, dtype=np.int64), np.zeros((*shape, 3), dtype=np.int64)
-    with pytest.raises(UsageError, match="needs every person to count once a cell"):
-        sensitivity(bound, "records", 12)
-    with pytest.raises(UsageError, match="needs every person to count once a cell"):
-        sensitivity(bound, "users")
-    with pytest.raises(UsageError, match="needs every person to count once a cell"):
-        certify(bound, "records", items, edges)
-    counts = certify(bound, "users", items, edges)
+    with pytest.raises(ValueError, match="as far as there are columns"):
+        sensitivity(bound, counting)
+    counts = certify(bound, counting, items, edges)
     # a user is in one of two tables: they have the columns of one
-    assert counts.items.sensitivity == sensitivity(bound, "users", 2)
-    assert counts.edges.sensitivity == sensitivity(bound, "users", 6)
+    assert counts.items.sensitivity == sensitivity(bound, counting, 2)
+    assert counts.edges.sensitivity == sensitivity(bound, counting, 6)
     assert (counts.items.shape, counts.edges.shape) == (items.shape, edges.shape)
 
 

@@ -26,14 +26,18 @@ from scipy import stats
 
 from headcount.bounding import (
     EVERYONE,
+    FIXED_POINT,
+    SIZES,
     Activity,
     Among,
     Bound,
     Bounded,
     BoundedCounts,
     CountBound,
+    Counting,
     CountTable,
     Noisy,
+    Norm,
     People,
     Pick,
     Records,
@@ -42,6 +46,7 @@ from headcount.bounding import (
     SampleUsers,
     Scale,
     Sensitivity,
+    Shares,
     SparseCounts,
 )
 from headcount.engines.engine import Engine
@@ -74,7 +79,10 @@ def _everything(
     found = [
         *_counted(engine, log, bound, secret),
         _promise_and_values(engine.measure(log, Activity(table, most), secret)),
+        _promise_and_values(engine.measure(log, Activity(table, most, "l2"), secret)),
     ]
+    if engine.can(Shares):
+        found += [_promise_and_values(engine.measure(log, each, secret)) for each in _shares(log, table, most)]
     if engine.can(Records):
         found += _in_rows(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
     if engine.can(People):
@@ -90,6 +98,13 @@ class _AsAble(ReferenceEngine):
 
     def can(self, kind: type[Bound[Any]]) -> bool:
         return self._engine.can(kind)
+
+
+def _shares(log: EventLog, table: CountTable, most: int) -> tuple[Shares, Shares]:
+    """Shares of everybody, and by squares of people above a size, who stand no further than at another."""
+    columns = len(log.catalogue.ids) if table == "items" else log.cells
+    classes = np.arange(columns) * 7 % 3
+    return Shares(table, classes), Shares(table, classes, above=most // 2, norm="l2", most=most)
 
 
 def _in_rows(rows: Rows) -> list[Any]:
@@ -128,28 +143,44 @@ def check_sensitivity(engine: Engine) -> None:
 
     @given(cases(), st.data(), tables, mosts, secrets)
     def exhaustive(case: Case, data: st.DataObject, table: CountTable, most: int, secret: bytes) -> None:
-        asked, logs = data.draw(every_kind(case)), [case.log()]
-        for user in case.everyone:
-            logs += [case.without(user).log(), case.only(user).log()]
-        counts, activity, rows, sparse = [], [], [], []
-        for log in logs:  # all of one log before the next, as methods do
-            counts.append([engine.measure(log, bound, secret) for bound in asked])
-            activity.append(engine.measure(log, Activity(table, most), secret))
-            if engine.can(Records):
-                rows.append(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
-            if engine.can(People):
-                sparse.append(engine.measure(log, People(table), secret))
-        for rest in range(1, len(logs), 2):
-            for (number, bound), name in itertools.product(enumerate(asked), TABLES):
-                whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
-                _check_step(whole, others, own, bound)
-            _check_user_leaves(activity[0], activity[rest], activity[rest + 1])
-            if rows:
-                _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
-            if sparse:
-                _check_sparse_leave(sparse[0], sparse[rest], sparse[rest + 1])
+        _check_everyone_leaves(engine, case, data.draw(every_kind(case)), table, most, secret)
 
     exhaustive()
+    # one who leaves turns the most frequent context of the log into another's: rare above
+    turned = ((0, 0, CONTEXTS[0], 1), (1, 0, CONTEXTS[1], 1), (1, 1, CONTEXTS[1], 1))
+    case = Case(rows=turned, contexts=True, context_of="user")
+    _check_everyone_leaves(engine, case, (Sample(2),), "edges", 3, bytes(16))
+
+
+def _check_everyone_leaves(
+    engine: Engine, case: Case, asked: Sequence[CountBound], table: CountTable, most: int, secret: bytes
+) -> None:
+    logs = [case.log()]
+    for user in case.everyone:
+        logs += [case.without(user).log(), case.only(user).log()]
+    counts, activity, shares, rows, sparse = [], [], [], [], []
+    for log in logs:  # all of one log before the next, as methods do
+        counts.append([engine.measure(log, bound, secret) for bound in asked])
+        kinds = Activity(table, most), Activity(table, most, "l2")
+        activity.append([engine.measure(log, bound, secret) for bound in kinds])
+        if engine.can(Shares):
+            shares.append([engine.measure(log, bound, secret) for bound in _shares(log, table, most)])
+        if engine.can(Records):
+            rows.append(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
+        if engine.can(People):
+            sparse.append(engine.measure(log, People(table), secret))
+    for rest in range(1, len(logs), 2):
+        for (number, bound), name in itertools.product(enumerate(asked), TABLES):
+            whole, others, own = (getattr(counts[at][number], name) for at in (0, rest, rest + 1))
+            _check_step(whole, others, own, bound)
+        for kind in range(2):
+            _check_user_leaves(*(activity[at][kind] for at in (0, rest, rest + 1)))
+            if shares:
+                _check_shares_leave(*(shares[at][kind] for at in (0, rest, rest + 1)))
+        if rows:
+            _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
+        if sparse:
+            _check_sparse_leave(sparse[0], sparse[rest], sparse[rest + 1])
 
 
 def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: CountBound) -> None:
@@ -165,7 +196,7 @@ def _check_step(whole: Bounded, rest: Bounded, own: Bounded, bound: CountBound) 
     else:
         assert reach.l1 == math.ceil(math.sqrt(bound.limit * columns)) * bound.unit, "not the limit, in L1"
         assert reach.l2_squared == bound.limit * bound.unit**2, "the declared L2 distance is not the limit"
-        assert reach.linf == bound.unit
+        assert reach.linf in (bound.unit, math.ceil(math.sqrt(bound.limit)) * bound.unit)
     assert whole.unit == bound.unit
     assert whole.admission == Fraction(bound.admission, EVERYONE), "not the declared admission"
     assert step.sum() <= reach.l1, "L1"
@@ -179,6 +210,14 @@ def _check_user_leaves(whole: Bounded, rest: Bounded, own: Bounded) -> None:
     assert sorted(step.tolist())[:-1] == [0] * (step.size - 1), "a user is in several places"
     assert step.max() in (0, 1), "a user is counted twice"
     assert whole.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1)
+
+
+def _check_shares_leave(whole: Bounded, rest: Bounded, own: Bounded) -> None:
+    step = whole.sensitive_values - rest.sensitive_values
+    assert np.array_equal(step, own.sensitive_values), "another user's shares changed"
+    assert (step >= 0).all(), "a share went down when a user joined"
+    assert step.sum() <= whole.unit == FIXED_POINT, "a user's shares are more than one"
+    assert whole.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1).times(FIXED_POINT)
 
 
 def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
@@ -216,7 +255,13 @@ def check_keeps_all_it_may(engine: Engine) -> None:
         people = [columns_of(case.only(user), table) for user in case.everyone]
         if all(len(choices) == 1 for choices in people):
             everyone = [columns for (columns,) in people]
-            _check_activity(engine.measure(log, Activity(table, most), secret), everyone, most)
+            width = log.width if table == "edges" else 1
+            sizes = [[_size(each, norm, width, log.counting) for each in everyone] for norm in ("l1", "l2")]
+            for norm, own in zip(("l1", "l2"), sizes, strict=True):
+                _check_activity(engine.measure(log, Activity(table, most, norm), secret), own, most)
+            if engine.can(Shares):
+                for bound, own in zip(_shares(log, table, most), sizes, strict=True):
+                    _check_shares(engine.measure(log, bound, secret), everyone, own, bound)
         if engine.can(Records):
             _check_rows(engine, log, table, most, secret)
         if engine.can(People):
@@ -237,10 +282,10 @@ def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64]
         people = [columns_of(case.only(user), name) for user in case.everyone]
         per_item = 1 if name == "items" else width
         if name == "edges" or case.counting == "records" or bound.unit > 1:
-            _check_total(counts, people, bound, per_item)
+            _check_total(counts, people, bound, per_item, case.counting)
         # a tie between contexts cannot be told from outside
         if bound.unit > 1 and all(len(choices) == 1 for choices in people):
-            _check_weights(counts.ravel(), [columns for (columns,) in people], bound, per_item)
+            _check_weights(counts.ravel(), [columns for (columns,) in people], bound, per_item, case.counting)
     if case.counting == "records":
         assert np.array_equal(edges.sum(axis=-1), items), "edges do not sum to items"
         return
@@ -252,7 +297,11 @@ def _check_counts(case: Case, items: NDArray[np.int64], edges: NDArray[np.int64]
 
 
 def _check_total(
-    counts: NDArray[np.int64], people: list[list[list[int]]], bound: CountBound, per_item: int
+    counts: NDArray[np.int64],
+    people: list[list[list[int]]],
+    bound: CountBound,
+    per_item: int,
+    counting: Counting,
 ) -> None:
     """Of users whose context cannot be told, any one may have been chosen; by lot, nobody may be in."""
     groups = 2 if bound.apart else 1
@@ -261,8 +310,9 @@ def _check_total(
     for choices in people:
         own = set()
         for columns in choices:
-            added = min(len(columns), bound.limit) if bound.unit == 1 else sum(_weights(columns, bound, per_item))
-            group = _group(columns, bound)
+            size = _size(columns, bound.norm, per_item, counting)
+            added = min(size, bound.limit) if bound.unit == 1 else sum(_weights(columns, size, bound, per_item))
+            group = int(bound.apart and size > bound.limit)
             own.add(tuple(added if group == at else 0 for at in range(groups)))
         if bound.admission < EVERYONE:
             own = {*(own if bound.admission > 0 else ()), nothing}
@@ -271,20 +321,29 @@ def _check_total(
     assert found in totals, "kept too many records, or too few"
 
 
-def _check_weights(counts: NDArray[np.int64], everyone: list[list[int]], bound: CountBound, per_item: int) -> None:
+def _check_weights(
+    counts: NDArray[np.int64], everyone: list[list[int]], bound: CountBound, per_item: int, counting: Counting
+) -> None:
     expected = Counter[int]()
-    size = counts.size // 2 if bound.apart else counts.size
     for columns in everyone:
-        for column, weight in zip(columns, _weights(columns, bound, per_item), strict=True):
-            expected[_group(columns, bound) * size + column] += weight
+        size = _size(columns, bound.norm, per_item, counting)
+        above = counts.size // 2 if bound.apart and size > bound.limit else 0
+        for column, weight in zip(columns, _weights(columns, size, bound, per_item), strict=True):
+            expected[above + column] += weight
     assert counts.tolist() == [expected[place] for place in range(counts.size)], "not the weights of the records"
 
 
-def _group(columns: list[int], bound: CountBound) -> int:
-    return int(bound.apart and len(columns) > bound.limit)
+def _size(columns: list[int], norm: Norm, per_item: int, counting: Counting) -> int:
+    """Return how much one user has: so many records, or squares of such numbers of each item."""
+    if norm == "l1" or counting == "users":
+        return len(columns)
+    return sum(many**2 for many in Counter(column // per_item for column in columns).values())
 
 
-def _weights(columns: list[int], bound: CountBound, per_item: int) -> list[int]:
+def _weights(columns: list[int], size: int, bound: CountBound, per_item: int) -> list[int]:
+    if bound.norm == "l2":  # u · √(l / n) is √(u² · l · n) / n
+        root = math.isqrt(bound.unit**2 * bound.limit * size) // size if size > bound.limit else bound.unit
+        return [root] * len(columns)
     leans = bound.leaning
     return weights_of([1 if leans is None else int(leans.factors[at // per_item]) for at in columns], bound)
 
@@ -296,8 +355,6 @@ def weights_of(factors: Sequence[int], bound: CountBound) -> list[int]:
     """
     if len(factors) <= bound.limit:
         return [bound.unit] * len(factors)
-    if bound.norm == "l2":  # u · √(l / n) is √(u² · l · n) / n
-        return [math.isqrt(bound.unit**2 * bound.limit * len(factors)) // len(factors)] * len(factors)
     left, others = Fraction(bound.limit), Fraction(sum(factors))
     weights = [Fraction(0)] * len(factors)
     for place in sorted(range(len(factors)), key=lambda at: -factors[at]):
@@ -308,11 +365,37 @@ def weights_of(factors: Sequence[int], bound: CountBound) -> list[int]:
     return [math.floor(bound.unit * weight) for weight in weights]
 
 
-def _check_activity(activity: Bounded, everyone: list[list[int]], most: int) -> None:
-    expected = Counter(min(len(columns), most) for columns in everyone)
+def _check_activity(activity: Bounded, sizes: list[int], most: int) -> None:
+    expected = Counter(min(size, most) for size in sizes if size > 0)
     assert activity.sensitive_values.tolist() == [expected[n] for n in range(1, most + 1)], (
         "not the users' records"
     )
+
+
+def _check_shares(shares: Bounded, everyone: list[list[int]], sizes: list[int], bound: Shares) -> None:
+    """Each class has a share of each user, and stands where the user does: between two powers of two, on average.
+
+    Both are cut down to whole units, so that a user's size times the share comes out short by two units a class.
+    """
+    values = shares.sensitive_values
+    assert values.shape == (SIZES.size, bound.number)
+    exact, short = [Fraction(0)] * bound.number, [Fraction(0)] * bound.number
+    places, people = {0}, [Fraction(0)] * bound.number
+    for columns, size in zip(everyone, sizes, strict=True):
+        if size <= bound.above:
+            continue
+        stand = min(size, bound.most)
+        power = stand.bit_length() - 1
+        places |= {power, power + (stand > 2**power)}
+        for kind, many in Counter(bound.classes[columns].tolist()).items():
+            people[kind] += Fraction(FIXED_POINT * many, size)
+            exact[kind] += Fraction(FIXED_POINT * many * stand, size)
+            short[kind] += 2 * stand
+    found = values.sum(axis=0).tolist()
+    assert all(0 <= one - two < 5 for one, two in zip(people, found, strict=True)), "not the shares of people"
+    assert not np.delete(values, sorted(places), axis=0).any(), "a user is where nobody stands"
+    weighed = (SIZES @ values).tolist()
+    assert all(0 <= a - b <= c for a, b, c in zip(exact, weighed, short, strict=True)), "not at the users' sizes"
 
 
 def _check_rows(engine: Engine, log: EventLog, table: CountTable, most: int, secret: bytes) -> None:
@@ -363,8 +446,7 @@ def check_equals_reference(engine: Engine) -> None:
         kinds: list[CountBound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
         kinds.append(Scale(3, apart=True, leaning=leans))
         kinds.append(Scale(2, apart=True, among=Among(generator.permutation(35)[:12])))
-        if log.counting == "users":
-            kinds.append(Scale(3, norm="l2"))
+        kinds.append(Scale(3, norm="l2"))
         pairs = list(itertools.combinations(kinds, 2))
         one, two = pairs[seed % len(pairs)]
         table, most = TABLES[seed % 3 % 2], (5, 50)[seed % 5 % 2]
@@ -408,8 +490,7 @@ def check_layout_has_no_effect(engine: Engine) -> None:
             secret = np.random.default_rng(number).bytes(16)
             kinds = [Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2)]
             kinds.append(Scale(3, apart=True, leaning=leaning((1, 2**15, 2, 2))))
-            if case.counting == "users":
-                kinds.append(Scale(2, norm="l2", apart=True))
+            kinds.append(Scale(2, norm="l2", apart=True))
             asked = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
             expected = _everything(engine, case.log(), *asked)
             for name, source in _layouts(case, Path(folder) / str(number)):
@@ -554,6 +635,7 @@ def check_forgets_a_failed_read(engine: Engine) -> None:
         Activity("items", 3),
         Records("items", 3),
         People("items"),
+        Shares("items", np.arange(3)),
     )
     with batches_of(4):
         for bound in bounds:
@@ -588,6 +670,10 @@ def check_empty_log(engine: Engine) -> None:
             assert edges.tolist() == [[0, 0, 0]] * 3
         for table, width in zip(TABLES, (3, 9), strict=True):
             assert engine.measure(log, Activity(table, 4), bytes(16)).sensitive_values.tolist() == [0] * 4
+            if engine.can(Shares):
+                shares = engine.measure(log, Shares(table, np.arange(width) % 2), bytes(16))
+                assert shares.shape == (SIZES.size, 2)
+                assert not shares.sensitive_values.any()
             if engine.can(Records):
                 rows = engine.measure(log, Records(table, 4), bytes(16))
                 assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,21 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Draws
 from headcount.bounding import (
+    ANY_SIZE,
     EVERYONE,
+    SIZES,
     Bounded,
     BoundedCounts,
     CountBound,
     CountTable,
+    Norm,
     Records,
     Rows,
+    Shares,
     SparseCounts,
     certify,
     certify_activity,
+    certify_shares,
     certify_sparse,
 )
 from headcount.bounding.bounded import root_above
@@ -106,24 +112,29 @@ class _Broken(InParts):
 
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         shape = (len(log.catalogue.ids), log.width)
-        edges = self.table(users, cells, bound, log.cells, log.width)
+        of_items, of_edges = (self.sizes(log, table, users, cells, bound.norm) for table in get_args(CountTable))
+        edges = self.table(users, cells, of_edges, bound, log.cells, log.width)
         users, columns = reference._columns(log, "items", users, cells)
-        items = self.table(users, columns, bound, shape[0], 1)
+        items = self.table(users, columns, of_items, bound, shape[0], 1)
         if bound.apart:
             return certify(bound, log.counting, items, edges.reshape(2, *shape))
         return certify(bound, log.counting, items[0], edges.reshape(shape))
 
-    def table(self, users: Integers, columns: Integers, bound: CountBound, size: int, width: int) -> Integers:
-        records = np.bincount(users)
-        weights = self.weights(records, bound)[users]
-        if bound.norm == "l2" or bound.leaning is not None:
-            for user in np.flatnonzero(records > bound.limit):
-                mine = users == user
-                items = columns[mine] // width
-                factors = np.ones_like(items) if bound.leaning is None else bound.leaning.factors[items]
-                weights[mine] = self.shares(factors, bound)
+    def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
+        return reference._sizes(log, table, users, cells, norm)
+
+    def table(
+        self, users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int, width: int
+    ) -> Integers:
+        weights = self.weights(sizes, bound)[users]
+        for user in np.flatnonzero(sizes > bound.limit):
+            mine = users == user
+            if bound.norm == "l2":
+                weights[mine] = self.root(int(sizes[user]), bound)
+            elif bound.leaning is not None:
+                weights[mine] = self.leaned(bound.leaning.factors[columns[mine] // width], bound)
         totals = np.zeros((2 if bound.apart else 1, size), dtype=np.int64)
-        for group, inside in enumerate(self.groups(records, bound)):
+        for group, inside in enumerate(self.groups(sizes, bound)):
             np.add.at(totals[group], columns[inside[users]], weights[inside[users]])
         return totals
 
@@ -131,7 +142,10 @@ class _Broken(InParts):
         shares: Integers = bound.unit * np.minimum(records, bound.limit) // np.maximum(records, 1)
         return shares
 
-    def shares(self, factors: Integers, bound: CountBound) -> Integers:
+    def root(self, size: int, bound: CountBound) -> int:
+        return math.isqrt(bound.unit**2 * bound.limit // size)
+
+    def leaned(self, factors: Integers, bound: CountBound) -> Integers:
         return reference.shares_of_limit(factors, bound)
 
     def groups(self, records: Integers, bound: CountBound) -> list[NDArray[np.bool_]]:
@@ -339,18 +353,33 @@ class CountsTheActiveTwice(_Broken):
 class RoundsRootsUp(_Broken):
     """Where the sum of squares is limited, rounds weights up: it comes to a little more than the limit."""
 
-    def shares(self, factors: Integers, bound: CountBound) -> Integers:
-        if bound.norm == "l1":
-            return super().shares(factors, bound)
-        return np.full(factors.size, root_above(-(-(bound.unit**2) * bound.limit // factors.size)), dtype=np.int64)
+    def root(self, size: int, bound: CountBound) -> int:
+        return root_above(-(-(bound.unit**2) * bound.limit // size))
+
+
+class RootsOfRecords(_Broken):
+    """Where the sum of squares is limited, goes by the number of records: many of one item come to far more."""
+
+    def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
+        return super().sizes(log, table, users, cells, "l1")
+
+
+class SquaresOfPairs(_Broken):
+    """Where the sum of squares is limited, squares the records of each pair: those of an item come to more."""
+
+    def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
+        if norm == "l1" or log.counting == "users":
+            return super().sizes(log, table, users, cells, norm)
+        pairs, many = np.unique(np.stack([users, cells]), axis=1, return_counts=True)
+        sizes = np.zeros(pairs[0].max(initial=-1) + 1, dtype=np.int64)
+        np.add.at(sizes, pairs[0], many**2)
+        return sizes
 
 
 class LeansWithoutACap(_Broken):
     """Shares the limit by the factors alone: one record may weigh more than one."""
 
-    def shares(self, factors: Integers, bound: CountBound) -> Integers:
-        if bound.norm == "l2":
-            return super().shares(factors, bound)
+    def leaned(self, factors: Integers, bound: CountBound) -> Integers:
         return np.asarray(bound.unit * bound.limit * factors // factors.sum(), dtype=np.int64)
 
 
@@ -444,6 +473,65 @@ class SparseInEveryContext(InParts):
 
     def sparse(self, log: EventLog, table: CountTable, secret: bytes) -> SparseCounts:
         return super().sparse(replace(log, context_of="record"), table, secret)
+
+
+class SharesUndivided(InParts):
+    """Forgets to divide by the size: a person of n records adds n."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+        for place, size in enumerate(SIZES.tolist()):
+            found[place] = super().shares(log, bound, secret).sensitive_values[place] * size
+        return certify_shares(found, bound)
+
+
+class SharesAtBothPowers(InParts):
+    """Lets people stand at both powers of two in full."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        found = super().shares(log, bound, secret).sensitive_values.copy()
+        found[:-1] += found[1:]
+        return certify_shares(found, bound)
+
+
+class SharesAtTheLowerPower(InParts):
+    """Lets people stand at the lower power of two alone: sizes do not add up to records."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+        for size in (1, 2, 4, 8, 16):
+            above = max(size - 1, bound.above)
+            here = [
+                super(SharesAtTheLowerPower, self).shares(log, replace(bound, above=each), secret).sensitive_values
+                for each in (above, max(2 * size - 1, bound.above))
+            ]
+            found[size.bit_length() - 1] = (here[0] - here[1]).sum(axis=0)
+        return certify_shares(found, bound)
+
+
+class SharesOfEveryone(InParts):
+    """Counts people of the sizes that were to be left out."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        return super().shares(log, replace(bound, above=0), secret)
+
+
+class SharesBeyondTheMost(InParts):
+    """Lets people stand at their size, where they were to be at the most."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        return super().shares(log, replace(bound, most=ANY_SIZE), secret)
+
+
+class SharesInEachBatch(InParts):
+    """Spreads people batch by batch: one with records in several is counted several times."""
+
+    def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
+        found = np.zeros((SIZES.size, bound.number), dtype=np.int64)
+        for batch in log.source.batches(log.columns):
+            part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
+            found += super().shares(part, bound, secret).sensitive_values
+        return certify_shares(found, bound)
 
 
 class RemembersAFailedRead(InParts):

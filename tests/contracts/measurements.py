@@ -36,6 +36,7 @@ from headcount.bounding import (
     SampledPairs,
     SampleUsers,
     Scale,
+    Shares,
     Spread,
     Support,
     Taggers,
@@ -128,6 +129,12 @@ def _activity(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -
     return _values(Activity(table, 4), engine, log, secret)
 
 
+def _shared(table: CountTable, norm: Norm, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    columns = len(log.catalogue.ids) * (1 if table == "items" else log.width)
+    above = 0 if log.context_of == "user" else 1  # of one context, few have more than one record
+    return _values(Shares(table, np.arange(columns) % 2, above, norm, most=11), engine, log, secret)
+
+
 def _sparse(table: CountTable, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     found = engine.measure(log, People(table), secret)
     return dict(zip(found.sensitive_columns.tolist(), found.sensitive_people.tolist(), strict=True))
@@ -203,6 +210,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _counted("scale", Scale(2), _CONTEXT),
         _counted("scale, apart", Scale(2, apart=True), _REPEATED),
         _counted("scale, roots", Scale(2, norm="l2"), _USERS),
+        _counted("scale, roots of squares", Scale(2, norm="l2", apart=True), _REPEATED),
         _counted("scale, leaning", Scale(2, leaning=leaning((1, 7, 300))), _CONTEXT),
         _counted("scale, among", Scale(1, apart=True, among=_SOME), _REPEATED),
         _counted("scale, among, users", Scale(1, apart=True, among=_SOME), {**_USERS, "context_of": "user"}),
@@ -214,7 +222,14 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             for table in ("items", "edges")
             for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
         ),
-        Measurement("activity among", "counts", partial(_values, Activity("edges", 4, _SOME)), _USERS),
+        Measurement("activity in squares", "counts", partial(_values, Activity("items", 20, "l2")), _REPEATED),
+        *(
+            Measurement(f"shares of {table}, {norm}{words}", "counts", partial(_shared, table, norm), options)
+            for table in ("items", "edges")
+            for norm in ("l1", "l2")
+            for words, options in ((", times", _REPEATED), (", users", _USERS), (", context of user", _KEPT))
+        ),
+        Measurement("activity among", "counts", partial(_values, Activity("edges", 4, among=_SOME)), _USERS),
         Measurement("support", "select", _support),
         Measurement("variety", "select", partial(_values, Variety())),
         Measurement("spread, shares", "select", partial(_spread, Spread("shares"))),

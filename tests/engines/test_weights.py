@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.bounding import FIXED_POINT, Scale
-from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine, shares_of_limit
-from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, Roles
 from headcount.events.readers import TableSource
@@ -123,18 +121,11 @@ def test_users_within_the_limit_do_not_lean(counting: str) -> None:
 @given(st.integers(2, 300), st.data())
 def test_roots_fill_the_sum_of_squares(records: int, data: st.DataObject) -> None:
     limit = data.draw(st.one_of(st.integers(1, records - 1), st.just(records - 1)))
-    bound = Scale(limit, norm="l2")
-    (weight,) = set(shares_of_limit(np.ones(records, dtype=np.int64), bound).tolist())
-    assert records * weight**2 <= limit * FIXED_POINT**2 < records * (weight + 1) ** 2
     log = EventLog.of([(7, item) for item in range(records)], items=range(records), counting="users")
-    for values in (found := LOCAL.measure(log, bound, bytes(16))).items, found.edges:
-        assert values.sensitive_values.ravel().tolist() == [weight] * records
-
-
-@pytest.mark.parametrize("engine", [LOCAL, ReferenceEngine()], ids=["local", "reference"])
-def test_no_engine_limits_the_sum_of_squares_of_records(engine: Engine) -> None:
-    with pytest.raises(UsageError, match="needs every person to count once a cell"):
-        engine.measure(_one_user(4), Scale(2, norm="l2"), bytes(16))
+    found = LOCAL.measure(log, Scale(limit, norm="l2"), bytes(16))
+    (weight,) = set(found.items.sensitive_values.tolist())
+    assert records * weight**2 <= limit * FIXED_POINT**2 < records * (weight + 1) ** 2
+    assert found.edges.sensitive_values.ravel().tolist() == [weight] * records
 
 
 @pytest.mark.parametrize("limit", [1, 2**20, 2**31 - 1])

@@ -20,6 +20,9 @@ from headcount.engines.kernels.histories import (
     with_room,
 )
 
+_MANY = 1 << 46
+"""With so many records and more, as rows that stand for many can have, units of them are counted with care."""
+
 
 class Sharing(NamedTuple):
     """What sharing asks for: the width of the table's columns in cells, their classes, and whom to count.
@@ -43,6 +46,21 @@ def _below(size: Word, last: Word) -> Word:
     while power < last and np.int64(2) << power <= size:
         power += 1
     return power
+
+
+@compiled
+def _part(unit: Word, many: Word, size: Word) -> Word:
+    """Return ``unit * many // size``, of no more than ``size``; bit by bit where the product would not fit."""
+    if many < np.int64(_MANY):
+        return unit * many // size
+    if many >= size:
+        return unit
+    found, left = np.int64(0), many
+    while unit > 1:
+        unit, found, left = unit >> 1, 2 * found, 2 * left
+        if left >= size:
+            found, left = found + 1, left - size
+    return found
 
 
 @compiled
@@ -83,7 +101,7 @@ def _share_users(
         for kind in range(number):
             if tally[kind] == 0:
                 continue
-            share = unit * tally[kind] // size
+            share = _part(np.int64(unit), tally[kind], size)
             further: Word = np.int64(0)
             if power < last:
                 further = share * (stand - whole) // whole

@@ -11,6 +11,7 @@ from headcount.arrays import Codes, Flags, Integers
 from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
+    MOST_SQUARES,
     Modes,
     Scratch,
     add_rows,
@@ -55,6 +56,8 @@ def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
         return unit
     if not squares:
         return unit * limit // size
+    if size == MOST_SQUARES:  # or more: so many that a record weighs nothing
+        return np.int64(0)
     squared = unit * unit * limit // size
     root = np.int64(math.sqrt(squared))
     while root * root > squared:
