@@ -77,7 +77,7 @@ def test_a_method_is_everywhere_without_another_line(copy: Copy, prepared: Path)
     )
     assert "weighed" in compared
     assert "weighed" in (copy.root / "all.html").read_text(encoding="utf-8")
-    assert "weighed        proven\n    Everything each person did" in copy.headcount("methods")
+    assert "weighed        privacy: proven\n    Everything each person did" in copy.headcount("methods")
     assert "weighed" in copy.headcount("plan --users 900 --items 9 --median 5 --max 60 --epsilon 1")
     assert "weighed" in copy.headcount("audit weighed --limit 2 --runs 200")
 
@@ -112,7 +112,7 @@ def test_a_broken_method_is_caught(instead: Mapping[str, str], copy: Copy) -> No
 def test_a_family_is_everywhere_without_another_line(copy: Copy, prepared: Path) -> None:
     assert "<h1>How many are regulars</h1>" in released("A family", copy, prepared)
     assert "regulars    Release how many people have so many records." in copy.headcount("--help")
-    assert "Regulars: headcount regulars\n\nat-least       proven" in copy.headcount("methods")
+    assert "Regulars: headcount regulars\n\nat-least       privacy: proven" in copy.headcount("methods")
     planned = copy.headcount(f"regulars {LOG} --epsilon 1 --least 5 --dry-run")
     assert "each number: standard deviation" in planned
     assert "at-least" in copy.headcount("audit at-least --runs 200")
