@@ -261,7 +261,7 @@ def test_every_method_has_a_plan(name: str) -> None:
     plan = planned(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
     assert plan.selection is not None
     assert "limit" not in plan.selection
-    assert plan.selection["threshold"] == 37
+    assert plan.selection["threshold"] == 36
     assert plan.guarantee.delta == Decimal(DELTA)
 
 

@@ -59,7 +59,7 @@ STAGE, REST = "selection", "release"
 FEW, MANY = "few", "many"
 """What is told of how many different items people have."""
 
-_OF_VARIETY, _OF_GLANCE = Decimal("0.02"), Decimal("0.1")  # the latter of what is left
+_OF_VARIETY, _OF_GLANCE = Decimal("0.02"), Decimal("0.08")  # the latter of what is left
 
 _STEP = Decimal(10) ** -24  # of a share that is worked out: sums of these are exact
 _PUBLIC_CONTEXTS = "the contexts are public, fixed without looking at the log"
