@@ -24,6 +24,7 @@ from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from headcount.answers.activity import BINS, bin_of, lower_ends
 from headcount.bounding import Activity, CountTable, Leaning, Noisy, Scale, group_sums
 from headcount.budget import Grant
+from headcount.counts import FAMILY
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -518,7 +519,109 @@ def test_any_small_log_is_released_alike_by_all_engines(case: Case, seed: int, l
     assert all(one.tables[name].equals(two.tables[name]) for name in one.tables)
 
 
+# A public cap
+
+
+def test_bots_count_as_the_cap_says() -> None:
+    """1,000 people with 6 of 40 items, and bots with 100,000 records of the first: 20 of each bot's, or all."""
+    random = np.random.default_rng(1)
+    for bots in (1, 20):
+        users = np.append(np.repeat(np.arange(1_000), 6), np.repeat(1_000 + np.arange(bots), 100_000 // bots))
+        items = np.append(random.integers(0, 40, 6_000), np.zeros(100_000, np.int64))
+        log = log_of(users, items, 40)
+        with watched("adapting.add") as added:
+            release = released(log, "20", at_most=20)
+        expected = truth(log)
+        expected[0] += 20 * bots - 100_000
+        assert counts_of(release) == pytest.approx(expected, rel=0.25)
+        assert counts_of(release).sum() == pytest.approx(expected.sum(), rel=0.03)
+        people = added[0].given[0].sensitive_values.tolist()
+        assert people[bin_of(np.array([20]))[0]] == bots, "bots are not where the cap is"
+        assert sum(people) == 1_000 + bots
+    assert "A person with more than 20 records counted as if so many of them were all" in release.explain()
+    assert "the cap of 20 records per person was fixed without looking at the log" in release.explain()
+    assert counts_of(released(log, "20"))[0] > 50_000, "without a cap they do not count in full"
+
+
+@pytest.mark.parametrize("at_most", [2, 3, 4, 5, 8, 9, 16, 17, 64])
+@pytest.mark.parametrize("limit", [None, 1])
+def test_no_cap_makes_people_vanish(at_most: int, limit: int | None) -> None:
+    """1,000 people with 10 records each, of whom so many count: within 10 %, also where the cap is a limit."""
+    items = np.random.default_rng(1).integers(0, 20, 10_000)
+    release = released(log_of(np.repeat(np.arange(1_000), 10), items, 20), "5", at_most=at_most, limit=limit)
+    assert counts_of(release).sum() == pytest.approx(1_000 * min(at_most, 10), rel=0.1)
+
+
+def test_a_cap_takes_hidden_heavy_users_out_of_intervals() -> None:
+    log = world(2_000, 200, "geometric", "records")
+    plain, capped = (released(log, "0.5", limit=4, at_most=most) for most in (None, 64))
+    widths = [np.median(each.items["high"].to_numpy() - each.items["low"].to_numpy()) for each in (plain, capped)]
+    assert widths[1] < 0.95 * widths[0]  # measured: 0.9
+
+
+def test_a_cap_must_make_sense() -> None:
+    for at_most in (0, -1, 1.5, "3", True):
+        with pytest.raises(UsageError, match="at_most must be a whole number of at least 1"):
+            Adaptive(at_most=at_most)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="at_most must be at least 2") as raised:
+        Adaptive(at_most=1)
+    assert "--method sra --limit 1" in str(raised.value)
+    with pytest.raises(UsageError, match="limit must be less than at_most, not 5") as raised:
+        Adaptive(at_most=5, limit=5)
+    assert "leave limit out" in str(raised.value)
+    with pytest.raises(UsageError, match="at_most cannot be used with gaussian noise") as raised:
+        Adaptive(at_most=5, noise="gaussian")
+    assert "leave one of them out" in str(raised.value)
+
+
+@pytest.mark.parametrize("method", sorted(set(FAMILY.methods) - {"adaptive"}))
+def test_other_methods_refuse_a_cap(method: str) -> None:
+    with pytest.raises(UsageError, match=f"method {method} cannot use at_most") as raised:
+        build(method, {"at_most": 5})
+    assert "it takes" in str(raised.value)
+
+
 # How far off it is
+
+
+@pytest.mark.parametrize(
+    ("activity", "counting"),
+    [
+        ("log-normal", "users"),
+        ("log-normal", "records"),
+        ("geometric", "users"),
+        ("geometric", "records"),
+        ("pareto", "users"),
+        pytest.param(
+            "pareto",
+            "records",
+            marks=pytest.mark.xfail(
+                reason="one in 5,000 has a twentieth of all records: noise hides them", strict=True
+            ),
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_intervals_hold_for_the_largest_counts(activity: str, counting: Counting) -> None:
+    """Of the true top 20, and of the published one, 93 % are covered over 12 releases.
+
+    Measured: 98.7 % and more, with a deviation of at most 2.2 % from release to release. So 93 % is 9 deviations
+    of the mean off: a false alarm is far rarer than one in a million (and the seeds are fixed). Intervals of a
+    third of the width would be seen.
+    """
+    log = world(5_000, 800, activity, counting)
+    exact = truth(log)
+    releases = [released(log, "0.5", seed=seed) for seed in range(12)]
+    for narrowed, enough in ((1.0, True), (1 / 3, False)):
+        for largest in ([np.argsort(-exact)[:20]] * 12, [np.argsort(-counts_of(each))[:20] for each in releases]):
+            held = []
+            for release, top in zip(releases, largest, strict=True):
+                low, high = (release.items[name].to_numpy()[top] for name in ("low", "high"))
+                middle = counts_of(release)[top]
+                low, high = (middle + narrowed * (each - middle) for each in (low, high))
+                held.append(((low <= exact[top]) & (exact[top] <= high)).mean())
+            assert (np.mean(held) >= 0.93) == enough, (narrowed, np.mean(held))
+
 
 WORLDS = pytest.mark.parametrize(
     ("activity", "users", "counting"),
