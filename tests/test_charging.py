@@ -253,6 +253,14 @@ def test_defaults_are_spelled_out() -> None:
     assert (asked["method"], asked["epsilon"], asked["parameters"]["noise"]) == ("adaptive", "1", "laplace")
 
 
+def test_a_cap_that_was_not_given_changes_nothing() -> None:
+    """Requests of before there was one are the same as now, and paid for; with a cap it is another release."""
+    plain, capped = (request_of(ReleaseRequest, epsilon="1", **more) for more in ({}, {"at_most": 9}))
+    asked, other = (json.loads(prepared(each, log()).identity()[0])["parameters"] for each in (plain, capped))
+    assert set(asked) == {"integers", "lean", "limit", "noise", "shares", "what"}
+    assert other == {**asked, "at_most": 9}
+
+
 def test_what_differs() -> None:
     same = {"epsilon": "1", "method": "sra", "limit": 1}
     town = log(contexts=True)

@@ -106,10 +106,11 @@ def chosen_limit(
     log: EventLog,
     people: Mapping[CountTable, KnownPeople],
     prices: Mapping[CountTable, Price],
-    most: int = LARGEST_LIMIT,
+    most: int = MOST_RECORDS,
 ) -> int:
-    """Return the limit with the smallest predicted error over the tables; all of this is public."""
-    limits = [1 << k for k in range(min(most, LARGEST_LIMIT).bit_length())]
+    """Return the limit below ``most`` with the smallest predicted error over the tables; all of this is public."""
+    largest = min(most - 1, LARGEST_LIMIT)
+    limits = sorted({largest, *(1 << k for k in range(largest.bit_length()))})
     limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
     errors = []
     for table, each in people.items():

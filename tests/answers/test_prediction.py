@@ -76,8 +76,10 @@ def test_more_epsilon_calls_for_a_larger_limit() -> None:
 
 def test_several_tables_agree_on_the_geometric_mean() -> None:
     """The unit of a table's error does not matter."""
-    limits, first, second = [1, 2, 4], [9.0, 4.0, 5.0], [8.0, 7.0, 7.5]
+    limits, first, second = [1, 2, 4], [90.0, 4.0, 5.0], [8.0, 7.0, 7.5]
     assert best_limit(limits, [first, second]) == best_limit(limits, [first, [1e9 * each for each in second]]) == 2
+    # 3 times as large in one table alone is 1.7 times as large in both: nearly as good
+    assert best_limit(limits, [[12.0, 4.0, 5.0], [7.0, 7.0, 7.0]]) == 1
     assert best_limit(limits, [[0.0, 0.0, 0.0]]) == 1
 
 

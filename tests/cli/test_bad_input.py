@@ -160,6 +160,7 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
         ("lpa-published", "cannot use limit"),
     ),
     "option of another method": (_nothing, (*RELEASE, "--option", "d=3"), ("sra", "cannot use d", "limit")),
+    "a cap of another method": (_nothing, (*RELEASE, "--at-most", "9"), ("sra", "cannot use at_most", "limit")),
     "option that is a flag": (_nothing, (*RELEASE, "--option", "shares=1"), ("shares", "use --shares")),
     "option without value": (_nothing, (*RELEASE, "--option", "d"), ("--option", "NAME=VALUE", "'d'")),
     "option of the wrong kind": (_nothing, (*RELEASE, "--method", "hpa", "--option", "d=x"), ("d ", "'x'")),

@@ -69,6 +69,7 @@ BAD = {
     "people": (("--count", "users"), ("--count users",)),
     "selection": (("--select-items", "--delta", "1e-6"), ("--select-items",)),
     "an option": (("--option", "d=2"), ("cannot use d",)),
+    "a cap": (("--at-most", "9"), ("totals cannot use --at-most", "--limit is a cap already")),
     "shares of others": (("--shares", "items=1"), ("users, records",)),
 }
 

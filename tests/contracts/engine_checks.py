@@ -64,6 +64,7 @@ from tests.laws import LEVEL, binomial, fits
 Arrays = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 TABLES: tuple[CountTable, ...] = ("items", "edges")
+NORMS: tuple[Norm, ...] = ("l1", "l2")
 tables = st.sampled_from(TABLES)
 mosts = st.sampled_from((1, 2, 3, 7))
 
@@ -256,12 +257,12 @@ def check_keeps_all_it_may(engine: Engine) -> None:
         if all(len(choices) == 1 for choices in people):
             everyone = [columns for (columns,) in people]
             width = log.width if table == "edges" else 1
-            sizes = [[_size(each, norm, width, log.counting) for each in everyone] for norm in ("l1", "l2")]
-            for norm, own in zip(("l1", "l2"), sizes, strict=True):
+            sizes = [[_size(each, norm, width, log.counting) for each in everyone] for norm in NORMS]
+            for norm, own in zip(NORMS, sizes, strict=True):
                 _check_activity(engine.measure(log, Activity(table, most, norm), secret), own, most)
             if engine.can(Shares):
-                for bound, own in zip(_shares(log, table, most), sizes, strict=True):
-                    _check_shares(engine.measure(log, bound, secret), everyone, own, bound)
+                for shares, own in zip(_shares(log, table, most), sizes, strict=True):
+                    _check_shares(engine.measure(log, shares, secret), everyone, own, shares)
         if engine.can(Records):
             _check_rows(engine, log, table, most, secret)
         if engine.can(People):

@@ -24,6 +24,7 @@ from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from headcount.answers.activity import BINS, bin_of, lower_ends
 from headcount.bounding import Activity, CountTable, Leaning, Noisy, Scale, group_sums
 from headcount.budget import Grant
+from headcount.counts import FAMILY
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -52,7 +53,7 @@ from tests.counts.worlds import (
 
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
-SPECIAL = {"adaptive": Special({"stages": ("activity", "items", "edges")}, NEARLY)}
+SPECIAL = {"adaptive": Special({"stages": ("activity", "shares", "items", "edges")}, NEARLY)}
 
 What = Literal["items", "edges", "both"]
 Counting = Literal["records", "users"]
@@ -122,11 +123,13 @@ def squared_error(method: Method, log: EventLog, exact: Floats, epsilon: str, ru
         ("users", {"lean": 1.5, "limit": 2}),
         ("users", {"noise": "gaussian"}),
         ("users", {"noise": "gaussian", "limit": 3}),
+        ("records", {"noise": "gaussian"}),
+        ("records", {"at_most": 9}),
     ],
     ids=lambda each: each if isinstance(each, str) else "-".join(each) or "plain",
 )
 def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[str, Any]) -> None:
-    """Over all stages, for an ε that does not divide: each histogram, the scores and each table are paid for."""
+    """Over all stages, for an ε that does not divide: each histogram, the scores, each table and the shares."""
     delta = "3e-7" if "noise" in more else None
     grant, log = Grant("0.7000000000000001", delta), town(60, 8, 5, counting=counting)
     with recorded_spending() as spent:
@@ -135,10 +138,12 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     assert amounts_of(spent) == (grant.exact, Fraction(grant.delta))
     tables = 2 if what == "both" else 1
     histograms = 2 if what == "both" and counting == "users" else 1
-    assert len(spent) == histograms + ("lean" in more) + tables
-    assert [each.delta > 0 for each in spent[-tables:]] == [delta is not None] * tables
-    assert not any(each.delta for each in spent[:-tables]), "δ is for the tables alone"
-    steering = sum(each.exact for each in spent[:-tables])
+    assert len(spent) == histograms + ("lean" in more) + tables + 1
+    *first, shares = spent
+    assert shares.exact == pytest.approx(grant.exact / 20)
+    assert [each.delta > 0 for each in first[-tables:]] == [delta is not None] * tables
+    assert not any(each.delta for each in (*first[:-tables], shares)), "δ is for the tables alone"
+    steering = sum(each.exact for each in first[:-tables])
     assert steering == pytest.approx(grant.exact * (Fraction(15, 100) if "lean" in more else Fraction(5, 100)))
 
 
@@ -151,10 +156,12 @@ def test_every_histogram_is_paid_for(what: What, counting: Counting) -> None:
 
 
 def test_shares_can_be_given() -> None:
-    shares = {"activity": Decimal("0.2"), "items": Decimal("0.5"), "edges": Decimal("0.3")}
-    release = released(town(60, 8, 5), "2", limit=3, shares=shares)
+    shares = {"activity": "0.2", "shares": "0.1", "items": "0.4", "edges": "0.3"}
+    with watched("adapting.add") as added:
+        release = released(town(60, 8, 5), "2", limit=3, shares={name: Decimal(shares[name]) for name in shares})
     assert scale_of(release.noise["activity"]) == 1 / (2 * Fraction(2, 10))
-    assert scale_of(release.noise["items"]) == 3 / (2 * Fraction(5, 10))
+    assert scale_of(added[-1].result.law) == 1 / (2 * Fraction(1, 10))
+    assert scale_of(release.noise["items"]) == 3 / (2 * Fraction(4, 10))
     assert scale_of(release.noise["edges"]) == 3 / (2 * Fraction(3, 10))
 
 
@@ -232,7 +239,7 @@ def test_a_given_limit_is_used() -> None:
     assert not chosen
     assert [bound for bound, _ in engine.asked] == [Scale(7, apart=True)]
     assert release.chosen == {}
-    assert scale_of(release.noise["items"]) == 7 / (3 * Fraction(95, 200))
+    assert scale_of(release.noise["items"]) == 7 / (3 * Fraction(90, 200))
     assert "The limit of 7 was given." in release.explain()
     assert "the limit of 7 was chosen without looking at the log" in release.explain()
 
@@ -246,7 +253,7 @@ def test_a_chosen_limit_is_used_and_recorded(counting: Counting) -> None:
         limit = chosen[0].result
         assert [bound for bound, _ in engine.asked] == [Scale(limit, apart=True)]
         assert release.chosen == {"items": {"limit": limit}, "edges": {"limit": limit}}
-        assert scale_of(release.noise["edges"]) == pytest.approx(limit / (Fraction(epsilon) * Fraction(95, 200)))
+        assert scale_of(release.noise["edges"]) == pytest.approx(limit / (Fraction(epsilon) * Fraction(90, 200)))
         assert f"a limit of {limit:,} was chosen" in release.explain()
 
 
@@ -295,25 +302,26 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 
 
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
-    with watched("counts.adaptive.add") as added, watched("counts.adaptive.counts_from") as made:
+    with watched("counts.adaptive.add") as added, watched("counts.adaptive.draft_of") as made:
         release = released(town(60, 8, 5), "3", limit=3, what="items")
     bounded, grant, _ = added[-1].given
     assert bounded.sensitive_values.shape == (2, 8)
     assert bounded.sensitivity.l1 == 3 * bounded.unit
-    assert grant.exact == 3 * Fraction(95, 100)
+    assert grant.exact == 3 * Fraction(90, 100)
     law = added[-1].result.law
     assert law.scale == 3 / grant.exact
     assert release.noise["items"] == DiscreteLaplace(law.scale, law.step, LIGHT_AND_HEAVY)
     assert made[0].given[0] is added[-1].result, "counts are not made of the noisy tables"
 
 
-def test_gaussian_noise_pays_for_the_root_of_the_limit() -> None:
+@pytest.mark.parametrize("counting", COUNTINGS)
+def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> None:
     with watched("counts.adaptive.add") as added:
-        release = released(town(60, 8, 5, counting="users"), "3", limit=3, noise="gaussian")
+        release = released(town(60, 8, 5, counting=counting), "3", limit=3, noise="gaussian")
     for table, call in zip(("items", "edges"), added, strict=True):
         bounded, grant, _ = call.given
         assert bounded.sensitivity.l2_squared == 3 * bounded.unit**2
-        assert (grant.epsilon, grant.delta) == (Decimal("2.85"), Decimal("1e-6"))
+        assert (grant.epsilon, grant.delta) == (Decimal("2.7"), Decimal("1e-6"))
         assert grant.price.share_of_rho == Decimal("0.5")
         law = release.noise[table]
         assert isinstance(law, DiscreteGaussian)
@@ -328,9 +336,11 @@ def test_counts_of_nobody_are_made_of_what_was_drawn(noise: Literal["laplace", "
     """All of the noise, neither less nor more: that draws have the declared law, the contract says."""
     log = town(0, 200, 3, counting="users")
     for table in ("items", "edges"):
-        with recorded_draws() as draws, watched("counts.adaptive.counts_from") as made:
+        with recorded_draws() as draws, watched("counts.adaptive.draft_of") as made:
             released(log, limit=3, noise=noise, what=table)
-        assert made[0].given[0].values.ravel().tolist() == draws[-1].tolist()
+        *_, of_table, of_shares = draws
+        assert made[0].given[0].values.ravel().tolist() == of_table.tolist()
+        assert of_shares.size == 21, "one class of nobody, at every size"
 
 
 def test_leaning_follows_released_scores() -> None:
@@ -438,16 +448,18 @@ def test_contexts_of_users_bound_what_intervals_cover() -> None:
     assert released(replace(log, context_of="user")).interval.covers == "bounded"
 
 
-def test_gaussian_noise_is_refused_for_records() -> None:
-    for act in (
-        lambda grant: Adaptive(noise="gaussian").release(town(60, 8, 5), grant, SeededNoise(1)),
-        lambda grant: Adaptive(noise="gaussian").laws(town(60, 8, 5), grant),
-    ):
-        grant = Grant("1", "1e-6")
-        with pytest.raises(UsageError, match="once per item") as raised:
-            act(grant)
-        assert "--count users" in str(raised.value)
-        assert not grant._taken
+def test_gaussian_noise_for_records_brings_repeats_back() -> None:
+    """2,000 people with 5 records of each of 1 to 12 items, 4 squares at most: within 25 %, with hardly any noise.
+
+    A person of k items weighs 2/√k an item, which scaling up makes 5 again: all together within 10 %.
+    """
+    random = np.random.default_rng(1)
+    sizes = random.integers(1, 13, 2_000)
+    items = np.concatenate([np.repeat(random.choice(30, size, replace=False), 5) for size in sizes])
+    log = log_of(np.repeat(np.arange(2_000), 5 * sizes), items, 30)
+    release = released(log, "1000", limit=4, noise="gaussian")
+    assert counts_of(release) == pytest.approx(truth(log), rel=0.25)
+    assert counts_of(release).sum() == pytest.approx(truth(log).sum(), rel=0.1)
 
 
 @pytest.mark.parametrize("lean", [-0.1, 10.5, "1", True, None, float("nan")])
@@ -472,8 +484,6 @@ def test_integers_is_true_or_false(integers: Any) -> None:
 @pytest.mark.parametrize("more", [{}, {"limit": 1}, {"lean": 1.0}, {"noise": "gaussian"}], ids=lambda m: str([*m]))
 def test_small_logs(counting: Counting, more: dict[str, Any]) -> None:
     """Nobody, one person, one item, one item in no context: always the whole catalogue, and finite numbers."""
-    if counting == "records" and "noise" in more:
-        return
     nobody = np.empty(0, np.int64)
     one = np.zeros(1, np.int64)
     logs = [
@@ -509,7 +519,109 @@ def test_any_small_log_is_released_alike_by_all_engines(case: Case, seed: int, l
     assert all(one.tables[name].equals(two.tables[name]) for name in one.tables)
 
 
+# A public cap
+
+
+def test_bots_count_as_the_cap_says() -> None:
+    """1,000 people with 6 of 40 items, and bots with 100,000 records of the first: 20 of each bot's, or all."""
+    random = np.random.default_rng(1)
+    for bots in (1, 20):
+        users = np.append(np.repeat(np.arange(1_000), 6), np.repeat(1_000 + np.arange(bots), 100_000 // bots))
+        items = np.append(random.integers(0, 40, 6_000), np.zeros(100_000, np.int64))
+        log = log_of(users, items, 40)
+        with watched("adapting.add") as added:
+            release = released(log, "20", at_most=20)
+        expected = truth(log)
+        expected[0] += 20 * bots - 100_000
+        assert counts_of(release) == pytest.approx(expected, rel=0.25)
+        assert counts_of(release).sum() == pytest.approx(expected.sum(), rel=0.03)
+        people = added[0].given[0].sensitive_values.tolist()
+        assert people[bin_of(np.array([20]))[0]] == bots, "bots are not where the cap is"
+        assert sum(people) == 1_000 + bots
+    assert "A person with more than 20 records counted as if so many of them were all" in release.explain()
+    assert "the cap of 20 records per person was fixed without looking at the log" in release.explain()
+    assert counts_of(released(log, "20"))[0] > 50_000, "without a cap they do not count in full"
+
+
+@pytest.mark.parametrize("at_most", [2, 3, 4, 5, 8, 9, 16, 17, 64])
+@pytest.mark.parametrize("limit", [None, 1])
+def test_no_cap_makes_people_vanish(at_most: int, limit: int | None) -> None:
+    """1,000 people with 10 records each, of whom so many count: within 10 %, also where the cap is a limit."""
+    items = np.random.default_rng(1).integers(0, 20, 10_000)
+    release = released(log_of(np.repeat(np.arange(1_000), 10), items, 20), "5", at_most=at_most, limit=limit)
+    assert counts_of(release).sum() == pytest.approx(1_000 * min(at_most, 10), rel=0.1)
+
+
+def test_a_cap_takes_hidden_heavy_users_out_of_intervals() -> None:
+    log = world(2_000, 200, "geometric", "records")
+    plain, capped = (released(log, "0.5", limit=4, at_most=most) for most in (None, 64))
+    widths = [np.median(each.items["high"].to_numpy() - each.items["low"].to_numpy()) for each in (plain, capped)]
+    assert widths[1] < 0.95 * widths[0]  # measured: 0.9
+
+
+def test_a_cap_must_make_sense() -> None:
+    for at_most in (0, -1, 1.5, "3", True):
+        with pytest.raises(UsageError, match="at_most must be a whole number of at least 1"):
+            Adaptive(at_most=at_most)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="at_most must be at least 2") as raised:
+        Adaptive(at_most=1)
+    assert "--method sra --limit 1" in str(raised.value)
+    with pytest.raises(UsageError, match="limit must be less than at_most, not 5") as raised:
+        Adaptive(at_most=5, limit=5)
+    assert "leave limit out" in str(raised.value)
+    with pytest.raises(UsageError, match="at_most cannot be used with gaussian noise") as raised:
+        Adaptive(at_most=5, noise="gaussian")
+    assert "leave one of them out" in str(raised.value)
+
+
+@pytest.mark.parametrize("method", sorted(set(FAMILY.methods) - {"adaptive"}))
+def test_other_methods_refuse_a_cap(method: str) -> None:
+    with pytest.raises(UsageError, match=f"method {method} cannot use at_most") as raised:
+        build(method, {"at_most": 5})
+    assert "it takes" in str(raised.value)
+
+
 # How far off it is
+
+
+@pytest.mark.parametrize(
+    ("activity", "counting"),
+    [
+        ("log-normal", "users"),
+        ("log-normal", "records"),
+        ("geometric", "users"),
+        ("geometric", "records"),
+        ("pareto", "users"),
+        pytest.param(
+            "pareto",
+            "records",
+            marks=pytest.mark.xfail(
+                reason="one in 5,000 has a twentieth of all records: noise hides them", strict=True
+            ),
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_intervals_hold_for_the_largest_counts(activity: str, counting: Counting) -> None:
+    """Of the true top 20, and of the published one, 93 % are covered over 12 releases.
+
+    Measured: 98.7 % and more, with a deviation of at most 2.2 % from release to release. So 93 % is 9 deviations
+    of the mean off: a false alarm is far rarer than one in a million (and the seeds are fixed). Intervals of a
+    third of the width would be seen.
+    """
+    log = world(5_000, 800, activity, counting)
+    exact = truth(log)
+    releases = [released(log, "0.5", seed=seed) for seed in range(12)]
+    for narrowed, enough in ((1.0, True), (1 / 3, False)):
+        for largest in ([np.argsort(-exact)[:20]] * 12, [np.argsort(-counts_of(each))[:20] for each in releases]):
+            held = []
+            for release, top in zip(releases, largest, strict=True):
+                low, high = (release.items[name].to_numpy()[top] for name in ("low", "high"))
+                middle = counts_of(release)[top]
+                low, high = (middle + narrowed * (each - middle) for each in (low, high))
+                held.append(((low <= exact[top]) & (exact[top] <= high)).mean())
+            assert (np.mean(held) >= 0.93) == enough, (narrowed, np.mean(held))
+
 
 WORLDS = pytest.mark.parametrize(
     ("activity", "users", "counting"),
@@ -583,15 +695,15 @@ def test_it_beats_sampling_at_its_best_limit(counting: Counting) -> None:
 
 
 def test_a_log_of_single_records_costs_little() -> None:
-    """Everybody has one record: nothing is scaled. The twentieth for activity makes 1.11 times the variance.
+    """Everybody has one record: nothing is scaled. The tenth for what steers makes 1.23 times the variance.
 
-    Altogether at most 1.25 times the error of sampling, which was told the limit (measured: 1.13).
+    Altogether at most 1.35 times the error of sampling, which was told the limit (measured: 1.26).
     """
     log = columns_of(np.random.default_rng(1).geometric(0.02, 500).tolist())
     exact = truth(log)
     release = released(log, "0.5")
     assert release.chosen["items"]["limit"] == 1
-    assert squared_error(Adaptive(), log, exact, "0.5", 5) < 1.25 * squared_error(
+    assert squared_error(Adaptive(), log, exact, "0.5", 5) < 1.35 * squared_error(
         build("sra", {"limit": 1}), log, exact, "0.5", 5
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -156,6 +157,7 @@ def test_activity_in_squares() -> None:
 
 def test_classes_must_be_those_of_the_columns() -> None:
     log = one_person([0], [1], 3)
+    classes: Any
     for classes, words in (
         (np.arange(2), "there must be 3 classes"),
         (np.zeros(3), "there must be 3 classes"),

@@ -127,9 +127,12 @@ class Adaptive(Staged):
             check_limit(self.limit)
         if self.at_most is not None:
             check_limit(self.at_most, "at_most")
-            if self.limit is not None and self.limit > self.at_most:
+            # people beyond the cap are heavy users: nobody is known of them where the limit is the cap
+            if self.at_most == 1:
+                raise UsageError("at_most must be at least 2", given=1, remedy="use --method sra --limit 1")
+            if self.limit is not None and self.limit >= self.at_most:
                 raise UsageError(
-                    "limit must be no more than at_most", given=self.limit, remedy="leave limit out: it is found"
+                    "limit must be less than at_most", given=self.limit, remedy="leave limit out: it is found"
                 )
         if self.at_most is not None and self.noise == "gaussian":
             raise UsageError(
