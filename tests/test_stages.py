@@ -132,7 +132,7 @@ def test_the_first_of_several_tells_and_all_are_checked() -> None:
 @pytest.mark.parametrize(
     ("method", "of_rest"),
     [(SimpleRandom(limit=4, noise="gaussian"), "1"), (HandPicked(limit=4, noise="gaussian"), "0.7"),
-     (Adaptive(limit=4, noise="gaussian"), "0.95")],
+     (Adaptive(limit=4, noise="gaussian"), "0.9")],
     ids=lambda each: getattr(each, "name", each),
 )  # fmt: skip
 def test_items_and_edges_share_the_rho_of_what_pure_stages_leave(method: Any, of_rest: str) -> None:

@@ -90,7 +90,8 @@ def people_of(
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:
     """Return the noise of a table under a limit; refuse what cannot be drawn."""
-    return law_of(sensitivity(Scale(limit), counting), price, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
+    moved = sensitivity(Scale(limit, norm_of(price)), counting, columns=1)  # in its norm, columns do not matter
+    return law_of(moved, price, unit=FIXED_POINT, on=LIGHT_AND_HEAVY)
 
 
 def drawable(limit: int, price: Price, counting: Counting) -> bool:

@@ -37,6 +37,7 @@ def release(
     epsilon: Amount,
     method: str | None = None,
     limit: int | None = None,
+    at_most: int | None = None,
     what: Literal["items", "edges", "both", "totals"] | None = None,
     shares: Mapping[str, Amount] | None = None,
     noise: NoiseKind = "laplace",

@@ -36,6 +36,7 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "shares": ("uneven",),
     "d": (3,),
     "lean": (1.5,),
+    "at_most": (5,),
     "integers": (True,),
     "sampling": ("row", "none"),
     "repeats": (3,),
@@ -60,7 +61,7 @@ def variants(method: type[Method]) -> Iterator[dict[str, Any]]:
 
 def count_request(name: str, parameters: Mapping[str, Any], epsilon: str, **more: Any) -> ReleaseRequest:
     """Ask for a method of counts."""
-    own = {key: value for key, value in parameters.items() if key in ("limit", "what", "noise")}
+    own = {key: value for key, value in parameters.items() if key in ("limit", "at_most", "what", "noise")}
     options = {key: value for key, value in parameters.items() if key not in (*own, "shares")}
     delta = {"delta": "1e-4"} if parameters.get("noise") == "gaussian" else {}
     claimed = METHODS[name].standing is Standing.CLAIMED
@@ -74,7 +75,7 @@ def uneven(stages: Sequence[str]) -> dict[str, str]:
     return dict(zip(stages, [*shares, str(round(1 - sum(map(float, shares)), 2))], strict=True))
 
 
-STAGES = ((), ("activity",), ("scores",), ("activity", "scores"))
+STAGES = ((), ("activity", "shares"), ("scores",), ("activity", "scores", "shares"))
 
 
 def fitting(name: str, parameters: Mapping[str, Any], epsilon: str, log: EventLog) -> ReleaseRequest | None:

@@ -57,10 +57,12 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ),
     (
         "adaptive",
-        {"parameters": {"limit": 3, "lean": 1.0}, "stages": ("activity", "scores", "items", "edges")},
+        {"parameters": {"limit": 3, "lean": 1.0}, "stages": ("activity", "scores", "shares", "items", "edges")},
     ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
+    ("adaptive", {**STEERED, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
+    ("adaptive", {**STEERED, "parameters": {"limit": 3, "at_most": 9}}),
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),

@@ -92,8 +92,8 @@ ways = pytest.mark.parametrize("way", WAYS)
 def forced(users: NDArray[np.int64]) -> Iterator[None]:
     """Let the released histogram come out as given; it is paid for, and its law is the real one."""
 
-    def forged(*asked: Any) -> Noisy:
-        return replace(histogram(*asked), values=users)
+    def forged(*asked: Any, **more: Any) -> Noisy:
+        return replace(histogram(*asked, **more), values=users)
 
     with mock.patch.object(top_k, "histogram", forged), mock.patch.object(by_context, "histogram", forged):
         yield

@@ -82,7 +82,7 @@ _SHARES: Sequence[Words] = (
 _LIMITED: Sequence[Words] = ({"limit": 1}, {"limit": 9})
 _SCORED: Words = {"shares": {"scores": "0.2", "items": "0.3", "edges": "0.5"}}
 _PUBLIC: Words = {"options": {"scores": {"i03": 4, "i07": "2.5", "i00": -1, "no item": 9}}}
-_STEERED: Words = {"shares": {"activity": "0.1", "items": "0.3", "edges": "0.6"}}
+_STEERED: Words = {"shares": {"activity": "0.1", "shares": "0.1", "items": "0.3", "edges": "0.5"}}
 
 COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
     "adaptive": (
@@ -91,6 +91,7 @@ COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
             *_WHAT, *_GAUSSIAN, *_LIMITED, _STEERED, {**_STEERED, **_GAUSSIAN[0]},
             {"limit": 4, **_STEERED}, {"limit": 4, **_GAUSSIAN[0]},
             {"options": {"lean": 1.5}}, {"options": {"lean": 1.5}, "limit": 4}, {"options": {"integers": True}},
+            {"at_most": 4}, {"at_most": 9, "limit": 1},
             {"options": {"integers": True}, **_GAUSSIAN[0]}, {"options": {"lean": 1.0}, **_GAUSSIAN[0]},
         ),
     ),

@@ -70,6 +70,7 @@ from headcount.bounding import (
     CountTable,
     Leaning,
     Noisy,
+    Norm,
     Sample,
     Scale,
     Sensitivity,
@@ -169,11 +170,12 @@ class Adaptive(Staged):
         if self.lean > 0:
             steering.append(Stage("scores", SCORES_SHARE, moves=one))
         steering.append(Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT))
+        norm: Norm = "l2" if self.noise == "gaussian" else "l1"
         counts = Stage(
             "counts",
             (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
             gaussian=self.noise == "gaussian",
-            moves=sensitivity(Scale(self.limit or 1), log.counting),
+            moves=sensitivity(Scale(self.limit or 1, norm), log.counting, log.cells),
             unit=FIXED_POINT,
             on=LIGHT_AND_HEAVY,
         )
