@@ -231,9 +231,7 @@ class _Plan:
             candidates.append(limit)
             for each, shape in self.figures.shapes.items():
                 deviation, norm = laws[each].variance ** 0.5, norm_of(self._price)
-                copies, errors = cell_errors(
-                    shape.activity, limit, deviation, shape.cells, norm, distinct=shape.distinct
-                )
+                copies, errors = cell_errors(shape.activity, limit, deviation, shape.cells, norm, distinct=True)
                 mse, mae = (copies @ part / shape.cells for part in (errors, _USUAL_ERROR * np.sqrt(errors)))
                 found[each].append(Prediction(float(mse), float(mae)))
         limit = best_limit(candidates, [[each.mse for each in mine] for mine in found.values()])
