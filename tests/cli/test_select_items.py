@@ -103,7 +103,8 @@ def test_no_item_is_selected(run: Run, big: Path) -> None:
     for kind in ("csv", "xlsx"):
         assert run("export", "out", "--to", f"sheets-{kind}", "--format", kind).code == 0
     for flags in ((), ("--per-context",), ("--per-context", "--with-counts")):
-        ranked = run("rank", *SELECT, *CONTEXT, "--epsilon", "0.01", "-k", "3", *flags, "--out", "best", "--force")
+        asked = (*SELECT, *CONTEXT, *flags) if flags else SELECT
+        ranked = run("rank", *asked, "--epsilon", "0.01", "-k", "3", "--out", "best", "--force")
         assert ranked.code == 0, ranked.err
         assert ranked.out.startswith("No item was selected")
         assert run("report", "best", "--to", "best.html", "--force").code == 0

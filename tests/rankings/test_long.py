@@ -55,7 +55,7 @@ from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, of_pairs, pa
 pytestmark = pytest.mark.long
 
 ITEMS = 30
-LIGHT = np.array([50_000, 20_000, *[0] * (BINS - 2)])
+LIGHT = np.array([70_000, *[0] * (BINS - 1)])
 HEAVY = np.array([0, 0, 0, 0, 0, 50_000, *[0] * (BINS - 6)])  # people with 17 to 32 different items
 WAYS = {"counted": LIGHT, "peeled": HEAVY}
 
@@ -382,7 +382,7 @@ def test_the_story_says_which_way(case: Case, way: str) -> None:
     assert "paid with 2% of ε" in told
     then = "best items were" if way == "peeled" else "Peeling"
     assert told.index("First it was released how many people have") < told.index(then)
-    assert ("pairs of item and context" in told) is (case.method.per_context and way == "counted")
+    assert ("of item and context" in told) is (case.method.per_context and way == "counted")
     assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in told
     assert f"fewer than {release.chosen['ranking']['apart']:,} people apart are in random order" in page
     assert ("permute-and-flip" in told) is (way == "peeled")
@@ -475,7 +475,7 @@ def test_intervals_of_ranked_counts_hold_on_average(per_context: bool, context_o
     pairs = rows.group_by(["user", *names]).aggregate([]).group_by(names).aggregate([("user", "count")])
     truth = {tuple(row[name] for name in names): row["user_count"] for row in pairs.to_pylist()}
     method = DirectTopK(k=40, per_context=per_context, with_counts=True)
-    covered, off, taken = [], [], 0
+    covered, off, there, taken = [], [], [], 0
     for seed in range(20):
         release = method.release(log, Grant("2"), SeededNoise(seed), LocalEngine(threads=1))
         if release.chosen["ranking"]["by"] == "peeling":
@@ -485,9 +485,10 @@ def test_intervals_of_ranked_counts_hold_on_average(per_context: bool, context_o
             true = truth.get(tuple(row[name] for name in names), 0)
             covered.append(row["low"] <= true <= row["high"])
             off.append(row["count"] - true)
+            there.append(true)
     assert taken >= 15
     assert np.mean(covered) >= 0.9
-    assert abs(np.mean(off)) <= 0.3 * np.mean(list(truth.values()))
+    assert abs(np.mean(off)) <= 0.2 * np.mean(there)
 
 
 # The loss

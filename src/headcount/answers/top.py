@@ -8,14 +8,13 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.answers.words import in_random_order
 from headcount.errors import UnknownNameError, UsageError
 
 
@@ -58,25 +57,3 @@ def in_context(edges: pa.Table, known: Sequence[str], context: str) -> pa.Table:
     if len(matches) != 1:
         raise UnknownNameError.among("context", context, known, where="this release")
     return edges.filter(pc.equal(edges["context"], matches[0]))
-
-
-def told_nothing(chosen: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the contexts of which a ranking says that nothing can be told.
-
-    >>> told_nothing({"ranking": {"by": "counts", "nothing told": ["Saturday"]}})
-    ('Saturday',)
-    """
-    return tuple(chosen.get("ranking", {}).get("nothing told", ()))
-
-
-def order_words(chosen: Mapping[str, Any]) -> list[str]:
-    """Say below how many people apart items of a ranking are in random order, if it is a ranking that tells.
-
-    >>> order_words({"ranking": {"by": "peeling", "apart": 21}}), order_words({"items": {"limit": 4}})
-    (['Items fewer than 21 people apart are in random order.'], [])
-    """
-    ranking = chosen.get("ranking", {})
-    told = [in_random_order(ranking["apart"])] if "apart" in ranking else []
-    if not ranking.get("confirmed", True):
-        told.append("The counts behind it do not confirm each other: its order may be mere chance.")
-    return told

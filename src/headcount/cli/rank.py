@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.top import told_nothing
+from headcount.answers.order import told_nothing
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, ledger_fields, spend
 from headcount.cli.top import show_table

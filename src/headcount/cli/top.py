@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.top import order_words, told_nothing
+from headcount.answers.order import order_words, told_nothing
 from headcount.answers.words import whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError

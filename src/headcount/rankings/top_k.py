@@ -44,7 +44,7 @@ import pyarrow as pa
 
 from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram, people_of
 from headcount.answers.activity import histogram_table
-from headcount.answers.top import order_words
+from headcount.answers.order import order_words
 from headcount.answers.words import in_random_order, listed, some
 from headcount.bounding import (
     Activity,

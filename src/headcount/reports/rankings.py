@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.answers.top import order_words, told_nothing
+from headcount.answers.order import order_words, told_nothing
 from headcount.answers.words import listed
 from headcount.releases import Release
 from headcount.reports import excerpts
