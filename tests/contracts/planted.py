@@ -194,9 +194,9 @@ RANKINGS = (
         ".sensitive_values > 0).sum()))), grants[\"ranking\"], noise)",
     ),
     Plant(
-        "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK.release",
-        "if counts is not None and counts.pays(self._rounds(log), peeling):",
-        f"if engine.measure(log, {_BOUNDS}.Activity(table, 99), bytes(16)).sensitive_values[7:].any():",
+        "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK._counted",
+        "if not counts.pays(self._scale(log, grant.price)):",
+        f"if not engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values[7:].any():",
     ),
 )  # fmt: skip
 
