@@ -112,6 +112,7 @@ class _Broken(InParts):
 
     def counted(self, users: Integers, cells: Integers, log: EventLog, bound: CountBound) -> BoundedCounts:
         shape = (len(log.catalogue.ids), log.width)
+        users, cells = reference._among(log, bound, users, cells)
         of_items, of_edges = (self.sizes(log, table, users, cells, bound.norm) for table in get_args(CountTable))
         edges = self.table(users, cells, of_edges, bound, log.cells, log.width)
         users, columns = reference._columns(log, "items", users, cells)
