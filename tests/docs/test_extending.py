@@ -190,6 +190,7 @@ LIGHT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", LIGHT)
 def test_an_engine_keeps_the_contracts(check: Callable[[Engine], None]) -> None:
     check(engine_of({}))

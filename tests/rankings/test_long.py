@@ -611,6 +611,7 @@ def test_a_long_ranking_finds_as_much_as_the_better_way(each: int) -> None:
     assert ranking >= max(peeling, counting) - 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["movielens-1m", "gowalla-10core", "fimi-retail"])
 def test_the_top_hundred_of_real_logs_is_found(name: str) -> None:
     path = DATA / f"{name}.parquet"

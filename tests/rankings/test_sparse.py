@@ -129,6 +129,7 @@ class OnceSparsely(Once):
         return self._sparse[key][1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_sparse")
 @pytest.mark.parametrize(("method", "context_of"), LOSSES, ids=repr)
 def test_nobody_loses_more_than_epsilon(method: DirectTopK, context_of: str) -> None:

@@ -556,6 +556,7 @@ def test_the_top_ten_of_a_made_up_log_is_found() -> None:
 DATA = Path(os.environ.get("HEADCOUNT_DATA", "."))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "least"),
     [("movielens-1m", 0.95), ("gowalla-10core", 0.99), ("fimi-retail", 0.99), ("foursquare-nyc", 0.6)],

@@ -108,6 +108,7 @@ def test_what_is_not_private_says_so_first(release: Make, tmp_path: Path) -> Non
         assert files[-1].read_text(encoding="utf-8").startswith("NOT PRIVATE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["csv", "xlsx"])
 def test_a_large_table_is_written_whole(release: Make, tmp_path: Path, shape: str) -> None:
     items = [f"item{n}" for n in range(60_000)]

@@ -181,6 +181,7 @@ def test_dpsense() -> None:
     assert Trial(SensitivityControl(), 12, theta_and_tea, 2_500).p_value() > LEVEL
 
 
+@pytest.mark.slow
 def test_a_maximum_that_is_not_enforced_is_seen() -> None:
     """Ann has 12 records and 2 are declared: sums move by 12, with noise for 2."""
     assert Trial(SampledGroups(limit=2), 12, tea, 400).p_value() > LEVEL

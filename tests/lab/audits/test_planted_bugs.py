@@ -61,6 +61,7 @@ def test_what_they_were_made_of_is_not_accused(contexts: bool) -> None:
     assert not audit(target, list(PAIRS.values()), 20_000).violation
 
 
+@pytest.mark.slow
 def test_choices_that_hang_on_others_move_too_much() -> None:
     """Their law is right, so no number of runs would show it; under one secret it shows."""
     world = list(adjacent_pairs(2, 2, 3))
