@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -204,8 +205,8 @@ def _best(counts: Posterior, places: Integers, many: int) -> Integers:
     return np.asarray(places[np.argsort(-counts.mean, kind="stable")[:many]])
 
 
-def _of(counts: Posterior, which: object) -> Posterior:
-    return Posterior(counts.mean[which], counts.low[which], counts.high[which])  # type: ignore[call-overload]
+def _of(counts: Posterior, which: Any) -> Posterior:
+    return Posterior(counts.mean[which], counts.low[which], counts.high[which])
 
 
 def _together(one: Posterior, other: Posterior) -> Posterior:
