@@ -6,6 +6,7 @@ All draws are seeded, so that tests come out the same in every run; tolerances s
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,18 @@ from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.scaling import Norm, scale_up, weights
-from headcount.answers.two_groups import KnownPeople, combine
+from headcount.answers.shrinkage import Posterior
+from headcount.answers.two_groups import KnownPeople, drafted, finished, scaling
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 
 Floats = NDArray[np.float64]
+
+
+def combine(*given: Any, **more: Any) -> Posterior:
+    """What both tables say without any measured shares."""
+    draft = drafted(*given, **more)
+    return finished(draft, scaling(draft))
+
 
 STEP = Fraction(1, 1 << 16)
 TINY: Law = DiscreteLaplace(Fraction(1, 1000), STEP)

@@ -124,7 +124,16 @@ def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
 
 
 def finished(draft: Draft, found: Ratios) -> Posterior:
-    """Scale the heavy table up, and return the counts of all records, with intervals."""
+    """Scale the heavy table up, and return the counts of all records, with intervals.
+
+    >>> from headcount.noise_law import law_from_json
+    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
+    >>> activity = EstimatedActivity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
+    >>> people = KnownPeople(activity, activity, distinct=False)
+    >>> draft = drafted(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4)
+    >>> finished(draft, scaling(draft)).mean.round(2).tolist()
+    [849.99, 799.99]
+    """
     own, others, above = draft.light, draft.heavy, draft.above
     full = Posterior(*(each * found.each for each in (others.mean, others.low, others.high)))
     misjudged = _NORMAL_95 * np.hypot(found.off, _uncertain(above, draft.limit, draft.norm))
@@ -135,30 +144,6 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     high += _hidden(full.mean, above, draft.people, draft.limit)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
     return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
-
-
-def combine(
-    light: Floats,
-    heavy: Floats,
-    law: Law,
-    people: KnownPeople,
-    limit: int,
-    norm: Norm = "l1",
-    *,
-    level: float = 0.95,
-    leaned: Floats | None = None,
-) -> Posterior:
-    """Return the best guess at the counts of all records, and intervals, from the two noisy tables alone.
-
-    >>> from headcount.noise_law import law_from_json
-    >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
-    >>> activity = EstimatedActivity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
-    >>> people = KnownPeople(activity, activity, distinct=False)
-    >>> combine(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4).mean.round(2).tolist()
-    [849.99, 799.99]
-    """
-    draft = drafted(light, heavy, law, people, limit, norm, level=level, leaned=leaned)
-    return finished(draft, scaling(draft))
 
 
 def _as_measured(draft: Draft, ratios: Floats, misjudged: Floats) -> Floats:
