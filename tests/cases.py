@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headcount.bounding import EVERYONE, CountBound, Leaning, Noisy, Pick, Sample, SampleUsers, Scale
+from headcount.bounding import EVERYONE, CountBound, Noisy, Pick, Sample, SampleUsers, Scale
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -103,15 +103,6 @@ class Case:
         return Pick(limit, Noisy(np.array(scores[: self.listed], dtype=np.int64), LAW))
 
 
-FACTORS = (1, 1, 2, 3, 10, 1_000, 2**15 - 1, 2**15)
-"""How far records lean: some are equal, some hardly differ, and some leave nothing to the others."""
-
-
-def leaning(factors: Sequence[int]) -> Leaning:
-    """The leaning by the given factors, one an item."""
-    return Leaning(np.array(factors, dtype=np.int64))
-
-
 def bounds(case: Case) -> st.SearchStrategy[CountBound]:
     """Any bound that fits a case."""
     return st.one_of(_kinds(case))
@@ -123,18 +114,15 @@ def every_kind(case: Case) -> st.SearchStrategy[tuple[CountBound, ...]]:
 
 
 def _kinds(case: Case) -> list[st.SearchStrategy[CountBound]]:
-    """Samples, picks with ties, users by lot; weights, those that lean, and roots."""
+    """Samples, picks with ties, users by lot; weights and roots."""
     limits = st.sampled_from((1, 1, 2, 3))
     scores = st.lists(st.integers(-2, 2), min_size=case.listed, max_size=case.listed)
     lots = st.sampled_from((0, EVERYONE // 3, EVERYONE // 2, EVERYONE - 1, EVERYONE))
-    factors = st.lists(st.sampled_from(FACTORS), min_size=case.listed, max_size=case.listed)
-    leaning_limits = st.sampled_from((1, 2, 2, 3))  # with a limit of 1, no record that leans reaches the weight 1
     return [
         st.builds(case.bound, limits, st.none()),
         st.builds(case.bound, limits, scores),
         st.builds(SampleUsers, limits, lots),
         st.builds(Scale, limits, apart=st.booleans()),
-        st.builds(Scale, leaning_limits, apart=st.booleans(), leaning=st.builds(leaning, factors)),
         st.builds(Scale, limits, norm=st.just("l2"), apart=st.booleans()),
     ]
 

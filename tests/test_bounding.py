@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from headcount.bounding import (
     EVERYONE,
     FIXED_POINT,
-    LARGEST_FACTOR,
     Bounded,
     CountBound,
-    Leaning,
     Noisy,
     Pick,
     Sample,
@@ -31,7 +29,7 @@ from headcount.bounding import (
     sensitivity,
 )
 from headcount.errors import UsageError
-from tests.cases import LAW, leaning
+from tests.cases import LAW
 
 
 @given(st.integers(1, 2**31 - 1))
@@ -113,24 +111,12 @@ def test_a_limited_sum_of_squares_hangs_on_the_columns(apart: bool, counting: An
 
 
 @given(st.integers(1, 2**31 - 1), st.sampled_from(("records", "users")))
-def test_neither_two_tables_nor_leaning_moves_counts_further(limit: int, counting: Any) -> None:
+def test_two_tables_move_counts_no_further(limit: int, counting: Any) -> None:
     plain = sensitivity(Scale(limit), counting)
-    for bound in (Scale(limit, apart=True), Scale(limit, apart=True, leaning=leaning((1, LARGEST_FACTOR)))):
-        assert sensitivity(bound, counting) == plain
-        counts = certify(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
-        assert counts.items.sensitivity == counts.edges.sensitivity == plain
-
-
-@pytest.mark.parametrize("factors", [(0,), (3, -1), (1, LARGEST_FACTOR + 1), (2**62,)], ids=repr)
-def test_factors_lie_where_products_fit(factors: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="factors must lie between 1 and 32768"):
-        leaning(factors)
-    assert (2**31 - 1) * LARGEST_FACTOR * FIXED_POINT < 2**62
-
-
-def test_records_cannot_lean_where_the_sum_of_squares_is_limited() -> None:
-    with pytest.raises(ValueError, match="records cannot lean"):
-        Scale(3, norm="l2", leaning=Leaning(np.array([1, 2])))
+    bound = Scale(limit, apart=True)
+    assert sensitivity(bound, counting) == plain
+    counts = certify(bound, counting, np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2, 1), dtype=np.int64))
+    assert counts.items.sensitivity == counts.edges.sensitivity == plain
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.0, "1", True, None, 2**31, np.int64(3)], ids=repr)
@@ -168,8 +154,8 @@ def test_only_a_pick_ranks(bound: Any) -> None:
 @pytest.mark.parametrize(
     "bound", [Sample(1), Pick(1, Noisy(np.zeros(2, dtype=np.int64), LAW)), SampleUsers(1, 5), Scale(1)]
 )
-def test_only_weights_that_say_so_lean_or_stand_apart(bound: CountBound) -> None:
-    assert (bound.norm, bound.apart, bound.leaning) == ("l1", False, None)
+def test_only_weights_that_say_so_stand_apart(bound: CountBound) -> None:
+    assert (bound.norm, bound.apart) == ("l1", False)
 
 
 def test_what_bounds_make_carries_its_unit_and_admission() -> None:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers import activity as activities
+from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.edges import edges_of
-from headcount.answers.measured_scaling import ReleasedShares
+from headcount.answers.measured_scaling import Ratios, ReleasedShares
 from headcount.answers.prediction import best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
@@ -134,33 +136,49 @@ def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
     weights = Weights.of(
         items_variance=items.law.variance, edges_variance=edges.law.variance, contexts=edges.values.shape[-1]
     )
-    pairs = [reconcile(*both, weights) for both in zip(items.counts, edges.counts, strict=True)]
-    parts = (np.stack([one for one, _ in pairs]), np.stack([other for _, other in pairs]))
-    whole = [
-        np.rint(part / float(each.law.step)).astype(np.int64)
-        for part, each in zip(parts, (items, edges), strict=True)
-    ]
+    steps = float(items.law.step), float(edges.law.step)
+    whole = np.empty_like(items.values), np.empty_like(edges.values)
+    for group in range(len(items.values)):
+        for rows in blocks(items.values.shape[1], max(BLOCK // edges.values.shape[-1], 1)):
+            noisy = [each.values[group, rows] * step for each, step in zip((items, edges), steps, strict=True)]
+            agreed = reconcile(np.asarray(noisy[0]), np.asarray(noisy[1]), weights)
+            for into, part, step in zip(whole, agreed, steps, strict=True):
+                into[group, rows] = np.rint(part / step)
     return Noisy(whole[0], items.law), Noisy(whole[1], edges.law)
 
 
+class _Measured(NamedTuple):
+    """Edges as both groups together measure them: those of light users, and those of heavy ones scaled up."""
+
+    noisy: Noisy
+    ratios: Floats  # one an item
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.noisy.values.shape[1:]
+
+    def __getitem__(self, rows: slice) -> Floats:  # type: ignore[override]
+        light, heavy = self.noisy.values[:, rows] * float(self.noisy.law.step)
+        return np.asarray(light + self.ratios[rows, None] * heavy)
+
+
 def edges_from(
-    noisy: Noisy, items: Posterior, people: KnownPeople, bound: Scale, leaned: NDArray[np.float64] | None = None
+    noisy: Noisy, items: Posterior, people: KnownPeople, bound: Scale, less: Floats | None = None
 ) -> Posterior:
-    """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone."""
-    light, heavy = noisy.counts
-    above = people.estimated.above(bound.limit)
-    full = scale_up(above, bound.limit, bound.norm, distinct=False)
-    relative = np.ones(light.shape) if leaned is None else leaned.reshape(light.shape)
-    ratios = full.counted[-1] / full.weighed[-1] / relative
+    """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone.
+
+    ``less`` says how much less each item is scaled up than all together are.
+    """
+    full = scale_up(people.estimated.above(bound.limit), bound.limit, bound.norm, distinct=False)
+    average = full.counted[-1] / full.weighed[-1]
+    ratios = np.full(items.mean.size, average) if less is None else average / less
     variance = noisy.law.variance * (1 + ratios**2)
-    return edges_of(items, light + ratios * heavy, variance, sums=not people.distinct)
+    return edges_of(items, _Measured(noisy, ratios), variance, sums=not people.distinct)
 
 
-def counts_from(
-    noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
-) -> Posterior:
+def counts_from(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
-    draft = draft_of(noisy, people, bound, level, leaned)
+    draft = draft_of(noisy, people, bound, level)
     return _shaped(finished(draft, scaling(draft)), noisy)
 
 
@@ -173,29 +191,33 @@ def measured_counts(
     noise: NoiseSource,
     engine: Engine,
     most: int | None = None,
-) -> tuple[Posterior, Floats]:
+) -> tuple[Posterior, Ratios]:
     """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
 
     The grant is spent whether or not there is anything to measure, so that nothing else hangs on it. Beside the
-    counts it is returned how much less each column is scaled up than all together are.
+    counts it is returned how much heavy users' counts were scaled up.
     """
     scale = 1 / float(grant.exact)
     classes = draft.classes(scale)
     bound = Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
     released = add(engine.measure(log, bound, noise.key()), grant, noise)
     found = scaling(draft, ReleasedShares(released.counts, scale, classes))
-    weighed = draft.heavy.mean
-    average = float((weighed * found.each).sum() / max(weighed.sum(), 1e-9))
-    relative = np.divide(average, found.each, out=np.ones_like(found.each), where=found.each > 0)
-    return _shaped(finished(draft, found), noisy), relative
+    return _shaped(finished(draft, found), noisy), found
 
 
-def draft_of(
-    noisy: Noisy, people: KnownPeople, bound: Scale, level: float, leaned: NDArray[np.float64] | None = None
-) -> Draft:
-    """Shrink the noisy tables of both groups."""
-    light, heavy = noisy.counts.reshape(2, -1)
-    return drafted(light, heavy, noisy.law, people, bound.limit, bound.norm, level=level, leaned=leaned)
+def less_scaled(draft: Draft, found: Ratios) -> Floats:
+    """Return how much less the heavy users' counts of each item are scaled up than all together are."""
+    weighed, everything = draft.heavy(), slice(None)
+    each, _ = found.of(weighed, everything)
+    average = float((weighed * each).sum() / max(weighed.sum(), 1e-9))
+    return np.divide(average, each, out=np.ones_like(each), where=each > 0)
+
+
+def draft_of(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -> Draft:
+    """Find out how to shrink the noisy tables of both groups."""
+    light, heavy = noisy.values.reshape(2, -1)
+    pair = NoisyPair(light, heavy, float(noisy.law.step))
+    return drafted(pair, noisy.law, people, bound.limit, bound.norm, level=level)
 
 
 def _shaped(counts: Posterior, noisy: Noisy) -> Posterior:

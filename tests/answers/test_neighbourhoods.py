@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headcount.answers.blocks import NoisyPair
 from headcount.answers.neighbourhoods import kinds_of
 
 Floats = NDArray[np.float64]
@@ -16,10 +17,10 @@ SCALE = 4.0
 DEVIATION = SCALE * 2**0.5
 
 
-def kinds(counts: Floats, seed: int, heavy: Floats | None = None, ratio: float = 1.0) -> NDArray[np.int64]:
+def kinds(counts: Floats, seed: int, heavy: Floats | None = None, ratio: float = 1.0) -> NDArray[np.uint8]:
     random = np.random.default_rng(seed)
     noise = random.laplace(0, SCALE, (2, counts.size))
-    return kinds_of(counts + noise[0], (0.0 if heavy is None else heavy) + noise[1], DEVIATION, ratio)
+    return kinds_of(NoisyPair(counts + noise[0], (0.0 if heavy is None else heavy) + noise[1]), DEVIATION, ratio)
 
 
 @pytest.mark.parametrize("size", [4_096, 4_097, 6_000])
@@ -68,13 +69,13 @@ def test_without_noise_of_note_levels_of_one_size_are_one_kind() -> None:
 
 
 def test_millions_of_cells_take_little_memory() -> None:
-    """3 million cells within 60 bytes a cell (measured: 35)."""
+    """3 million cells within 15 bytes a cell (measured: 12)."""
     size = 3_000_000
     light, heavy = np.random.default_rng(1).laplace(0, SCALE, (2, size))
     light[: size // 4] += 9
     tracemalloc.start()
-    found = kinds_of(light, heavy, DEVIATION, 1.0)
+    found = kinds_of(NoisyPair(light, heavy), DEVIATION, 1.0)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 60 * size
+    assert most < 15 * size
     assert set(found[: size // 4 - 100]).isdisjoint(found[size // 4 + 100 :])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
-from headcount.answers.scaling import Norm, chances, leaned, scale_up, weights
+from headcount.answers.scaling import Norm, chances, scale_up, weights
 
 Floats = NDArray[np.float64]
 
@@ -150,46 +150,3 @@ def test_people_who_draw_as_the_model_says_come_out_unbiased(norm: Norm) -> None
     ratios = found.reshape(300, 10).sum(axis=1) / counts.sum(axis=1).reshape(300, 10).sum(axis=1)
     assert np.abs(ratios[100:] - 1).max() < 0.05
     assert np.abs(ratios[:100].mean() - 1) < 0.1
-
-
-# Leaning
-
-
-def filled(factors: Floats, total: float) -> Floats:
-    """min(1, c · factor) of a user's records, with the c at which they sum to ``total``: by bisection."""
-    low, high = 0.0, 1e12
-    for _ in range(300):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.minimum(1, middle * factors).sum() < total else (low, middle)
-    return np.minimum(1, low * factors)
-
-
-@given(activities(), st.lists(st.integers(1, 1 << 15), min_size=1, max_size=12), st.integers(0, 1 << 30))
-def test_leaning_preserves_the_mean_weight(heavy: EstimatedActivity, factors: list[int], seed: int) -> None:
-    """Averaged over what users draw, relative weights are 1: leaning shifts weight and makes none."""
-    popularities = np.random.default_rng(seed).dirichlet(np.ones(len(factors)))
-    relative = leaned(heavy, LIMIT, np.array(factors), popularities)
-    assert (relative > 0).all()
-    assert relative @ popularities == pytest.approx(1, abs=1e-6)
-    order = np.argsort(factors)
-    assert (np.diff(relative[order]) >= -1e-9).all(), "what has a larger factor weighs less"
-
-
-def test_alike_factors_lean_to_nothing() -> None:
-    heavy = EstimatedActivity(np.array([9.0, 50.0]), np.array([10.0, 3.0]))
-    relative = leaned(heavy, LIMIT, np.full(7, 9), np.full(7, 1 / 7))
-    assert relative.tolist() == pytest.approx([1.0] * 7)
-    assert leaned(heavy.within(1), LIMIT, np.array([1, 5]), np.full(2, 0.5)).tolist() == [1, 1]
-
-
-def test_leaning_is_what_filling_up_tubs_gives() -> None:
-    """Users whose records are spread exactly as the popularities say, filled up one by one."""
-    popularities, factors = np.array([0.5, 0.3, 0.2]), np.array([1_000, 10, 1])
-    heavy = EstimatedActivity(np.array([10.0, 40.0]), np.array([3.0, 2.0]))
-    expected = np.zeros(3)
-    for records, users in zip(heavy.records, heavy.users, strict=True):
-        own = np.repeat(np.arange(3), np.round(records * popularities).astype(np.int64))
-        weighed = filled(factors[own].astype(np.float64), LIMIT)
-        expected += users * np.bincount(own, weights=weighed, minlength=3)
-    alike = heavy.total_users * LIMIT * popularities
-    assert leaned(heavy, LIMIT, factors, popularities) == pytest.approx(expected / alike, rel=1e-6)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headcount.answers.shrinkage import Posterior, _joint_prior, shrink
+from headcount.answers.blocks import NoisyPair
+from headcount.answers.shrinkage import Posterior, _joint_prior, fitted
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 
 Floats = NDArray[np.float64]
@@ -28,6 +29,12 @@ def noise(law: Law, size: int, random: np.random.Generator) -> Floats:
     if isinstance(law, DiscreteLaplace):
         return random.laplace(0, float(law.scale), size)
     return random.normal(0, float(law.sigma), size)
+
+
+def shrink(first: Floats, second: Floats, law: Law, level: float) -> tuple[Posterior, Posterior]:
+    """What to make of counts that are all of one kind."""
+    (shrinkage,) = fitted(NoisyPair(first, second), law, level, np.zeros(first.size, dtype=np.uint8))
+    return shrinkage.of(first, second)
 
 
 def sparse(random: np.random.Generator) -> Floats:
@@ -64,7 +71,7 @@ def one_run(
     first = prior(random)
     second = first / 5
     noisy = first + noise(law, SIZE, random), second + noise(law, SIZE, random)
-    return first, second, *noisy, shrink(*noisy, (law, law), 0.95)
+    return first, second, *noisy, shrink(*noisy, law, 0.95)
 
 
 @LAWS
@@ -117,7 +124,7 @@ def test_with_plenty_of_data_it_is_bayes(sizes: tuple[float, ...], shares: tuple
     points, weights = np.array(sizes), np.array(shares)
     truth = random.choice(points, 60_000, p=weights)
     noisy = truth + noise(law, truth.size, random)
-    found, _ = shrink(noisy, noise(law, truth.size, random), (law, law), 0.95)
+    found, _ = shrink(noisy, noise(law, truth.size, random), law, 0.95)
     best = bayes(noisy, points, weights, law)
     deviation = law.variance**0.5
     assert np.abs(found.mean - best).mean() < 0.1 * deviation
@@ -132,8 +139,8 @@ def test_one_part_speaks_for_the_other(law: Law) -> None:
     popular = random.random(20_000) < 0.1
     first, second = np.where(popular, 300.0, 0.0), np.where(popular, 25.0, 0.0)
     noisy = first + noise(law, popular.size, random), second + noise(law, popular.size, random)
-    _, together = shrink(*noisy, (law, law), 0.95)
-    _, alone = shrink(noise(law, popular.size, random), noisy[1], (law, law), 0.95)
+    _, together = shrink(*noisy, law, 0.95)
+    _, alone = shrink(noise(law, popular.size, random), noisy[1], law, 0.95)
     error, before = (((each.mean - second) ** 2).mean() for each in (together, alone))
     assert error < 0.5 * before
 
@@ -177,7 +184,7 @@ def test_what_stands_far_above_the_noise_stays(law: Law) -> None:
     random = np.random.default_rng(5)
     deviation = law.variance**0.5
     noisy = np.concatenate([noise(law, 2_000, random), [7 * deviation, 50 * deviation, 1e6]])
-    found, _ = shrink(noisy, noise(law, noisy.size, random), (law, law), 0.95)
+    found, _ = shrink(noisy, noise(law, noisy.size, random), law, 0.95)
     assert found.mean[-3:].tolist() == pytest.approx(noisy[-3:].tolist())
     width = law.half_width(0.95)
     assert found.high[-3:] - noisy[-3:] == pytest.approx([width] * 3)
@@ -188,15 +195,15 @@ def test_what_stands_far_above_the_noise_stays(law: Law) -> None:
 def test_units_and_order_do_not_matter(law: Law) -> None:
     """Ten times the counts and the noise: ten times the guess. The parts swapped: the guesses swapped."""
     first, second = one_run(zipf, law, 1)[2:4]
-    found = shrink(first, second, (law, law), 0.95)
+    found = shrink(first, second, law, 0.95)
     larger = law.times(Fraction(10))
-    for each, other in zip(found, shrink(first * 10, second * 10, (larger, larger), 0.95), strict=True):
+    for each, other in zip(found, shrink(first * 10, second * 10, larger, 0.95), strict=True):
         assert np.allclose(each.mean * 10, other.mean, rtol=1e-6)
         assert np.allclose(each.high * 10, other.high, rtol=1e-3)
-    for each, other in zip(found, reversed(shrink(second, first, (law, law), 0.95)), strict=True):
+    for each, other in zip(found, reversed(shrink(second, first, law, 0.95)), strict=True):
         assert np.allclose(each.mean, other.mean, rtol=1e-6)
     order = np.random.default_rng(1).permutation(first.size)
-    moved, _ = shrink(first[order], second[order], (law, law), 0.95)
+    moved, _ = shrink(first[order], second[order], law, 0.95)
     assert np.allclose(moved.mean, found[0].mean[order], rtol=1e-6)
 
 
@@ -204,7 +211,7 @@ def test_units_and_order_do_not_matter(law: Law) -> None:
 @pytest.mark.parametrize("size", [1, 2])
 def test_hardly_any_counts(law: Law, size: int) -> None:
     for value in (-1e4, -20.0, 0.0, 20.0, 1e4):
-        for part in shrink(np.full(size, value), np.zeros(size), (law, law), 0.95):
+        for part in shrink(np.full(size, value), np.zeros(size), law, 0.95):
             assert np.isfinite([part.mean, part.low, part.high]).all()
             assert (part.mean >= 0).all()
             assert ((part.low <= part.mean) & (part.mean <= part.high)).all()

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
+from headcount.answers.blocks import NoisyPair
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople, drafted, finished, scaling
@@ -21,9 +22,9 @@ from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 Floats = NDArray[np.float64]
 
 
-def combine(*given: Any, **more: Any) -> Posterior:
+def combine(light: Floats, heavy: Floats, *given: Any, **more: Any) -> Posterior:
     """What both tables say without any measured shares."""
-    draft = drafted(*given, **more)
+    draft = drafted(NoisyPair(light, heavy), *given, **more)
     return finished(draft, scaling(draft))
 
 
@@ -151,38 +152,6 @@ def test_hidden_users_raise_the_high_ends_alone() -> None:
         added = unsure.high - sure.high
         assert (added > 0).all()
         assert added.max() <= 7 + 1e-9 if distinct else added.sum() >= 3_500
-
-
-def test_leaning_is_taken_out_again() -> None:
-    """Heavy counts that weigh 4 times as much in half of the cells, and less in the others: the same result."""
-    activity = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 400.0]))
-    full = np.tile([300.0, 100.0], 40)
-    heavy = full * LIMIT / 40
-    leaned = np.tile([1.25, 0.25], 40)
-    plain = combine(np.zeros(80), heavy, TINY, people(activity), LIMIT)
-    found = combine(np.zeros(80), heavy * leaned, TINY, people(activity), LIMIT, leaned=leaned)
-    assert found.mean == pytest.approx(plain.mean, rel=0.01)
-    assert plain.mean == pytest.approx(full, rel=0.01)
-
-
-def test_cells_that_weigh_less_are_noisier() -> None:
-    """Their intervals are wider, as the noise is divided by what they weigh, and hold on average.
-
-    Noise is told apart up to a factor of √2 either way, so those it is least known of hold less often: 93 % of
-    2,000 must (measured: 94 %).
-    """
-    random = np.random.default_rng(3)
-    activity = EstimatedActivity(np.array([40.0]), np.array([4_000.0]))
-    leaned = random.uniform(0.6, 1.4, 2_000) * np.tile([1.6, 0.4], 1_000)
-    full = random.exponential(80, 2_000)
-    law = DiscreteLaplace(Fraction(1), STEP)
-    noisy = full * leaned * LIMIT / 40 + random.laplace(0, 1, 2_000)
-    light = random.laplace(0, 1, 2_000)
-    found = combine(light, noisy, law, people(activity), LIMIT, leaned=leaned)
-    width = (found.high - found.low).reshape(-1, 2).mean(axis=0)
-    assert width[1] > 1.5 * width[0]
-    covered = ((found.low <= full) & (full <= found.high)).mean()
-    assert covered >= 0.93, covered
 
 
 def test_empty_groups() -> None:

@@ -57,7 +57,7 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
 from headcount.events.readers import Source, TableSource, open_source
-from tests.cases import CONTEXTS, FACTORS, LAW, USERS, Case, bounds, cases, every_kind, leaning, secrets
+from tests.cases import CONTEXTS, LAW, USERS, Case, bounds, cases, every_kind, secrets
 from tests.contracts.histories import HISTORIES, columns_of, outcome, replicated, row_order
 from tests.laws import LEVEL, binomial, fits
 
@@ -312,7 +312,7 @@ def _check_total(
         own = set()
         for columns in choices:
             size = _size(columns, bound.norm, per_item, counting)
-            added = min(size, bound.limit) if bound.unit == 1 else sum(_weights(columns, size, bound, per_item))
+            added = min(size, bound.limit) if bound.unit == 1 else sum(_weights(columns, size, bound))
             group = int(bound.apart and size > bound.limit)
             own.add(tuple(added if group == at else 0 for at in range(groups)))
         if bound.admission < EVERYONE:
@@ -329,7 +329,7 @@ def _check_weights(
     for columns in everyone:
         size = _size(columns, bound.norm, per_item, counting)
         above = counts.size // 2 if bound.apart and size > bound.limit else 0
-        for column, weight in zip(columns, _weights(columns, size, bound, per_item), strict=True):
+        for column, weight in zip(columns, _weights(columns, size, bound), strict=True):
             expected[above + column] += weight
     assert counts.tolist() == [expected[place] for place in range(counts.size)], "not the weights of the records"
 
@@ -341,29 +341,12 @@ def _size(columns: list[int], norm: Norm, per_item: int, counting: Counting) -> 
     return sum(many**2 for many in Counter(column // per_item for column in columns).values())
 
 
-def _weights(columns: list[int], size: int, bound: CountBound, per_item: int) -> list[int]:
+def _weights(columns: list[int], size: int, bound: CountBound) -> list[int]:
+    if size <= bound.limit:
+        return [bound.unit] * len(columns)
     if bound.norm == "l2":  # u · √(l / n) is √(u² · l · n) / n
-        root = math.isqrt(bound.unit**2 * bound.limit * size) // size if size > bound.limit else bound.unit
-        return [root] * len(columns)
-    leans = bound.leaning
-    return weights_of([1 if leans is None else int(leans.factors[at // per_item]) for at in columns], bound)
-
-
-def weights_of(factors: Sequence[int], bound: CountBound) -> list[int]:
-    """Return what the records of one user weigh, in units, given how they lean: exactly, then cut down.
-
-    From the record that leans most on, each weighs 1 as long as an equal share by factors would be no less.
-    """
-    if len(factors) <= bound.limit:
-        return [bound.unit] * len(factors)
-    left, others = Fraction(bound.limit), Fraction(sum(factors))
-    weights = [Fraction(0)] * len(factors)
-    for place in sorted(range(len(factors)), key=lambda at: -factors[at]):
-        weights[place] = left / others * factors[place]
-        if weights[place] >= 1:
-            weights[place] = Fraction(1)
-            left, others = left - 1, others - factors[place]
-    return [math.floor(bound.unit * weight) for weight in weights]
+        return [math.isqrt(bound.unit**2 * bound.limit * size) // size] * len(columns)
+    return [math.floor(Fraction(bound.unit * bound.limit, size))] * len(columns)
 
 
 def _check_activity(activity: Bounded, sizes: list[int], most: int) -> None:
@@ -443,9 +426,8 @@ def check_equals_reference(engine: Engine) -> None:
         secret = generator.bytes(16)
         ties = Noisy(generator.integers(0, 5, len(log.catalogue.ids)), LAW)
         sample = Sample(10**6 if seed == 0 else 2)
-        leans = leaning(generator.choice(FACTORS, len(log.catalogue.ids)).tolist())
         kinds: list[CountBound] = [sample, Pick(3, ties), Scale(4), SampleUsers(3, EVERYONE // 3)]
-        kinds.append(Scale(3, apart=True, leaning=leans))
+        kinds.append(Scale(3, apart=True))
         kinds.append(Scale(2, apart=True, among=Among(generator.permutation(35)[:12])))
         kinds.append(Scale(3, norm="l2"))
         pairs = list(itertools.combinations(kinds, 2))
@@ -490,7 +472,7 @@ def check_layout_has_no_effect(engine: Engine) -> None:
         for number, case in enumerate(_layout_cases()):
             secret = np.random.default_rng(number).bytes(16)
             kinds = [Scale(2), case.bound(2, None), case.bound(2, (1, 0, 1, 0)), SampleUsers(2, EVERYONE // 2)]
-            kinds.append(Scale(3, apart=True, leaning=leaning((1, 2**15, 2, 2))))
+            kinds.append(Scale(3, apart=True))
             kinds.append(Scale(2, norm="l2", apart=True))
             asked = kinds[number % len(kinds)], TABLES[number % 3 % 2], 1 + number % 5, secret
             expected = _everything(engine, case.log(), *asked)
@@ -661,8 +643,7 @@ def check_empty_log(engine: Engine) -> None:
     strangers = Case(rows=((0, 4, None, 1), (2, 4, "AM", 1)), contexts=True)
     for case in (nobody, strangers, replace(nobody, users="wide"), replace(nobody, context_of="user", times=True)):
         log = case.log()
-        leans = leaning((1, 2, 3))
-        for bound in (Sample(3), Scale(3, leaning=leans), SampleUsers(3, EVERYONE // 2), Scale(3, apart=True)):
+        for bound in (Sample(3), Scale(3), SampleUsers(3, EVERYONE // 2), Scale(3, apart=True)):
             items, edges = _values(engine.measure(log, bound, bytes(16)))
             if bound.apart:
                 assert (items.shape, edges.shape) == ((2, 3), (2, 3, 3))

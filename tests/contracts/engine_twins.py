@@ -114,9 +114,9 @@ class _Broken(InParts):
         shape = (len(log.catalogue.ids), log.width)
         users, cells = reference._among(log, bound, users, cells)
         of_items, of_edges = (self.sizes(log, table, users, cells, bound.norm) for table in get_args(CountTable))
-        edges = self.table(users, cells, of_edges, bound, log.cells, log.width)
+        edges = self.table(users, cells, of_edges, bound, log.cells)
         users, columns = reference._columns(log, "items", users, cells)
-        items = self.table(users, columns, of_items, bound, shape[0], 1)
+        items = self.table(users, columns, of_items, bound, shape[0])
         if bound.apart:
             return certify(bound, log.counting, items, edges.reshape(2, *shape))
         return certify(bound, log.counting, items[0], edges.reshape(shape))
@@ -124,16 +124,11 @@ class _Broken(InParts):
     def sizes(self, log: EventLog, table: CountTable, users: Integers, cells: Integers, norm: Norm) -> Integers:
         return reference._sizes(log, table, users, cells, norm)
 
-    def table(
-        self, users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int, width: int
-    ) -> Integers:
+    def table(self, users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int) -> Integers:
         weights = self.weights(sizes, bound)[users]
         for user in np.flatnonzero(sizes > bound.limit):
-            mine = users == user
             if bound.norm == "l2":
-                weights[mine] = self.root(int(sizes[user]), bound)
-            elif bound.leaning is not None:
-                weights[mine] = self.leaned(bound.leaning.factors[columns[mine] // width], bound)
+                weights[users == user] = self.root(int(sizes[user]), bound)
         totals = np.zeros((2 if bound.apart else 1, size), dtype=np.int64)
         for group, inside in enumerate(self.groups(sizes, bound)):
             np.add.at(totals[group], columns[inside[users]], weights[inside[users]])
@@ -145,9 +140,6 @@ class _Broken(InParts):
 
     def root(self, size: int, bound: CountBound) -> int:
         return math.isqrt(bound.unit**2 * bound.limit // size)
-
-    def leaned(self, factors: Integers, bound: CountBound) -> Integers:
-        return reference.shares_of_limit(factors, bound)
 
     def groups(self, records: Integers, bound: CountBound) -> list[NDArray[np.bool_]]:
         above = records > bound.limit
@@ -375,13 +367,6 @@ class SquaresOfPairs(_Broken):
         sizes = np.zeros(pairs[0].max(initial=-1) + 1, dtype=np.int64)
         np.add.at(sizes, pairs[0], many**2)
         return sizes
-
-
-class LeansWithoutACap(_Broken):
-    """Shares the limit by the factors alone: one record may weigh more than one."""
-
-    def leaned(self, factors: Integers, bound: CountBound) -> Integers:
-        return np.asarray(bound.unit * bound.limit * factors // factors.sum(), dtype=np.int64)
 
 
 class CountsUsersInEachBatch(InParts):

@@ -50,7 +50,7 @@ from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
 from headcount.events.tagged import read_tags
-from tests.cases import LAW, leaning
+from tests.cases import LAW
 from tests.contracts.raw_files import COLUMNS, Format
 
 Sums = dict[Any, int]
@@ -211,7 +211,6 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         _counted("scale, apart", Scale(2, apart=True), _REPEATED),
         _counted("scale, roots", Scale(2, norm="l2"), _USERS),
         _counted("scale, roots of squares", Scale(2, norm="l2", apart=True), _REPEATED),
-        _counted("scale, leaning", Scale(2, leaning=leaning((1, 7, 300))), _CONTEXT),
         _counted("scale, among", Scale(1, apart=True, among=_SOME), _REPEATED),
         _counted("scale, among, users", Scale(1, apart=True, among=_SOME), {**_USERS, "context_of": "user"}),
         _counted("pick", Pick(2, _SCORES), _CONTEXT),

@@ -35,7 +35,6 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "noise": ("gaussian",),
     "shares": ("uneven",),
     "d": (3,),
-    "lean": (1.5,),
     "at_most": (5,),
     "integers": (True,),
     "sampling": ("row", "none"),

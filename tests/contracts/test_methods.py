@@ -55,10 +55,6 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
             "forced": {"headcount.counts.adaptive.chosen_limit": lambda *_: 3},
         },
     ),
-    (
-        "adaptive",
-        {"parameters": {"limit": 3, "lean": 1.0}, "stages": ("activity", "scores", "shares", "items", "edges")},
-    ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("adaptive", {**STEERED, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),

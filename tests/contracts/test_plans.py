@@ -94,7 +94,6 @@ CASES: Mapping[str, Case] = {
     "fpa of many": (ReleaseRequest, {"method": "fpa", "limit": 10**6}, visits, False),
     "sra, gaussian": (ReleaseRequest, {"method": "sra", "limit": 3, "noise": "gaussian"}, visits, True),
     "by default": (ReleaseRequest, {}, visits, False),
-    "adaptive, leaning": (ReleaseRequest, {"options": {"lean": 1}}, visits, False),
     "adaptive, gaussian": (ReleaseRequest, {"noise": "gaussian"}, lambda: visits(counting="users"), True),
     "totals": (ReleaseRequest, {"what": "totals", "limit": 10}, stars, False),
     "top-k": (RankRequest, {"k": 3}, visits, False),

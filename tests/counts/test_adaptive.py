@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
 from headcount.answers.activity import BINS, bin_of, lower_ends
-from headcount.bounding import Activity, CountTable, Leaning, Noisy, Scale, group_sums
+from headcount.bounding import Activity, CountTable, Noisy, Scale, group_sums
 from headcount.budget import Grant
 from headcount.counts import FAMILY
 from headcount.counts.adaptive import Adaptive
@@ -119,8 +119,7 @@ def squared_error(method: Method, log: EventLog, exact: Floats, epsilon: str, ru
         ("records", {}),
         ("users", {}),
         ("records", {"limit": 3}),
-        ("records", {"lean": 1.5}),
-        ("users", {"lean": 1.5, "limit": 2}),
+        ("users", {"limit": 2}),
         ("users", {"noise": "gaussian"}),
         ("users", {"noise": "gaussian", "limit": 3}),
         ("records", {"noise": "gaussian"}),
@@ -129,7 +128,7 @@ def squared_error(method: Method, log: EventLog, exact: Floats, epsilon: str, ru
     ids=lambda each: each if isinstance(each, str) else "-".join(each) or "plain",
 )
 def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[str, Any]) -> None:
-    """Over all stages, for an ε that does not divide: each histogram, the scores, each table and the shares."""
+    """Over all stages, for an ε that does not divide: each histogram, each table and the shares."""
     delta = "3e-7" if "noise" in more else None
     grant, log = Grant("0.7000000000000001", delta), town(60, 8, 5, counting=counting)
     with recorded_spending() as spent:
@@ -138,13 +137,13 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     assert amounts_of(spent) == (grant.exact, Fraction(grant.delta))
     tables = 2 if what == "both" else 1
     histograms = 2 if what == "both" and counting == "users" else 1
-    assert len(spent) == histograms + ("lean" in more) + tables + 1
+    assert len(spent) == histograms + tables + 1
     *first, shares = spent
     assert shares.exact == pytest.approx(grant.exact / 20)
     assert [each.delta > 0 for each in first[-tables:]] == [delta is not None] * tables
     assert not any(each.delta for each in (*first[:-tables], shares)), "δ is for the tables alone"
     steering = sum(each.exact for each in first[:-tables])
-    assert steering == pytest.approx(grant.exact * (Fraction(15, 100) if "lean" in more else Fraction(5, 100)))
+    assert steering == pytest.approx(grant.exact * Fraction(5, 100))
 
 
 @WHATS
@@ -343,42 +342,6 @@ def test_counts_of_nobody_are_made_of_what_was_drawn(noise: Literal["laplace", "
         assert of_shares.size == 21, "one class of nobody, at every size"
 
 
-def test_leaning_follows_released_scores() -> None:
-    """Factors are (s + 1)^lean, s the noisy number of single records, and a tenth of ε pays for these."""
-    engine = Watching()
-    with watched("counts.adaptive.add") as scores:
-        release = released(town(400, 8, 5), "3", limit=2, lean=2.0, what="items", engine=engine)
-    assert scores[0].given[1].exact == Fraction(3, 10)
-    assert scores[0].given[0].sensitivity.l1 == 1
-    popularity = np.maximum(scores[0].result.counts, 0) + 1
-    bound = engine.asked[-1][0]
-    assert isinstance(bound.leaning, Leaning)
-    factors = bound.leaning.factors
-    assert factors.max() == 1 << 15
-    assert factors / factors.max() == pytest.approx((popularity / popularity.max()) ** 2, abs=1e-4)
-    assert "lean 2" in release.explain()
-
-
-@pytest.mark.xfail(
-    reason="scaling up takes people for averages, and so misjudges those of few records", strict=True
-)
-def test_leaning_makes_popular_items_more_precise() -> None:
-    """Of the ten most popular items, at a limit of 1, over 10 seeds."""
-    log = world(3_000, 300, "log-normal", "records")
-    exact = truth(log)
-    top = np.argsort(exact)[-10:]
-    errors = {
-        lean: np.mean(
-            [
-                np.abs(counts_of(released(log, "0.5", seed=seed, limit=1, lean=lean)) - exact)[top]
-                for seed in range(10)
-            ]
-        )
-        for lean in (0.0, 1.0)
-    }
-    assert errors[1.0] < errors[0.0]
-
-
 def test_noisy_tables_of_records_are_reconciled_before_anything_else() -> None:
     """In each group by itself, by weighted least squares: edges sum to items but for rounding, with less error."""
     random = np.random.default_rng(1)
@@ -405,7 +368,6 @@ def test_noisy_tables_of_records_are_reconciled_before_anything_else() -> None:
     [
         ("records", {}),
         ("users", {}),
-        ("records", {"lean": 1.0}),
         ("users", {"noise": "gaussian"}),
         ("records", {"integers": True}),
     ],
@@ -462,18 +424,6 @@ def test_gaussian_noise_for_records_brings_repeats_back() -> None:
     assert counts_of(release).sum() == pytest.approx(truth(log).sum(), rel=0.1)
 
 
-@pytest.mark.parametrize("lean", [-0.1, 10.5, "1", True, None, float("nan")])
-def test_lean_must_be_a_number(lean: Any) -> None:
-    with pytest.raises(UsageError, match="lean must be a number from 0 to 10"):
-        Adaptive(lean=lean)
-
-
-def test_lean_and_gaussian_noise_do_not_go_together() -> None:
-    with pytest.raises(UsageError, match="lean is of no use with gaussian noise"):
-        Adaptive(lean=1, noise="gaussian")
-    assert Adaptive(lean=0, noise="gaussian").lean == 0
-
-
 @pytest.mark.parametrize("integers", [1, "yes", None])
 def test_integers_is_true_or_false(integers: Any) -> None:
     with pytest.raises(UsageError, match="integers must be true or false"):
@@ -481,7 +431,7 @@ def test_integers_is_true_or_false(integers: Any) -> None:
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
-@pytest.mark.parametrize("more", [{}, {"limit": 1}, {"lean": 1.0}, {"noise": "gaussian"}], ids=lambda m: str([*m]))
+@pytest.mark.parametrize("more", [{}, {"limit": 1}, {"noise": "gaussian"}], ids=lambda m: str([*m]))
 def test_small_logs(counting: Counting, more: dict[str, Any]) -> None:
     """Nobody, one person, one item, one item in no context: always the whole catalogue, and finite numbers."""
     nobody = np.empty(0, np.int64)

@@ -90,9 +90,9 @@ COUNTS: Mapping[str, tuple[Words, Sequence[Words]]] = {
         (
             *_WHAT, *_GAUSSIAN, *_LIMITED, _STEERED, {**_STEERED, **_GAUSSIAN[0]},
             {"limit": 4, **_STEERED}, {"limit": 4, **_GAUSSIAN[0]},
-            {"options": {"lean": 1.5}}, {"options": {"lean": 1.5}, "limit": 4}, {"options": {"integers": True}},
+            {"options": {"integers": True}},
             {"at_most": 4}, {"at_most": 9, "limit": 1},
-            {"options": {"integers": True}, **_GAUSSIAN[0]}, {"options": {"lean": 1.0}, **_GAUSSIAN[0]},
+            {"options": {"integers": True}, **_GAUSSIAN[0]},
         ),
     ),
     "lpa": ({"limit": 3}, (*_WHAT, *_SHARES, *_LIMITED)),

@@ -17,10 +17,12 @@ Reference
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from headcount.answers.blocks import BLOCK, blocks
 from headcount.answers.shrinkage import Posterior
 from headcount.arrays import Floats
 
@@ -37,8 +39,21 @@ class _Spreads(NamedTuple):
     together: float
 
 
-def edges_of(items: Posterior, measured: Floats, variance: float | Floats, *, sums: bool) -> Posterior:
-    """Return edges, one row an item, from unbiased measurements with noise of that variance.
+class Measurements(Protocol):
+    """A table of measurements, one row an item, of which some rows at a time are looked at."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many items and contexts there are."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Floats:
+        """Return some rows."""
+        ...
+
+
+def edges_of(items: Posterior, measured: Measurements, variance: float | Floats, *, sums: bool) -> Posterior:
+    """Return edges, one row an item, from unbiased measurements with noise of that variance (of each item).
 
     ``sums`` says whether the edges of an item sum to its count.
 
@@ -47,11 +62,40 @@ def edges_of(items: Posterior, measured: Floats, variance: float | Floats, *, su
     >>> edges.mean.sum(axis=1).round(6).tolist(), edges.mean[0].round().tolist()
     ([100.0, 10.0], [69.0, 31.0])
     """
-    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), measured.shape)
+    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), items.mean.shape)
     shares = shares_of(items.mean, measured, noise)
+    spreads = _spreads(items.mean, measured, noise, shares, together=not sums)
+    # a context may have what noise hides of it, and an item taken to be empty what its interval says
+    whole = max(float(items.mean.sum()), 1.0)
+    hidden = np.clip(np.sqrt(noise.sum()) / whole - shares, 0.0, 1.0)
+    common = _Common(shares, spreads, hidden, sums)
+    made = Posterior(*(np.empty(measured.shape) for _ in range(3)))
+    for rows in _rows(measured):
+        own = Posterior(items.mean[rows], items.low[rows], items.high[rows])
+        part = _edges(own, measured[rows], noise[rows, None], common)
+        made.mean[rows], made.low[rows], made.high[rows] = part.mean, part.low, part.high
+    return made
+
+
+def _rows(measured: Measurements) -> Iterator[slice]:
+    """Cut the rows of a table into blocks of about so many cells as other tables are cut into."""
+    return blocks(measured.shape[0], max(BLOCK // max(measured.shape[1], 1), 1))
+
+
+class _Common(NamedTuple):
+    """What all edges have in common."""
+
+    shares: Floats
+    spreads: _Spreads
+    hidden: Floats
+    sums: bool
+
+
+def _edges(items: Posterior, measured: Floats, noise: Floats, common: _Common) -> Posterior:
+    """Return the edges of some items; ``noise`` is a column."""
+    shares, spreads, hidden, sums = common
     expected = np.outer(items.mean, shares)
     off = measured - expected
-    spreads = _spreads(off, expected, noise, together=not sums)
     alone = spreads.own * expected**2 + expected
     kept = np.divide(alone, alone + noise, out=np.ones_like(alone), where=alone + noise > 0)
     moved, unsure = _moved(off, expected, alone + noise, spreads.together)
@@ -66,11 +110,8 @@ def edges_of(items: Posterior, measured: Floats, variance: float | Floats, *, su
     # an item that has as much as it may have has edges that scatter as much more
     highest = np.outer(items.high, shares)
     scatter = spreads.own * highest**2 + highest
-    further = np.divide(scatter * noise, scatter + noise, out=np.zeros_like(noise), where=scatter + noise > 0)
+    further = np.divide(scatter * noise, scatter + noise, out=np.zeros_like(scatter), where=scatter + noise > 0)
     upwards = _REACH * np.sqrt(np.maximum(uncertain, further))
-    # a context may have what noise hides of it, and an item taken to be empty what its interval says
-    whole = max(float(items.mean.sum()), 1.0)
-    hidden = np.clip(np.sqrt(noise.sum(axis=0)) / whole - shares, 0.0, 1.0)
     least = np.outer(items.high, hidden) + np.outer(np.where(items.mean > 0, 0.0, items.high), shares)
     return Posterior(
         mean,
@@ -79,38 +120,49 @@ def edges_of(items: Posterior, measured: Floats, variance: float | Floats, *, su
     )
 
 
-def shares_of(items: Floats, measured: Floats, noise: Floats) -> Floats:
+def shares_of(items: Floats, measured: Measurements, noise: Floats) -> Floats:
     """Return how much of its items' counts each context has: a regression that trusts large items most.
 
-    >>> shares_of(np.array([100.0, 1.0]), np.array([[70.0, 30.0], [-2.0, 3.0]]), np.full((2, 2), 25.0)).round(1)
+    >>> shares_of(np.array([100.0, 1.0]), np.array([[70.0, 30.0], [-2.0, 3.0]]), np.full(2, 25.0)).round(1)
     array([0.7, 0.3])
     """
     whole = items.sum()
-    shares = np.maximum(measured.sum(axis=0), 0.0) / (whole if whole > 0 else 1.0)
+    sums = np.zeros(measured.shape[1])
+    for rows in _rows(measured):
+        sums += measured[rows].sum(axis=0)
+    shares = np.maximum(sums, 0.0) / (whole if whole > 0 else 1.0)
     for _ in range(_STEPS):
-        expected = np.outer(items, shares)
-        trust = np.divide(
-            items[:, None], noise + _USUAL_SPREAD * expected**2 + expected, out=np.zeros_like(expected),
-            where=noise + expected > 0,
-        )  # fmt: skip
-        weight = (trust * items[:, None]).sum(axis=0)
-        shares = np.divide((trust * measured).sum(axis=0), weight, out=np.zeros_like(shares), where=weight > 0)
+        weight, weighed = np.zeros((2, measured.shape[1]))
+        for rows in _rows(measured):
+            own, noisy = items[rows, None], noise[rows, None]
+            expected = own * shares
+            trust = np.divide(
+                own, noisy + _USUAL_SPREAD * expected**2 + expected, out=np.zeros_like(expected),
+                where=noisy + expected > 0,
+            )  # fmt: skip
+            weight += (trust * own).sum(axis=0)
+            weighed += (trust * measured[rows]).sum(axis=0)
+        shares = np.divide(weighed, weight, out=np.zeros_like(shares), where=weight > 0)
         shares = np.maximum(shares, 0.0)
     return np.asarray(shares)
 
 
-def _spreads(off: Floats, expected: Floats, noise: Floats, *, together: bool) -> _Spreads:
+def _spreads(items: Floats, measured: Measurements, noise: Floats, shares: Floats, *, together: bool) -> _Spreads:
     """Compare how far measurements are off with how far noise and chance alone would put them."""
-    squares = float((expected**2).sum())
+    squares, products, each, common = 0.0, 0.0, 0.0, 0.0
+    for rows in _rows(measured):
+        expected = np.outer(items[rows], shares)
+        off = measured[rows] - expected
+        own = (off**2).sum(axis=1)
+        squares += float((expected**2).sum())
+        products += float((expected.sum(axis=1) ** 2).sum())
+        each += float(own.sum() - noise[rows].sum() * shares.size - expected.sum())
+        common += float((off.sum(axis=1) ** 2 - own).sum())
     if squares <= 0:
         return _Spreads(_SMALLEST_SPREAD, 0.0)
-    each = float((off**2).sum() - noise.sum() - expected.sum()) / squares
-    common = 0.0
-    if together:
-        products = float((expected.sum(axis=1) ** 2).sum()) - squares
-        found = float((off.sum(axis=1) ** 2 - (off**2).sum(axis=1)).sum())
-        common = min(max(found / products, 0.0), _LARGEST_SPREAD) if products > 0 else 0.0
-    return _Spreads(float(np.clip(each - common, _SMALLEST_SPREAD, _LARGEST_SPREAD)), common)
+    products -= squares
+    found = min(max(common / products, 0.0), _LARGEST_SPREAD) if together and products > 0 else 0.0
+    return _Spreads(float(np.clip(each / squares - found, _SMALLEST_SPREAD, _LARGEST_SPREAD)), found)
 
 
 def _moved(off: Floats, expected: Floats, scatter: Floats, together: float) -> tuple[Floats, Floats]:

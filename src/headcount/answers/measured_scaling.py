@@ -15,15 +15,16 @@ Only released numbers are used.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import UPPER_ENDS, EstimatedActivity
 from headcount.answers.scaling import POPULARITIES, Norm, chances, weights
-from headcount.arrays import Floats
+from headcount.arrays import Flags, Floats, Integers
 
-Places = NDArray[np.int64]
+Places = Integers
 
 _MOST_CLASSES = 16
 _ENOUGH = 20.0  # scales of noise that the people of a class must come to
@@ -50,12 +51,40 @@ class ReleasedShares:
     classes: Places
 
 
-@dataclass(frozen=True)
-class Ratios:
-    """How much each item's weighted count of heavy users amounts to, and how far that may be off, relatively."""
+class Ratios(Protocol):
+    """How much weighted counts of heavy users amount to in full."""
 
-    each: Floats
+    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:
+        """Return the ratio of each of some items, which weigh so much, and how far it may be off, relatively."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRatios:
+    """By popularity, linear between points of its logarithm; classes of one item have their own."""
+
+    classes: Places
+    alone: Flags  # of classes
+    own: Floats
+    own_off: Floats
+    points: Floats
+    curve: Floats
     off: Floats
+    limit: int
+
+    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:
+        """Return the ratio of each of some items, and how far it may be off, relatively."""
+        classes, at = self.classes[where], _logarithms(weighed, self.limit)
+        alone = self.alone[classes]
+        return (
+            np.where(alone, self.own[classes], np.interp(at, self.points, self.curve)),
+            np.where(alone, self.own_off[classes], np.interp(at, self.points, self.off)),
+        )
+
+
+def _logarithms(weighed: Floats, limit: int) -> Floats:
+    """Return how popular items are: the logarithm of how many people weigh as much."""
+    return np.asarray(np.log(np.maximum(weighed, 1e-6 * limit) / limit))
 
 
 def classes_of(people: Floats, scale: float) -> Places:
@@ -68,7 +97,8 @@ def classes_of(people: Floats, scale: float) -> Places:
     [2, 0, 2, 1, 2]
     """
     order = np.argsort(-people, kind="stable")
-    summed = np.cumsum(np.maximum(people[order], 0.0))
+    summed = people[order]
+    np.cumsum(np.maximum(summed, 0.0, out=summed), out=summed)
     enough, starts, fewest = _ENOUGH * scale, [0], 1.0
     while len(starts) < _MOST_CLASSES:
         before = summed[starts[-1] - 1] if starts[-1] else 0.0
@@ -78,24 +108,24 @@ def classes_of(people: Floats, scale: float) -> Places:
         starts.append(end)
         if len(starts) > _SINGLE:
             fewest = fewest * _GROWTH + 0.5
-    marks = np.zeros(people.size, dtype=np.int64)
-    marks[starts] = 1
     classes = np.empty(people.size, dtype=np.int64)
-    classes[order] = np.cumsum(marks) - 1
+    for number, (start, end) in enumerate(pairwise([*starts, people.size])):
+        classes[order[start:end]] = number
     return classes
 
 
 def ratios(
     weighed: Floats, heavy: EstimatedActivity, limit: int, norm: Norm, released: ReleasedShares, variance: float
-) -> Ratios:
+) -> MeasuredRatios:
     """Return how to scale up: ``weighed`` are shrunken weighted counts of heavy users, with noise of a variance.
 
     >>> rng = np.random.default_rng(1)
     >>> heavy = EstimatedActivity(np.array([16.0, 64.0]), np.array([3000.0, 1000.0]))
     >>> sums = np.zeros((21, 2))
     >>> sums[4], sums[6] = [2000, 1000], [200, 800]  # the second class is of the more active
-    >>> found = ratios(np.array([8800.0, 7200.0]), heavy, 4, "l1", ReleasedShares(sums, 5.0, np.arange(2)), 10.0)
-    >>> found.each.round(1).tolist()
+    >>> weighed = np.array([8800.0, 7200.0])
+    >>> found = ratios(weighed, heavy, 4, "l1", ReleasedShares(sums, 5.0, np.arange(2)), 10.0)
+    >>> found.of(weighed, slice(None))[0].round(1).tolist()
     [5.1, 9.4]
     """
     scene = _Scene.of(weighed, heavy, limit, norm, released, variance)
@@ -104,8 +134,8 @@ def ratios(
     own, own_off = scene.ratio(fit.slopes, fit.variances, scene.shapes**fit.power)
     own = own * corrected
     # items of a class of many lie on the line, moved by what the classes around them are off
-    at = np.log(np.maximum(weighed, 1e-6 * limit) / limit) - scene.centre
-    points = np.linspace(min(at.min(), scene.popularity.min()) - 0.01, at.max() + 0.01, _POINTS)
+    first, last = _logarithms(np.array([weighed.min(), weighed.max()]), limit) - scene.centre
+    points = np.linspace(min(first, scene.popularity.min()) - 0.01, last + 0.01, _POINTS)
     order = np.argsort(scene.popularity)
     known, moved = scene.popularity[order], (fit.slopes - fit.on_line(scene.popularity))[order]
     slopes = fit.on_line(np.clip(points, known[0], known[-1])) + np.interp(points, known, moved)
@@ -114,10 +144,15 @@ def ratios(
     curve, _ = scene.ratio(slopes, common, shapes)
     _, off = scene.ratio(slopes, common + _ITEMS_SPREAD * fit.spread, shapes)
     curve *= np.exp(np.interp(points, known, np.log(np.maximum(corrected, 1e-3))[order]))
-    alone = scene.sizes[released.classes] == 1
-    return Ratios(
-        np.where(alone, own[released.classes], np.interp(at, points, curve)),
-        np.where(alone, own_off[released.classes], np.interp(at, points, off)),
+    return MeasuredRatios(
+        classes=released.classes,
+        alone=scene.sizes == 1,
+        own=own,
+        own_off=own_off,
+        points=points + scene.centre,
+        curve=curve,
+        off=off,
+        limit=limit,
     )
 
 
@@ -156,9 +191,9 @@ class _Scene:
         records = UPPER_ENDS[rows].astype(np.float64)
         sizes = np.bincount(released.classes).astype(np.float64)
         sums = np.asarray(np.bincount(released.classes, weights=weighed), dtype=np.float64)
-        logs = np.log(np.maximum(sums / sizes, 1e-6 * limit) / limit)
+        logs = _logarithms(sums / sizes, limit)
         centre = float((logs * sums).sum() / max(sums.sum(), 1e-9))
-        made = cls(
+        return cls(
             records=records,
             counted=weights(records, limit, norm) * records,
             people=spread_over(heavy, records),
@@ -167,15 +202,13 @@ class _Scene:
             weighed=sums,
             uncertain=0.7 * sizes * variance + (_WEIGHED_OFF * sums) ** 2 * (sizes > 1) + limit**2,
             sizes=sizes,
-            shapes=np.empty(0),
+            shapes=_shapes_at(sums / sizes, records, heavy, limit, norm),
             popularity=logs - centre,
             centre=centre,
             heavy=heavy,
             limit=limit,
             norm=norm,
         )
-        object.__setattr__(made, "shapes", made.shapes_at(sums / sizes))
-        return made
 
     @property
     def octaves(self) -> Floats:
@@ -184,12 +217,8 @@ class _Scene:
         return np.asarray(logs - (self.people * logs).sum() / self.people.sum())
 
     def shapes_at(self, weighed: Floats) -> Floats:
-        """Return how the share of items of that weight falls with size, if all draw alike and count once."""
-        curve = chances(self.heavy, POPULARITIES) @ (
-            self.heavy.users * weights(self.heavy.records, self.limit, self.norm)
-        )
-        draws = np.outer(np.interp(weighed, curve, POPULARITIES), self.records)
-        return np.asarray(np.where(draws > 0, -np.expm1(-draws) / np.maximum(draws, 1e-300), 1.0))
+        """Return how the share of items of that weight falls with size, at the sizes of this."""
+        return _shapes_at(weighed, self.records, self.heavy, self.limit, self.norm)
 
     def expected(self, slopes: Floats, shapes: Floats) -> Floats:
         """Return the share of people at each size, of all that a class has, for each slope."""
@@ -206,6 +235,13 @@ class _Scene:
 
         mean = sum(weight * at(node) for node, weight in zip(_NODES, _NODE_WEIGHTS, strict=True))
         return np.asarray(mean / _NODE_WEIGHTS.sum()), np.asarray(np.abs(np.log(at(1.0) / at(-1.0))) / 2)
+
+
+def _shapes_at(weighed: Floats, records: Floats, heavy: EstimatedActivity, limit: int, norm: Norm) -> Floats:
+    """Return how the share of items of that weight falls with size, if all draw alike and count once."""
+    curve = chances(heavy, POPULARITIES) @ (heavy.users * weights(heavy.records, limit, norm))
+    draws = np.outer(np.interp(weighed, curve, POPULARITIES), records)
+    return np.asarray(np.where(draws > 0, -np.expm1(-draws) / np.maximum(draws, 1e-300), 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,48 +18,58 @@ Reference
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.arrays import Floats
+from headcount.answers.blocks import BLOCK, NoisyPair, blocks
+from headcount.arrays import Bytes, Floats, Integers
 
 _PRICE = 10.0  # of a stretch, in variances: chance alone cuts one in 150 places
 _FURTHEST = 6.0  # deviations of noise: counts beyond are taken for that
 _SHORTEST = 8
-_MOST_BLOCKS = 1 << 20
+_MOST_RUNS = 1 << 20
 _FEWEST = 200  # items whose spread can be learnt
 _LEVELS_DIFFER = 1.6
 _LOWEST_LEVEL = 1 / 200  # of the highest
 
-Places = NDArray[np.int64]
+Places = Integers
 
 
-def kinds_of(light: Floats, heavy: Floats, deviation: float, ratio: float) -> Places:
+def kinds_of(pair: NoisyPair, deviation: float, ratio: float) -> Bytes:
     """Return a number for each item: items with the same number are judged together.
 
-    ``light`` and ``heavy`` have noise of that deviation; ``ratio`` is how much more a heavy count stands for.
+    Counts of light and of heavy users have noise of that deviation; ``ratio`` is how much more a heavy one stands
+    for.
 
     >>> rng = np.random.default_rng(1)
     >>> counts = np.repeat([9.0, 0.5], [1_000, 3_000])
-    >>> kinds = kinds_of(counts + rng.laplace(0, 4, 4_000), rng.laplace(0, 4, 4_000), 5.7, 1.0)
-    >>> np.bincount(kinds).tolist()
+    >>> pair = NoisyPair(counts + rng.laplace(0, 4, 4_000), rng.laplace(0, 4, 4_000))
+    >>> np.bincount(kinds_of(pair, 5.7, 1.0)).tolist()
     [2976, 1024]
     """
-    parts = [np.clip(each / deviation, -_FURTHEST, _FURTHEST) for each in (light, heavy)]
-    block = max(_SHORTEST, -(-light.size // _MOST_BLOCKS))
-    sums, sizes = _blocks(parts, block)
-    spread = [max(float(np.square(np.diff(each)).mean() / 2), 1e-9) if each.size > 1 else 1.0 for each in parts]
+    run = max(_SHORTEST, -(-pair.size // _MOST_RUNS))
+    sums, sizes, spread = _runs(pair, deviation, run)
     labels = _stretches(sums / np.sqrt(spread), sizes)
     lengths = np.asarray(np.bincount(labels, weights=sizes), dtype=np.float64)
     levels = np.asarray(np.bincount(labels, weights=sums[:, 0] + ratio * sums[:, 1]), dtype=np.float64) / lengths
-    kinds = _kinds(levels, lengths)
-    return np.repeat(kinds[labels], block)[: light.size]
+    kinds = _kinds(levels, lengths).astype(np.uint8)  # levels so far apart are few
+    return np.repeat(kinds[labels], run)[: pair.size]
 
 
-def _blocks(parts: list[Floats], block: int) -> tuple[Floats, Floats]:
-    """Return the sums of runs of ``block`` neighbours, one column a part, and how many items each run has."""
-    starts = np.arange(0, parts[0].size, block)
-    sums = np.stack([np.add.reduceat(each, starts) for each in parts], axis=1)
-    return sums, np.diff(np.append(starts, parts[0].size)).astype(np.float64)
+def _runs(pair: NoisyPair, deviation: float, run: int) -> tuple[Floats, Floats, Floats]:
+    """Return the sums of runs of neighbours, one column a part, how many items each has, and how counts spread.
+
+    The spread is a variance, from how much one count differs from the next.
+    """
+    sums, squares, before = [], np.zeros(2), np.empty((2, 0))
+    for where in blocks(pair.size, run * max(BLOCK // run, 1)):
+        parts = np.clip(np.stack(pair.part(where)) / deviation, -_FURTHEST, _FURTHEST)
+        sums.append(np.add.reduceat(parts, np.arange(0, parts.shape[1], run), axis=1).T)
+        squares += np.square(np.diff(parts, prepend=before)).sum(axis=1)
+        before = parts[:, -1:]
+    sizes = np.full(-(-pair.size // run), float(run))
+    sizes[-1] -= sizes.sum() - pair.size
+    steps = pair.size - 1
+    spread = np.maximum(squares / steps / 2, 1e-9) if steps else np.ones(2)
+    return np.concatenate(sums), sizes, np.asarray(spread)
 
 
 def _stretches(sums: Floats, sizes: Floats) -> Places:

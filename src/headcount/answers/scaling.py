@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.arrays import Floats
@@ -56,6 +55,16 @@ def weights(records: Floats, limit: int, norm: Norm) -> Floats:
     return share if norm == "l1" else np.sqrt(share)
 
 
+def average_ratio(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
+    """Return how much heavy users' weighted counts amount to in full, all together; nothing, if there are none.
+
+    >>> average_ratio(EstimatedActivity(np.array([8.0, 80.0]), np.array([10.0, 10.0])), 4, "l1")
+    11.0
+    """
+    weighed = float((heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum())
+    return heavy.total_records / weighed if weighed > 0 else 0.0
+
+
 def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool) -> ScaleUp:
     """Return how to scale up, for heavy users of that activity.
 
@@ -77,34 +86,3 @@ def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool
 def chances(activity: EstimatedActivity, popularities: Floats) -> Floats:
     """Return the probability that a user of each number of records has an item of each popularity."""
     return np.asarray(-np.expm1(-np.outer(popularities, activity.records)))
-
-
-def leaned(heavy: EstimatedActivity, limit: int, factors: NDArray[np.int64], popularities: Floats) -> Floats:
-    """Return how much more a heavy user's record of each item weighs than if all records weighed alike.
-
-    Records weigh min(1, c · factor), with the one c at which a user's weigh ``limit`` together: for each number of
-    records that c is found for a user who draws by ``popularities``, which sum to 1.
-
-    >>> heavy = EstimatedActivity(np.array([10.0]), np.array([5.0]))
-    >>> leaned(heavy, 2, np.array([3, 1]), np.array([0.5, 0.5])).round(6).tolist()
-    [1.5, 0.5]
-    """
-    kinds, which = np.unique(factors, return_inverse=True)
-    shares = np.asarray(np.bincount(which, weights=popularities), dtype=np.float64)
-    weighed = np.zeros(kinds.size)
-    for records, users in zip(heavy.records, heavy.users, strict=True):
-        each = _filled(kinds.astype(np.float64), shares, limit / records)
-        weighed += users * records * each
-    alike = heavy.total_users * limit
-    return np.asarray((weighed / alike if alike > 0 else np.ones(kinds.size))[which])
-
-
-def _filled(factors: Floats, shares: Floats, mean: float) -> Floats:
-    """Return min(1, c · factor) with the c at which its mean over ``shares`` is ``mean``; factors rise."""
-    full = np.zeros(factors.size, dtype=bool)
-    while True:
-        left, others = mean - shares[full].sum(), (shares * factors)[~full].sum()
-        more = ~full & (left * factors > others)
-        if not more.any() or others == 0:
-            return np.where(full, 1.0, np.clip(left * factors / others, 0.0, 1.0)) if others > 0 else full * 1.0
-        full |= more

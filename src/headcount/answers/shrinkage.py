@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.arrays import Floats
+from headcount.answers.blocks import NoisyPair, blocks
+from headcount.arrays import Bytes, Floats, Integers
 from headcount.noise_law import Law
 
-Places = NDArray[np.int64]
+Places = Integers
 
 # all in standard deviations of the noise
 _FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
@@ -53,54 +53,131 @@ class Posterior:
     high: Floats
 
 
-class _NoisyPart(NamedTuple):
-    """One noisy part: values in deviations, the cells they fall into, the grid, and how likely each cell is."""
+class _Numbered(NamedTuple):
+    """The place of every cell in a list of cells."""
 
-    values: Floats
-    cells: Places
+    first: int
+    places: Places
+
+    def of(self, codes: Places) -> Places:
+        return np.asarray(self.places[codes - self.first])
+
+
+class _Cells(NamedTuple):
+    """Cells of one part that something fell into, and how likely each is for every size on the grid."""
+
+    numbered: _Numbered
     grid: Floats
     likelihood: Floats
 
 
-def shrink(first: Floats, second: Floats, laws: tuple[Law, Law], level: float) -> tuple[Posterior, Posterior]:
-    """Return what to make of two noisy parts of the same counts, with independent noise of these laws.
+class _Judged(NamedTuple):
+    """What to make of one part, in deviations: a row a cell of its own, a column a cell of the other part."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """What to make of pairs of noisy counts: fitted to all pairs of a kind, and applied to any of them."""
+
+    cells: tuple[_Cells, _Cells]
+    judged: tuple[_Judged, _Judged]
+    deviation: float
+    within: float  # how far noise alone reaches, in deviations
+
+    def of(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
+        """Return what to make of both parts of counts that this was fitted to."""
+        values = first / self.deviation, second / self.deviation
+        one, two = (cells.numbered.of(_codes(each)) for cells, each in zip(self.cells, values, strict=True))
+        return (
+            self._posterior(values[0], self.judged[0], (one, two)),
+            self._posterior(values[1], self.judged[1], (two, one)),
+        )
+
+    def _posterior(self, values: Floats, judged: _Judged, here: tuple[Places, Places]) -> Posterior:
+        """Return what to make of one part.
+
+        A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
+        since it was fitted to few large counts.
+        """
+        clear = values > _CLEAR
+        means = np.where(clear, values, judged.mean[here])
+        lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - self.within, 0.0))
+        highs = np.where(clear, values + self.within, judged.high[here])
+        return Posterior(
+            means * self.deviation,
+            np.minimum(lows, means) * self.deviation,
+            np.maximum(highs, means) * self.deviation,
+        )
+
+
+def fitted(pair: NoisyPair, law: Law, level: float, kinds: Bytes) -> tuple[Shrinkage, ...]:
+    """Return what to make of two noisy parts of the same counts, for each kind, with independent noise of a law.
+
+    ``kinds`` has the number of each count's kind.
 
     >>> from headcount.noise_law import law_from_json
     >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> noisy = np.concatenate([np.tile([-1.5, -0.5, 0.5, 1.5], 200), [40.0]])
-    >>> light, _ = shrink(noisy, np.zeros(801), (law, law), 0.95)
-    >>> light.mean.round(1).tolist()[-5:]
+    >>> (alike,) = fitted(NoisyPair(noisy, np.zeros(801)), law, 0.95, np.zeros(801, dtype=np.uint8))
+    >>> light, _ = alike.of(noisy[-5:], np.zeros(5))
+    >>> light.mean.round(1).tolist()
     [0.2, 0.2, 0.3, 0.6, 40.0]
     """
-    deviations = tuple(law.variance**0.5 for law in laws)
+    deviation = law.variance**0.5
+    met = _met(pair.first, pair.step, deviation), _met(pair.second, pair.step, deviation)
+    numbered = _numbered(met[0]), _numbered(met[1])
+    number, shape = int(kinds.max(initial=0)) + 1, (met[0].size, met[1].size)
+    tally = np.zeros(number * shape[0] * shape[1], dtype=np.int64)
+    largest = np.full((number, 2), 1.0)
+    for where in blocks(pair.size):
+        values = [part / deviation for part in pair.part(where)]
+        one, two = (places.of(_codes(each)) for places, each in zip(numbered, values, strict=True))
+        np.add.at(tally, (kinds[where] * np.int64(shape[0]) + one) * shape[1] + two, 1)
+        for kind in np.flatnonzero(np.bincount(kinds[where])):
+            inside = kinds[where] == kind
+            largest[kind] = np.maximum(largest[kind], [each[inside].max() for each in values])
+    return tuple(
+        _fitted(of_kind, met, most, law, level)
+        for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
+    )
+
+
+def _met(part: Floats | Integers, step: float, deviation: float) -> Places:
+    """Return the numbers of the cells that something falls into, rising."""
+    found = np.empty(0, dtype=np.int64)
+    for where in blocks(part.size):
+        found = np.union1d(found, _codes(np.asarray(part[where] * step) / deviation))
+    return found
+
+
+def _numbered(codes: Places) -> _Numbered:
+    first, last = int(codes[0]), int(codes[-1])
+    places = np.zeros(last - first + 1, dtype=np.int64)
+    places[codes - first] = np.arange(codes.size)
+    return _Numbered(first, places)
+
+
+def _fitted(tally: Places, met: tuple[Places, Places], largest: Floats, law: Law, level: float) -> Shrinkage:
+    """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
+    deviation = law.variance**0.5
+    there = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
     one, two = (
-        _part(values / deviation, law, deviation)
-        for values, law, deviation in zip((first, second), laws, deviations, strict=True)
+        _cells(codes[inside], _grid(most), law, deviation)
+        for codes, inside, most in zip(met, there, largest.tolist(), strict=True)
     )
-    shape = one.likelihood.shape[0], two.likelihood.shape[0]
-    seen = np.bincount(one.cells * shape[1] + two.cells, minlength=shape[0] * shape[1])
-    prior = _joint_prior(one.likelihood, two.likelihood, seen.reshape(shape).astype(np.float64))
-    within = [law.half_width(level) / deviation for law, deviation in zip(laws, deviations, strict=True)]
-    return (
-        _scaled(_posterior(one, two, prior, within[0], level), deviations[0]),
-        _scaled(_posterior(two, one, prior.T, within[1], level), deviations[1]),
-    )
+    prior = _joint_prior(one.likelihood, two.likelihood, tally[np.ix_(*there)].astype(np.float64))
+    judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
+    return Shrinkage((one, two), judged, deviation, law.half_width(level) / deviation)
 
 
-def _scaled(posterior: Posterior, by: float) -> Posterior:
-    return Posterior(posterior.mean * by, posterior.low * by, posterior.high * by)
-
-
-def _part(values: Floats, law: Law, deviation: float) -> _NoisyPart:
-    codes = _codes(values)
-    first = int(codes.min(initial=0))
-    present = np.flatnonzero(np.bincount(codes - first))
-    places = np.zeros(present[-1] + 1 if present.size else 1, dtype=np.int64)
-    places[present] = np.arange(present.size)
-    grid = _grid(float(values.max(initial=1.0)))
-    logarithms = law.log_ratio((_middles(present + first)[:, None] - grid[None, :]) * deviation)
+def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
+    logarithms = law.log_ratio((_middles(codes)[:, None] - grid[None, :]) * deviation)
     likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return _NoisyPart(values, places[codes - first], grid, likelihood)
+    return _Cells(_numbered(codes), grid, likelihood)
 
 
 def _codes(values: Floats) -> Places:
@@ -145,12 +222,8 @@ def _prior(likelihood: Floats, tally: Floats) -> Floats:
     return prior
 
 
-def _posterior(own: _NoisyPart, other: _NoisyPart, prior: Floats, within: float, level: float) -> Posterior:
-    """Return what to make of one part, in deviations, given both.
-
-    ``within`` is how far noise alone reaches: a low end above the noisy value less that would trust the prior more
-    than it deserves, since it was fitted to few large counts.
-    """
+def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
+    """Return what to make of one part in each pair of cells, in deviations."""
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
     mean = (own.likelihood @ (own.grid[:, None] * beside)) / evidence
@@ -160,9 +233,4 @@ def _posterior(own: _NoisyPart, other: _NoisyPart, prior: Floats, within: float,
         before, below = below, below + np.outer(own.likelihood[:, at], beside[at]) / evidence
         low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = size
         high[(before < (1 + level) / 2) & (below >= (1 + level) / 2)] = size
-    here = own.cells, other.cells
-    clear = own.values > _CLEAR
-    means = np.where(clear, own.values, mean[here])
-    lows = np.minimum(np.where(clear, np.inf, low[here]), np.maximum(own.values - within, 0.0))
-    highs = np.where(clear, own.values + within, high[here])
-    return Posterior(means, np.minimum(lows, means), np.maximum(highs, means))
+    return _Judged(mean, low, high)

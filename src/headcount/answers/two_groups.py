@@ -16,17 +16,17 @@ users, how uncertain the released activity is, and how many heavier users noise 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
+from headcount.answers.blocks import NoisyPair, blocks
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios, spread_over
 from headcount.answers.neighbourhoods import kinds_of
-from headcount.answers.scaling import Norm, scale_up, weights
-from headcount.answers.shrinkage import Posterior, shrink
-from headcount.arrays import Floats
+from headcount.answers.scaling import Norm, ScaleUp, average_ratio, scale_up, weights
+from headcount.answers.shrinkage import Posterior, Shrinkage, fitted
+from headcount.arrays import Bytes, Floats, Integers
 from headcount.noise_law import Law
 
 _ITEMS_DIFFER = 0.15
@@ -51,13 +51,44 @@ class KnownPeople:
     squares: bool = False
 
 
+class _Factors(NamedTuple):
+    """What shrunken counts are multiplied by, to sum to what they should: intervals hold what they held, too."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, one: float, other: float) -> _Factors:
+        """Multiply by one factor, and then by another."""
+        return cls(one * other, min(one, 1.0) * min(other, 1.0), max(one, 1.0) * max(other, 1.0))
+
+    def times(self, shrunk: Posterior) -> Posterior:
+        return Posterior(shrunk.mean * self.mean, shrunk.low * self.low, shrunk.high * self.high)
+
+
+class _Kind(NamedTuple):
+    """How counts of light and of heavy users are judged, of the items of one kind."""
+
+    shrinkage: Shrinkage
+    factors: tuple[_Factors, _Factors]
+
+    def of(self, light: Floats, heavy: Floats) -> tuple[Posterior, Posterior]:
+        own, others = self.shrinkage.of(light, heavy)
+        return self.factors[0].times(own), self.factors[1].times(others)
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """Both tables shrunk, before the heavy one is scaled up."""
+    """How both tables are shrunk, before the heavy one is scaled up. What they come to is made when asked for.
 
-    light: Posterior
-    heavy: Posterior
-    noisy: tuple[Floats, Floats]
+    ``weighed`` is what shrunken counts of heavy users sum to.
+    """
+
+    noisy: NoisyPair
+    kinds: Bytes
+    judged: tuple[_Kind, ...]
+    weighed: float
     law: Law
     people: KnownPeople
     limit: int
@@ -72,55 +103,93 @@ class Draft:
     @property
     def has_heavy(self) -> bool:
         """Whether there are heavy users, as far as noise lets that be seen."""
-        return self.above.total_users > _MANY * self.above.scale and bool(self.heavy.mean.sum() > 0)
+        return self.above.total_users > _MANY * self.above.scale and self.weighed > 0
 
-    def classes(self, scale: float) -> NDArray[np.int64]:
+    def part(self, where: slice) -> tuple[Posterior, Posterior]:
+        """Return the shrunken counts of some items, of light users and of heavy ones."""
+        light, heavy = self.noisy.part(where)
+        kinds = self.kinds[where]
+        present = np.flatnonzero(np.bincount(kinds))
+        if present.size == 1:
+            return self.judged[int(present[0])].of(light, heavy)
+        made = _empty(light.size), _empty(light.size)
+        for kind in present:
+            inside = kinds == kind
+            for into, found in zip(made, self.judged[kind].of(light[inside], heavy[inside]), strict=True):
+                into.mean[inside], into.low[inside], into.high[inside] = found.mean, found.low, found.high
+        return made
+
+    def heavy(self) -> Floats:
+        """Return the shrunken counts of heavy users, of all items."""
+        found = np.empty(self.noisy.size)
+        for where in blocks(self.noisy.size):
+            found[where] = self.part(where)[1].mean
+        return found
+
+    def classes(self, scale: float) -> Integers:
         """Return the classes of items of which to measure shares, with noise of that scale."""
         above = self.above
         weighed = weights(above.records, self.limit, self.norm) * above.records
         mean = (above.users * weighed).sum() / max(above.total_users, 1e-9)
-        return classes_of(self.heavy.mean / max(mean, 1e-9), scale)
+        people = self.heavy()
+        people /= max(mean, 1e-9)
+        return classes_of(people, scale)
+
+
+def _empty(size: int) -> Posterior:
+    return Posterior(np.empty(size), np.empty(size), np.empty(size))
 
 
 def drafted(
-    light: Floats,
-    heavy: Floats,
-    law: Law,
-    people: KnownPeople,
-    limit: int,
-    norm: Norm = "l1",
-    *,
-    level: float = 0.95,
-    leaned: Floats | None = None,
+    noisy: NoisyPair, law: Law, people: KnownPeople, limit: int, norm: Norm = "l1", *, level: float = 0.95
 ) -> Draft:
-    """Shrink both tables together, and bring them to their totals.
-
-    ``leaned`` says how much more a heavy user's record of each cell weighed than if all had weighed alike.
-    """
-    spread = np.ones(heavy.size) if leaned is None else leaned
-    heavy = heavy / spread
+    """Find out how to shrink both tables together, and to bring them to their totals."""
     groups = people.estimated.within(limit), people.estimated.above(limit)
-    kinds = kinds_of(light, heavy, law.variance**0.5, _ratio(groups[1], limit, norm))
-    shrunk = _shrunk(light, heavy, law, spread, kinds, level)
-    sums = light.size * law.variance, law.variance * (1 / spread**2).sum()
-    own, others = (
-        each if people.squares else _to_total(each, float(noisy.sum()), variance, group, limit, norm)
-        for each, noisy, variance, group in zip(shrunk, (light, heavy), sums, groups, strict=True)
+    kinds = kinds_of(noisy, law.variance**0.5, average_ratio(groups[1], limit, norm))
+    shrinkages = fitted(noisy, law, level, kinds)
+    shrunk, sums, items = _sums(noisy, kinds, shrinkages)
+    factors = np.ones_like(shrunk) if len(shrinkages) == 1 else _to_sums(shrunk, sums, items * law.variance)
+    found = (shrunk * factors).sum(axis=1)
+    totals = [
+        1.0 if people.squares else _to_total(own, total, noisy.size * law.variance, group, limit, norm)
+        for own, total, group in zip(found.tolist(), sums.sum(axis=1).tolist(), groups, strict=True)
+    ]
+    judged = tuple(
+        _Kind(each, (_Factors.of(own, totals[0]), _Factors.of(others, totals[1])))
+        for each, (own, others) in zip(shrinkages, factors.T.tolist(), strict=True)
     )
-    return Draft(own, others, (light, heavy), law, people, limit, norm, level)
+    return Draft(noisy, kinds, judged, float(found[1] * totals[1]), law, people, limit, norm, level)
 
 
 def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
     """Return how the heavy table is to be scaled up: by what was measured of it, or by a model."""
-    above, weighed = draft.above, draft.heavy.mean
+    above = draft.above
     if not draft.has_heavy:
-        return Ratios(np.zeros(weighed.size), np.zeros(weighed.size))
+        return _Nothing()
     if shares is not None:
-        return ratios(weighed, above, draft.limit, draft.norm, shares, draft.law.variance)
-    full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct).apply(weighed)
-    each = np.divide(full, weighed, out=np.ones_like(full), where=weighed > 0)
+        return ratios(draft.heavy(), above, draft.limit, draft.norm, shares, draft.law.variance)
+    full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct)
     differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
-    return Ratios(each, np.full(weighed.size, np.sqrt(differing)))
+    return _Modelled(full, float(np.sqrt(differing)))
+
+
+class _Nothing:
+    """Heavy users are not seen: what their table holds is noise."""
+
+    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:  # noqa: ARG002
+        return np.zeros(weighed.size), np.zeros(weighed.size)
+
+
+class _Modelled(NamedTuple):
+    """By a model of which items heavy users have."""
+
+    full: ScaleUp
+    off: float
+
+    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:  # noqa: ARG002
+        full = self.full.apply(weighed)
+        each = np.divide(full, weighed, out=np.ones_like(full), where=weighed > 0)
+        return each, np.full(weighed.size, self.off)
 
 
 def finished(draft: Draft, found: Ratios) -> Posterior:
@@ -130,29 +199,40 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
     >>> activity = EstimatedActivity(np.array([1.0, 16.0]), np.array([50.0, 100.0]))
     >>> people = KnownPeople(activity, activity, distinct=False)
-    >>> draft = drafted(np.array([50.0, 0.0]), np.array([200.0, 200.0]), law, people, 4)
+    >>> draft = drafted(NoisyPair(np.array([50.0, 0.0]), np.array([200.0, 200.0])), law, people, 4)
     >>> finished(draft, scaling(draft)).mean.round(2).tolist()
     [849.99, 799.99]
     """
-    own, others, above = draft.light, draft.heavy, draft.above
-    full = Posterior(*(each * found.each for each in (others.mean, others.low, others.high)))
-    misjudged = _NORMAL_95 * np.hypot(found.off, _uncertain(above, draft.limit, draft.norm))
+    made = _empty(draft.noisy.size)
+    uncertain, hidden = _uncertain(draft.above, draft.limit, draft.norm), _Hidden.of(draft)
+    for where in blocks(draft.noisy.size):
+        part = _finished(draft, found, where, uncertain, hidden)
+        made.mean[where], made.low[where], made.high[where] = part.mean, part.low, part.high
+    return made
+
+
+def _finished(draft: Draft, found: Ratios, where: slice, uncertain: float, hidden: _Hidden) -> Posterior:
+    """Return the counts of some items, with intervals."""
+    own, others = draft.part(where)
+    each, off = found.of(others.mean, where)
+    full = Posterior(others.mean * each, others.low * each, others.high * each)
+    misjudged = _NORMAL_95 * np.hypot(off, uncertain)
     mean = own.mean + full.mean
     reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
     low = own.low + full.low * np.exp(-misjudged)
-    high = np.maximum(mean + reach, _as_measured(draft, found.each, misjudged))
-    high += _hidden(full.mean, above, draft.people, draft.limit)
+    high = np.maximum(mean + reach, _as_measured(draft, where, each, misjudged))
+    high += hidden.may_add(full.mean)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
     return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
 
 
-def _as_measured(draft: Draft, ratios: Floats, misjudged: Floats) -> Floats:
+def _as_measured(draft: Draft, where: slice, ratios: Floats, misjudged: Floats) -> Floats:
     """Return how large counts may be that noise alone made as small as they were measured.
 
     Shrinkage is right on average over all items; of those that are largest in truth it makes too little. Whatever
     its count, an item's own measurement is no further from it than noise reaches.
     """
-    light, heavy = draft.noisy
+    light, heavy = draft.noisy.part(where)
     measured = light + ratios * heavy
     within = draft.law.half_width(draft.level) * np.hypot(1.0, ratios)
     return np.asarray(measured + np.hypot(within, np.expm1(misjudged) * np.maximum(ratios * heavy, 0.0)))
@@ -168,12 +248,6 @@ def _noisiness(mean: Floats, width: Floats) -> Floats:
     return np.asarray(squared / (1 + squared))
 
 
-def _ratio(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
-    """Return how much heavy users' counts amount to in full, on average."""
-    weighed = (heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum()
-    return float(heavy.total_records / weighed) if weighed > 0 else 1.0
-
-
 def _uncertain(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
     """Return how far ratios may be off, relatively, because of the noise of the released activity."""
     if heavy.total_users <= 0:
@@ -187,63 +261,64 @@ def _uncertain(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
     return float(np.sqrt((moves**2 * variances).sum() + heavy.misplaced**2 / 4))
 
 
-def _shrunk(
-    light: Floats, heavy: Floats, law: Law, spread: Floats, kinds: NDArray[np.int64], level: float
-) -> tuple[Posterior, Posterior]:
-    """Shrink both tables, items of a kind together; and those whose heavy counts are about equally noisy.
-
-    The noise of a heavy count is that of the law divided by its ``spread``, which they have in common up to 19 %.
-    """
-    noisier = np.round(2 * np.log2(spread)).astype(np.int64)
-    named = kinds * (1 << 20) + (noisier - noisier.min(initial=0))
-    found = [[np.empty(light.size) for _ in range(3)] for _ in range(2)]
-    several = np.unique(named)
-    for name in several:
-        inside = named == name if several.size > 1 else np.ones(light.size, dtype=bool)
-        factor = Fraction(2 ** (-int(noisier[inside][0]) / 2))
-        laws = law, law.times(factor) if factor != 1 else law
-        tables = light[inside], heavy[inside]
-        for into, part, noisy, own in zip(found, shrink(*tables, laws, level), tables, laws, strict=True):
-            summed = part if several.size == 1 else _to_sum(part, noisy, own.variance)
-            for values, each in zip(into, (summed.mean, summed.low, summed.high), strict=True):
-                values[inside] = each
-    return Posterior(*found[0]), Posterior(*found[1])
+def _sums(noisy: NoisyPair, kinds: Bytes, shrinkages: tuple[Shrinkage, ...]) -> tuple[Floats, Floats, Floats]:
+    """Return what shrunken counts sum to, and noisy ones, and how many there are: of each group and each kind."""
+    shrunk, sums, items = (np.zeros((2, len(shrinkages))) for _ in range(3))
+    for where in blocks(noisy.size):
+        light, heavy = noisy.part(where)
+        for kind in np.flatnonzero(np.bincount(kinds[where])):
+            inside = kinds[where] == kind
+            mine = light[inside], heavy[inside]
+            shrunk[:, kind] += [each.mean.sum() for each in shrinkages[kind].of(*mine)]
+            sums[:, kind] += [each.sum() for each in mine]
+            items[:, kind] += mine[0].size
+    return shrunk, sums, items
 
 
-def _to_sum(shrunk: Posterior, noisy: Floats, variance: float) -> Posterior:
-    """Bring the shrunken counts of a kind towards what their noisy counts sum to, by precision."""
-    found = float(shrunk.mean.sum())
-    precisions = 1 / (noisy.size * variance), 1 / ((_SUMS_OFF * found) ** 2 + 1e-9)
-    total = (float(noisy.sum()) * precisions[0] + found * precisions[1]) / sum(precisions)
-    return _times(shrunk, max(total, 0.0) / found if found > 0 else 1.0)
+def _to_sums(shrunk: Floats, noisy: Floats, variances: Floats) -> Floats:
+    """Return what brings shrunken counts of a kind towards what their noisy counts sum to, by precision."""
+    precisions = 1 / variances, 1 / ((_SUMS_OFF * shrunk) ** 2 + 1e-9)
+    totals = (noisy * precisions[0] + shrunk * precisions[1]) / (precisions[0] + precisions[1])
+    return np.divide(np.maximum(totals, 0.0), shrunk, out=np.ones_like(shrunk), where=shrunk > 0)
 
 
 def _to_total(
-    shrunk: Posterior, noisy_sum: float, variance: float, group: EstimatedActivity, limit: int, norm: Norm
-) -> Posterior:
-    """Bring shrunk counts to their total: as the noisy counts have it, and as the activity has it, by precision.
+    shrunk: float, noisy: float, variance: float, group: EstimatedActivity, limit: int, norm: Norm
+) -> float:
+    """Return what brings shrunken counts to their total: by precision, as noisy counts and the activity have it.
 
     Posterior means need not sum to what the noisy counts sum to, though noise cancels in a sum.
     """
     expected, deviation = group.sum_of(weights(group.records, limit, norm) * group.records)
     precisions = 1 / variance, 1 / (deviation + 1) ** 2
-    total = (noisy_sum * precisions[0] + expected * precisions[1]) / sum(precisions)
-    found = shrunk.mean.sum()
-    return _times(shrunk, max(total, 0.0) / found if found > 0 else 1.0)
+    total = (noisy * precisions[0] + expected * precisions[1]) / sum(precisions)
+    return max(total, 0.0) / shrunk if shrunk > 0 else 1.0
 
 
-def _times(shrunk: Posterior, factor: float) -> Posterior:
-    """Multiply counts, and let intervals hold what they held and what they come to."""
-    return Posterior(shrunk.mean * factor, shrunk.low * min(factor, 1.0), shrunk.high * max(factor, 1.0))
-
-
-def _hidden(counts: Floats, heavy: EstimatedActivity, people: KnownPeople, limit: int) -> Floats:
-    """Return how much heavier users, whom the noise may hide, may add to each count.
+class _Hidden(NamedTuple):
+    """Heavier users, whom the noise may hide: how many, with how many records, among the records that are seen.
 
     They have the items that others have, or all alike; and each of them counts once an item where users count.
     """
-    above = people.at_most.above(limit)
-    records = max(above.total_records - heavy.total_records, 0.0)
-    users = max(above.total_users - heavy.total_users, 0.0)
-    added = records * (counts / max(heavy.total_records, 1.0) + 1 / counts.size)
-    return np.minimum(added, users) if people.distinct else added
+
+    records: float
+    users: float
+    seen: float
+    items: int
+    distinct: bool
+
+    @classmethod
+    def of(cls, draft: Draft) -> _Hidden:
+        above, heavy = draft.people.at_most.above(draft.limit), draft.above
+        return cls(
+            max(above.total_records - heavy.total_records, 0.0),
+            max(above.total_users - heavy.total_users, 0.0),
+            max(heavy.total_records, 1.0),
+            draft.noisy.size,
+            draft.people.distinct,
+        )
+
+    def may_add(self, counts: Floats) -> Floats:
+        """Return how much they may add to each count."""
+        added = self.records * (counts / self.seen + 1 / self.items)
+        return np.minimum(added, self.users) if self.distinct else added

@@ -59,7 +59,7 @@ from headcount.bounding.ratings import (
 from headcount.bounding.records import Records, Rows
 from headcount.bounding.sample import Sample, SampleUsers
 from headcount.bounding.sampled_pairs import SampledPairs, certify_sampled_pairs, pairs_reach
-from headcount.bounding.scale import LARGEST_FACTOR, Leaning, Scale
+from headcount.bounding.scale import Scale
 from headcount.bounding.scores import (
     HUNDREDTHS,
     TAIL_SPREAD,
@@ -92,7 +92,6 @@ __all__ = [
     "FIXED_POINT",
     "FURTHEST_RATING",
     "HUNDREDTHS",
-    "LARGEST_FACTOR",
     "LARGEST_HINT",
     "MOST_CLASSES",
     "MOST_EXACT",
@@ -117,7 +116,6 @@ __all__ = [
     "Declared",
     "FixedRange",
     "Hints",
-    "Leaning",
     "LinearQueries",
     "Measured_co",
     "Noisy",

@@ -15,7 +15,6 @@ from headcount.bounding.bounded import EVERYONE, SEAL, Bounded, BoundedCounts, S
 
 if TYPE_CHECKING:
     from headcount.bounding.among import Among
-    from headcount.bounding.scale import Leaning
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,6 @@ class CountBound(Bound[BoundedCounts]):
     def apart(self) -> bool:
         """Whether users within the limit and users above it are counted in two tables, one after the other."""
         return False
-
-    @property
-    def leaning(self) -> Leaning | None:
-        """How much more a record about one item weighs than about another, or None where all weigh alike."""
-        return None
 
     @property
     def among(self) -> Among | None:

@@ -4,32 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headcount.bounding.among import Among
 from headcount.bounding.bound import FIXED_POINT, Norm
 from headcount.bounding.counting import CountBound
-
-LARGEST_FACTOR = 1 << 15
-"""How far records may lean: limit · factor · 2^16 stays below 2^62."""
-
-
-@dataclass(frozen=True, eq=False)
-class Leaning:
-    """How much more a record about one item weighs than about another: public whole numbers, one an item."""
-
-    factors: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        if self.factors.min(initial=1) < 1 or self.factors.max(initial=1) > LARGEST_FACTOR:
-            raise ValueError(f"factors must lie between 1 and {LARGEST_FACTOR}")
-
-    def of_items(self, items: int) -> NDArray[np.int64]:
-        """Return the factors, which must be those of so many items: kernels do not look."""
-        if self.factors.shape != (items,) or self.factors.dtype != np.int64:
-            raise ValueError(f"there must be {items} factors, not {self.factors.shape} of {self.factors.dtype}")
-        return self.factors
 
 
 @dataclass(frozen=True)
@@ -45,9 +22,6 @@ class Scale(CountBound):
     With ``apart``, users with at most ``limit`` records are counted in one table and the others in a second one.
     A user is in one of them, so both together move no further than one.
 
-    With ``leaning``, a user above the limit fills it up like a set of tubs: each record gets min(1, c · factor of
-    its item), with the one c at which all together weigh the limit.
-
     With ``among``, records about other items are as if they were not there: they neither count nor weigh others
     down.
 
@@ -60,13 +34,7 @@ class Scale(CountBound):
 
     norm: Norm = "l1"
     apart: bool = False
-    leaning: Leaning | None = None
     among: Among | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.norm == "l2" and self.leaning is not None:
-            raise ValueError("records cannot lean where the sum of squares is limited")
 
     @property
     def unit(self) -> int:

@@ -15,22 +15,15 @@ numbers of records of each item: for the same noise they keep far more of their 
 With ``at_most``, a public cap, a person with more records counts as if so many of them, drawn at random, were all:
 in expectation, without the draw. No person beyond the cap can then hide in the noise, and intervals are narrower.
 
-With ``lean`` > 0, heavy users' records lean towards popular items: they weigh in proportion to (s + 1)^lean, but
-at most 1, s being a noisy estimate of popularity as in HPA, which takes a share of ε. That is the family between
-SRA (0, all items alike) and HPA. It is here to be studied: on no log that was measured did leaning pay.
-
 Why it is private
     A user is in one bin of the histogram, so noise of scale 1/ε₀ pays for ε₀. With the histogram released, θ is
     fixed. A user is in one group, by their own number of records, and adds at most θ in L1 to both tables together
     (√θ in L2 where weights are √(θ/n)), so noise that pays for θ on both tables pays for that user once. With
-    these released, classes are fixed, and a user adds at most 1 in L1 to what is measured of them. The
-    scores of ``lean`` come from one random record of each user: noise of scale 1/ε₁ pays for ε₁, and with them
-    released the weights hang on a user's own records alone. Stages add up by adaptive composition; tables with
-    Gaussian noise share the ρ that the rest of ε, and δ, allow for.
+    these released, classes are fixed, and a user adds at most 1 in L1 to what is measured of them. Stages add up
+    by adaptive composition; tables with Gaussian noise share the ρ that the rest of ε, and δ, allow for.
 
 Departures from the paper
-    None: this is Headcount's own method. Fan and Jin leave mixing both of theirs as future work; here the weights
-    are the expectation of SRA for lean = 0 and approach HPA as lean grows.
+    None: this is Headcount's own method. Its weights are the expectation of what SRA keeps.
 
 Reference
     docs/methods/adaptive.md. The parts: L. Fan, H. Jin, WWW 2015 (bounded user samples); W.-Y. Day, N. Li, ASIACCS
@@ -55,23 +48,19 @@ from headcount.adapting import (
     draft_of,
     edges_from,
     histogram,
+    less_scaled,
     measured_counts,
     people_of,
     reconciled,
 )
 from headcount.answers.activity import histogram_table
-from headcount.answers.scaling import leaned
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import (
     FIXED_POINT,
-    LARGEST_FACTOR,
     Activity,
     CountTable,
-    Leaning,
     Noisy,
     Norm,
-    Sample,
     Scale,
     Sensitivity,
     Shares,
@@ -93,7 +82,6 @@ from headcount.stages import Stage, Stages, share_out, shared
 
 ACTIVITY_SHARE = Decimal("0.05")
 SHARES_SHARE = Decimal("0.05")
-SCORES_SHARE = Decimal("0.1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +101,9 @@ class Adaptive(Staged):
     foreseen: ClassVar[str] = "adaptive"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Activity, Sample, Scale, Shares)
+    bounds: ClassVar[Bounds] = (Activity, Scale, Shares)
 
     limit: int | None = None
-    lean: float = 0.0
     integers: bool = False
     what: What | None = None
     shares: Mapping[str, Amount] | None = None
@@ -140,12 +127,8 @@ class Adaptive(Staged):
                 "at_most cannot be used with gaussian noise, which weighs records by their squares",
                 remedy="leave one of them out",
             )
-        if isinstance(self.lean, bool) or not isinstance(self.lean, int | float) or not 0 <= self.lean <= 10:
-            raise UsageError("lean must be a number from 0 to 10", given=self.lean, remedy="0 leans to no item")
         if not isinstance(self.integers, bool):
             raise UsageError("integers must be true or false", given=self.integers)
-        if self.lean > 0 and self.noise == "gaussian":
-            raise UsageError("lean is of no use with gaussian noise", remedy="leave one of them out")
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε for adding or removing a user; with δ where the noise is Gaussian."""
@@ -166,10 +149,10 @@ class Adaptive(Staged):
         """
         tables, one = tables_of(self.what, log), Sensitivity.of_l1(1)
         histograms = shared(Stage(table, moves=one, tells=("activity",)) for table in self._measured(log))
-        steering = [Stage("activity", ACTIVITY_SHARE, parts=histograms)]
-        if self.lean > 0:
-            steering.append(Stage("scores", SCORES_SHARE, moves=one))
-        steering.append(Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT))
+        steering = [
+            Stage("activity", ACTIVITY_SHARE, parts=histograms),
+            Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT),
+        ]
         norm: Norm = "l2" if self.noise == "gaussian" else "l1"
         counts = Stage(
             "counts",
@@ -208,27 +191,19 @@ class Adaptive(Staged):
             for table in tables
         }
         limit = self.limit or chosen_limit(log, people, prices, most)
-        scores = None
-        if self.lean > 0:
-            scores = add(engine.measure(log, Sample(1), noise.key()).items, grants["scores"], noise)
-        leaning = None if scores is None else _leaning(scores, self.lean)
-        bound = Scale(limit, norm, apart=True, leaning=leaning)
+        bound = Scale(limit, norm, apart=True)
         counted = engine.measure(log, bound, noise.key())
         noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
         first, *others = tables
-        draft = draft_of(
-            noisy[first], people[first], bound, LEVEL, _leaned(log, first, scores, people[first], bound)
-        )
-        best, less = measured_counts(
+        draft = draft_of(noisy[first], people[first], bound, LEVEL)
+        best, found = measured_counts(
             log, first, noisy[first], draft, grants["shares"], noise, engine, self.at_most
         )
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            leaned = _leaned(log, table, scores, people[table], bound)
-            relative = np.repeat(less, log.width) * (1.0 if leaned is None else leaned)
-            made[table] = edges_from(noisy[table], best, people[table], bound, relative)
+            made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found))
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
@@ -281,11 +256,6 @@ class Adaptive(Staged):
                 0,
                 f"A person with more than {self.at_most:,} {unit} counted as if so many of them were all.",
             )
-        if "scores" in grants:
-            told.append(
-                f"Records of the others weigh more the more popular their item is (lean {self.lean:g}), as one "
-                f"random record of each person says, with noise, paid with {paid(grants['scores'])}."
-            )
         told += [
             f"Every {NOUNS[table]} of each group, zeros included, got {each.law.in_words()}, paid with "
             f"{paid(grants[table])}."
@@ -306,25 +276,6 @@ class Adaptive(Staged):
         if self.integers:
             told.append("All numbers were then rounded to whole ones, so that sums may be off by a few.")
         return told
-
-
-def _leaning(scores: Noisy, lean: float) -> Leaning:
-    """Return the factors (s + 1)^lean, the largest as large as factors may be."""
-    popularity = np.maximum(scores.counts, 0.0) + 1.0
-    relative = (popularity / popularity.max(initial=1.0)) ** lean
-    return Leaning(np.maximum(np.rint(relative * LARGEST_FACTOR), 1).astype(np.int64))
-
-
-def _leaned(
-    log: EventLog, table: CountTable, scores: Noisy | None, people: KnownPeople, bound: Scale
-) -> NDArray[np.float64] | None:
-    """Return how much more each cell's records of heavy users weigh than if all weighed alike, if they lean."""
-    if scores is None or bound.leaning is None:
-        return None
-    popularity = np.maximum(scores.counts, 0.0) + 1.0
-    above = people.estimated.above(bound.limit)
-    relative = leaned(above, bound.limit, bound.leaning.factors, popularity / popularity.sum())
-    return relative if table == "items" else np.repeat(relative, log.width)
 
 
 def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa.Table:

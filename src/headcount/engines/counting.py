@@ -54,9 +54,7 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     if bound.unit == 1:
         passes.each(log, secret, keep, [(_modes(log), _keeping(bound), each) for each in tables])
     else:
-        factors = _NOTHING if bound.leaning is None else bound.leaning.of_items(len(log.catalogue.ids))
-        among = _among(log, bound)
-        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, factors, among)
+        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, _among(log, bound))
         passes.each(log, secret, weigh, [(_modes(log), weighing, each) for each in tables])
     whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
     counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
@@ -118,7 +116,7 @@ def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: by
     users = np.zeros((threads, bound.most), dtype=np.int64)
     squares = isinstance(bound, Activity) and bound.norm == "l2"
     among = _among(log, bound) if isinstance(bound, Activity) else _EVERYTHING
-    weighing = Weighing(1, 1, _width(log, bound.table), squares, False, _NOTHING, among)
+    weighing = Weighing(1, 1, _width(log, bound.table), squares, False, among)
     passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed

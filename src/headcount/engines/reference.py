@@ -73,8 +73,8 @@ def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
     if bound.unit == 1:
         users, cells = _kept(users, cells, keys, bound, log.width)
     sizes = [_sizes(log, table, users, cells, bound.norm) for table in get_args(CountTable)]
-    items = _weighed(*_columns(log, "items", users, cells), sizes[0], bound, shape[0], 1)
-    edges = _weighed(*_columns(log, "edges", users, cells), sizes[1], bound, log.cells, log.width)
+    items = _weighed(*_columns(log, "items", users, cells), sizes[0], bound, shape[0])
+    edges = _weighed(*_columns(log, "edges", users, cells), sizes[1], bound, log.cells)
     groups = (2,) if bound.apart else ()
     return certify(bound, log.counting, items.reshape(*groups, -1), edges.reshape(*groups, *shape))
 
@@ -233,44 +233,29 @@ def _sizes(log: EventLog, table: CountTable, users: Integers, cells: Integers, n
     return sizes
 
 
-def _weighed(
-    users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int, width: int
-) -> Integers:
-    """Count each record with its weight, in the bound's units; an item has ``width`` columns."""
-    records = np.bincount(users)
+def _weighed(users: Integers, columns: Integers, sizes: Integers, bound: CountBound, size: int) -> Integers:
+    """Count each record with its weight, in the bound's units."""
     above = sizes > bound.limit
     weights = np.full(users.size, bound.unit, dtype=np.int64)
     if bound.unit > 1:
-        factors = None if bound.leaning is None else bound.leaning.factors[columns // width]
         for user in np.flatnonzero(above):
-            mine = users == user
-            if bound.norm == "l2":
-                weights[mine] = math.isqrt(bound.unit**2 * bound.limit // int(sizes[user]))
-                continue
-            alike = np.ones(records[user], dtype=np.int64)
-            weights[mine] = shares_of_limit(alike if factors is None else factors[mine], bound)
+            weights[users == user] = weight_above(int(sizes[user]), bound)
     groups = above[users] if bound.apart else np.zeros(users.size, dtype=np.int64)
     totals = np.zeros((2 if bound.apart else 1) * size, dtype=np.int64)
     np.add.at(totals, groups * size + columns, weights)
     return totals
 
 
-def shares_of_limit(factors: Integers, bound: CountBound) -> Integers:
-    """Return what each record of a user above the limit weighs, in units, given its factor.
-
-    Records whose share would be more than 1 weigh 1; the others share the rest of the limit by their factors.
+def weight_above(size: int, bound: CountBound) -> int:
+    """Return what each record of a user above the limit weighs, in units.
 
     >>> from headcount.bounding import Scale
-    >>> (shares_of_limit(np.array([8, 1, 1, 1, 1]), Scale(3)) / 2**16).tolist()
-    [1.0, 0.5, 0.5, 0.5, 0.5]
+    >>> weight_above(8, Scale(2)) / 2**16, weight_above(8, Scale(2, norm="l2")) / 2**16
+    (0.25, 0.5)
     """
-    full = np.zeros(factors.size, dtype=bool)
-    while True:
-        left, others = bound.limit - np.count_nonzero(full), factors[~full].sum()
-        more = ~full & (left * factors > others)
-        if not more.any():
-            return np.where(full, bound.unit, bound.unit * left * factors // others)
-        full |= more
+    if bound.norm == "l2":
+        return math.isqrt(bound.unit**2 * bound.limit // size)
+    return bound.unit * bound.limit // size
 
 
 def user_keys(encoded: EncodedLog, secret: bytes) -> Draws:

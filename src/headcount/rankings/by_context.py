@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from headcount.adapting import chosen_limit, counts_from, edges_from, histogram, law_for, people_of
-from headcount.answers.scaling import weights
+from headcount.answers.scaling import average_ratio
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
 from headcount.arrays import Flags, Floats, Integers
@@ -59,6 +59,11 @@ class Look:
     people: KnownPeople
     bound: Scale
 
+    @property
+    def ratio(self) -> float:
+        """What the heavy users' weighted records amount to in full, on average."""
+        return average_ratio(self.people.estimated.above(self.bound.limit), self.bound.limit, self.bound.norm)
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -75,7 +80,7 @@ class Counted:
     @property
     def apart(self) -> float:
         """How many people apart two items are when noise swaps them one time in six: a deviation of both."""
-        return math.sqrt(2 * self.edges.noisy.law.variance) * math.hypot(1, _ratio(self.edges))
+        return math.sqrt(2 * self.edges.noisy.law.variance) * math.hypot(1, self.edges.ratio)
 
 
 def looks(log: EventLog, k: int) -> Stages:
@@ -171,13 +176,6 @@ def _look(
     cells = np.arange(math.prod(measured.shape)).reshape(measured.shape)[:, places]
     noisy = add(part(measured, cells.ravel().tolist()), grant, noise)
     return Look(replace(noisy, values=noisy.values.reshape(2, places.size, *shape)), people, bound)
-
-
-def _ratio(look: Look) -> float:
-    """Return what the heavy users' weighted records amount to in full, on average."""
-    heavy, limit = look.people.estimated.above(look.bound.limit), look.bound.limit
-    weighed = float((heavy.users * heavy.records * weights(heavy.records, limit, "l1")).sum())
-    return heavy.total_records / weighed if weighed > 0 else 0.0
 
 
 def _told(edges: Noisy) -> Flags:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from headcount.adapting import chosen_limit, counts_from, law_for, people_of
-from headcount.answers.scaling import weights
+from headcount.answers.scaling import average_ratio
 from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Noisy, Scale
 from headcount.budget import Grant, Price
@@ -37,10 +37,8 @@ class ByCounts:
         people = people_of(log, "items", histogram)
         limit = chosen_limit(log, {"items": people}, {"items": price})
         heavy = people.estimated.above(limit)
-        weighed = (heavy.users * heavy.records * weights(heavy.records, limit, "l1")).sum()
-        ratio = heavy.total_records / weighed if weighed > 0 else 0.0
         own = law_for(limit, price, log.counting).variance ** 0.5
-        return cls(people, limit, own * math.hypot(1, ratio))
+        return cls(people, limit, own * math.hypot(1, average_ratio(heavy, limit, "l1")))
 
     @property
     def apart(self) -> float:

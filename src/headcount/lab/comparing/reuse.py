@@ -95,7 +95,7 @@ def _request(bound: Bound[Any]) -> Request | None:
         return "sparse", bound.table
     if isinstance(bound, Support):
         return "support", bound.limit
-    if isinstance(bound, CountBound) and not isinstance(bound, Pick) and bound.leaning is None:
+    if isinstance(bound, CountBound) and not isinstance(bound, Pick):
         return "count", bound
     return None
 
