@@ -174,3 +174,12 @@ def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
     for_research = {"degrees"} if name == "queries" else set()  # another way to say --option degrees=FILE
     assert offered == {*declared, *shared, *for_research, "quiet"}
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"), [("methd", "method"), ("dellta", "delta"), ("select_limits", "select_limit")]
+)
+def test_misspelt_words_are_not_taken_for_options(log: hc.EventLog, misspelt: str, meant: str) -> None:
+    given: dict[str, Any] = {misspelt: 1}
+    with pytest.raises(UsageError, match=rf"there is no {misspelt}; did you mean {meant}\?"):
+        hc.release(log, epsilon=1, **given)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,13 @@ def test_the_limits_themselves_are_allowed() -> None:
 def test_a_float_counts_as_its_shortest_decimal(value: float) -> None:
     assert amount(value) == Decimal(repr(value))
     assert float(amount(value)) == value
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They are what arithmetic in notebooks comes to, and print themselves with their type's name."""
+    given: list[tuple[Any, str]] = [(np.float64(0.1), "0.1"), (np.int64(2), "2"), (np.float32(0.5), "0.5")]
+    for value, read in given:
+        assert amount(value) == Decimal(read)
 
 
 def test_an_amount_is_read_exactly() -> None:

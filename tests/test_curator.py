@@ -67,6 +67,7 @@ BAD_REQUESTS: list[tuple[Mapping[str, Any], str]] = [
     ({"epsilon": 1, "method": "sra", "limit": 2.5}, "limit"),
     ({"epsilon": 1, "method": "sra", "limit": 1, "what": "everything"}, "what"),
     ({"epsilon": 1, "method": "sra", "limit": 1, "options": {"d": 1}}, "cannot use d"),
+    ({"epsilon": 1, "method": "sra", "limit": 1, "options": {"limitt": 1}}, r"did you mean limit\? It takes"),
     ({"epsilon": 1, "method": "sra", "limit": 1, "seed": 1}, "seed"),
     ({"epsilon": 1, "method": "sra", "limit": 1, "shares": {"items": 1}}, "shares"),
     ({"epsilon": 1, "method": "sra", "limit": 1, "shares": {"items": 0.5, "edges": 0.6}}, "sum to 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -229,6 +230,7 @@ def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -
 def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> Release:
     """Run a request of this kind: its fields and the ledger's words are among what was given to a function."""
     check_log(log)
+    _check_spelling(given)
     request = request_of(kind, **{name: given[name] for name in kind.model_fields if name in given})
     charging = Charging.of(given["ledger"], **{name: given[name] for name in ("dataset", "analyst", "again")})
     try:
@@ -238,6 +240,15 @@ def _released(kind: type[Request], log: EventLog, given: Mapping[str, Any]) -> R
     finally:
         if charging is not None:
             charging.let_go()
+
+
+def _check_spelling(given: Mapping[str, Any]) -> None:
+    """Refuse what looks like a word of the function itself, misspelt, among the options of a method."""
+    words = [name for name in given if name not in ("log", "options")]
+    for option in given.get("options", ()):
+        near = difflib.get_close_matches(option, words, n=1, cutoff=0.8)
+        if near:
+            raise UsageError(f"there is no {option}", remedy=f"did you mean {near[0]}?")
 
 
 def _counted(log: EventLog) -> EventLog:

@@ -47,7 +47,7 @@ def _positive(value: Amount, name: str) -> Decimal:
     """Read an amount that may be a part of one that was asked for, and so be smaller."""
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
-        number = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
+        number = Decimal(repr(float(value)) if isinstance(value, float) else str(value).strip())
     except InvalidOperation:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:

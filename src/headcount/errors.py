@@ -126,6 +126,6 @@ class SurroundingsError(HeadcountError):
         """Say what happened on the way to a place that is as it was before; ``instead`` is what to choose anew."""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
         problem = "the disk is full" if full else f"cannot write there ({error.strerror or error})"
-        return cls(
-            f"{place}: {problem}", remedy=f"nothing was left behind; free space or choose another {instead}"
-        )
+        denied = isinstance(error, PermissionError)
+        mend = "free space" if full else "allow writing there" if denied else "mend that"
+        return cls(f"{place}: {problem}", remedy=f"nothing was left behind; {mend} or choose another {instead}")

@@ -116,9 +116,9 @@ class Family(NamedTuple):
                 )
             if parameter not in fields:
                 near = difflib.get_close_matches(parameter, fields, n=1)
-                hint = f"did you mean {near[0]}? " if near else ""
+                hint = f"did you mean {near[0]}? It" if near else "it"
                 raise UsageError(
-                    f"method {name} cannot use {parameter}", remedy=f"{hint}(it takes {', '.join(fields)})"
+                    f"method {name} cannot use {parameter}", remedy=f"{hint} takes {', '.join(fields)}"
                 )
         for parameter in needed_by(kind):
             if parameter not in parameters:

@@ -6,6 +6,7 @@ import csv
 import errno
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,30 @@ def test_csv_files_hold_every_digit(release: Make, tmp_path: Path) -> None:
     assert [row["label"] for row in rows] == ["=1+1", ""]
     assert [float(row["count"]) for row in rows] == made.items["count"].to_pylist()
     assert files[2].read_text(encoding="utf-8") == made.explain() + "\n"
+
+
+def test_lists_are_json_in_a_text_file(release: Make, tmp_path: Path) -> None:
+    """A model of ratings has a list of factors for each item."""
+    made = release()
+    table = pa.table({"item": ["tea", "rye"], "factors": pa.array([[0.5, -1.0], None])})
+    write_sheets(replace(made, tables={"model/items": table}), tmp_path, "csv")
+    with (tmp_path / "model/items.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == [
+            {"item": "tea", "factors": "[0.5, -1.0]"},
+            {"item": "rye", "factors": ""},
+        ]
+
+
+@pytest.mark.parametrize(
+    ("error", "mend"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "allow writing there"),
+        (OSError(errno.ENOSPC, "No space left on device"), "free space"),
+        (OSError(errno.EROFS, "Read-only file system"), "mend that"),
+    ],
+)
+def test_what_cannot_be_written_says_what_would_help(error: OSError, mend: str) -> None:
+    assert f"; {mend} or choose another --to" in str(SurroundingsError.writing("sheets", error, "--to"))
 
 
 def test_what_is_not_private_says_so_first(release: Make, tmp_path: Path) -> None:
