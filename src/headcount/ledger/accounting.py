@@ -342,7 +342,8 @@ class Budget:
         raise RefusedError(
             f"{who} has spent ε = {plain(self.epsilon_of(spent))} of {plain(most)}, and this request costs "
             f"{charge.amounts}{as_spent}",
-            remedy="ask for less, or use what is published already",
+            remedy="ask for less, or use what is published already"
+            + ("" if self.windows is None else ", or read other windows"),
         )
 
     def to_json(self) -> dict[str, Any]:

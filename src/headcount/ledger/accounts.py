@@ -89,8 +89,7 @@ class Account:
         }
         windows = self.budget.windows
         if windows is not None and self.window is not None:
-            begin, end = windows.begin(self.window), windows.begin(self.window + 1)
-            data["window"] = {"since": begin.isoformat(), "until": end.isoformat()}
+            data["window"] = windows.dates(self.window)
         if self.analyst is None:
             data["per_analyst"] = None if self.budget.per_analyst is None else plain(self.budget.per_analyst)
             data["analysts"] = [each.to_json() for each in self.analysts]

@@ -328,7 +328,9 @@ def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget
     if epsilon is not None:
         return Budget.of(epsilon, delta=delta, filter=kind)
     if delta is not None:
-        raise UsageError("--lifetime-delta is given without --lifetime", remedy="leave it out, or add --lifetime E")
+        raise UsageError(
+            "--lifetime-delta is given without --lifetime", remedy="leave it out, or add --lifetime E"
+        )
     return None
 
 

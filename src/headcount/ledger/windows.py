@@ -199,6 +199,10 @@ not say from when until when it reads; add --since and --until (with --time when
         """Say from when until when a window is."""
         return f"from {self.begin(number)} to {self.begin(number + 1)}"
 
+    def dates(self, number: int) -> dict[str, str]:
+        """Return from when until when a window is, as plain data."""
+        return {"since": self.begin(number).isoformat(), "until": self.begin(number + 1).isoformat()}
+
     @property
     def _days(self) -> int:
         return self.count * (7 if self.unit == "w" else 1)
