@@ -354,7 +354,7 @@ REQUESTS = st.tuples(
 
 
 def no_overspending(asked: list[tuple[str, int, int, str, str]], length: str, filter_: str) -> None:
-    """See that a person in any windows loses at most their number of budgets, counted by the days that are read."""
+    """See that a person in any windows loses at most as many budgets, counted by the days that are read."""
     delta = None if filter_ == "sum" else "1e-6"
     most = Budget.of("2.5", delta=None if delta is None else "1e-5", filter=filter_)
     budget = Budget.of("1", delta=delta, per_analyst="0.8", filter=filter_, windows=windows(length), lifetime=most)
