@@ -130,3 +130,13 @@ def test_windows_that_make_no_sense_are_refused_and_nothing_is_made(
     assert refused.code == 2
     assert said in refused.complaint
     assert not (work / "headcount.db").exists()
+
+
+def test_of_many_windows_the_latest_are_shown(run: Run, work: Path) -> None:
+    assert run(*CREATE, "--window", "1d", "--time", "time").code == 0
+    assert rank(run, *MARCH).code == 0
+    shown = run("ledger", "show")
+    assert "2026-03-31 to 2026-04-01" in shown.out
+    assert "2026-03-07 to 2026-03-08" not in shown.out
+    assert "the latest 24 windows are shown; --json shows all" in " ".join(shown.err.split())
+    assert len(left(run)) == 31

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headcount.ledger import Account
 
 _DEFAULT = "sqlite:///headcount.db"
+_RECENT = 24  # windows of a dataset that are shown
 
 
 @click.group(
@@ -261,7 +262,7 @@ def _show_accounts(accounts: list[Any]) -> None:
             *_requests(each),
         ]
         for whole in accounts
-        for account in (whole, *whole.windows)
+        for account in (whole, *whole.windows[-_RECENT:])
         for each in (account, *account.analysts)
     ]
     if not rows:
@@ -276,6 +277,8 @@ def _show_accounts(accounts: list[Any]) -> None:
             terminal.say(
                 f"{account.dataset}: {account.budget.amounts} in each window of {account.budget.windows}."
             )
+        if len(account.windows) > _RECENT:
+            terminal.note(f"Of {account.dataset} the latest {_RECENT} windows are shown; --json shows all.")
     if any(account.open for account in accounts):
         terminal.note(
             f"{some(sum(account.open for account in accounts), 'request')} charged and not published: running, "

@@ -85,7 +85,10 @@ less, or use what is published already
         window: str | None = None,
         lifetime: Amount | None = None,
         lifetime_delta: Amount | None = None,
-        **read: str | None,
+        time: str | None = None,
+        time_format: str | None = None,
+        timezone: str | None = None,
+        origin: str | None = None,
     ) -> Account:
         """Create the budget of a dataset, and the ledger itself if there is none; a budget is never changed.
 
@@ -93,12 +96,13 @@ less, or use what is published already
         ``lifetime`` may limit what is spent on all of them. ``time``, ``time_format`` and ``timezone`` say how
         event time is read, ``origin`` when a window begins: see :class:`headcount.ledger.windows.Windows`.
         """
+        windows = Windows.of(window, time=time, time_format=time_format, timezone=timezone, origin=origin)
         budget = Budget.of(
             epsilon,
             delta=delta,
             per_analyst=per_analyst,
             filter=filter,
-            windows=Windows.of(window, **read),
+            windows=windows,
             lifetime=_lifetime(lifetime, lifetime_delta, filter),
         )
         check_name("dataset", dataset)

@@ -16,11 +16,11 @@ Why it is private
         Σ εᵢ over the requests that touch W  <=  Σ over w in W of Σ εᵢ over those that touch w  <=  m ε,
 
     and likewise for δ, and for ρ and slack. That is all that a filter asks for: see
-    :mod:`headcount.ledger.accounting`. So all answers there will ever be are (m ε, m δ)-DP for this pair of logs;
-    with the filter ``zcdp`` they are m γ-approximately m ρ-zCDP, and (m ε, m δ)-DP as well, as m windows compose.
-    A request over several windows counts once on the left, and in each of its windows on the right. The ledger
-    does not know W, and need not: the bound holds for every W. A lifetime bounds the sum over all requests, and so
-    the left side, whatever W is.
+    :mod:`headcount.ledger.accounting`. So all answers there will ever be are (m ε, m δ)-DP for this pair of logs.
+    With the filter ``zcdp`` they are m γ-approximately m ρ-zCDP, hence (ε', m δ)-DP, where ε' is what m ρ implies
+    at the half of m δ that is not for slack. A request over several windows counts once on the left, and in each
+    of its windows on the right. The ledger does not know W, and need not: the bound holds for every W. A lifetime
+    bounds the sum over all requests, and so the left side, whatever W is.
 
     Now take two logs that differ by the rows of one person in one window w alone, all their others staying. A
     request inside of w sees the person come or go, which costs εᵢ. One that touches other windows, too, sees the
