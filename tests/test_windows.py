@@ -147,6 +147,14 @@ def test_the_windows_that_are_charged_hold_every_row_that_is_read(words: dict[st
     assert {windows.number(int(moment)) for moment in moments[held]} <= set(touched)
 
 
+def test_a_time_that_cannot_be_read_is_in_no_window() -> None:
+    """Not in that of 1970 either, where one would be that is taken for zero."""
+    asked = log(OUTSIDE, since="1969-12-01", until="1970-02-01")
+    (condition,) = asked.conditions
+    (batch,) = table([*OUTSIDE, ("hal", "tea", "1970-01-01")]).combine_chunks().to_batches()
+    assert condition.holds(batch).tolist() == [False] * len(OUTSIDE) + [True]
+
+
 def test_a_plan_says_which_windows_and_what_is_left_in_the_fullest(ledger: hc.Ledger) -> None:
     from headcount.charging import Charging
     from headcount.curator import Curator
