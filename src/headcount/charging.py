@@ -177,7 +177,7 @@ class Charging:
             account = self.ledger.show(self.dataset)
         else:
             account = self.ledger.check(self.dataset, self.analyst, charge, span)
-        left, touched = self.ledger.left(self.dataset, self.analyst, charge, span), account.budget.touched(span)
+        left, touched = self.ledger.left(self.dataset, self.analyst, span), account.budget.touched(span)
         folder = None if found is None else found.folder
         return Outlook(account, self.analyst, self.version, charge, left, touched, folder)
 

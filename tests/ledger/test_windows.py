@@ -214,9 +214,9 @@ def test_check_and_left_say_what_reserve_would_say(ledger: Ledger) -> None:
     with pytest.raises(RefusedError, match="ann on visits"):
         ledger.check("visits", "ann", price, AUTUMN)
     assert ledger.check("visits", "ann", price, OCTOBER).windows
-    assert ledger.left("visits", "ann", price, AUTUMN) == Decimal("0.2")
-    assert ledger.left("visits", "bob", price, AUTUMN) == Decimal("0.5")
-    assert ledger.left("visits", "ann", price, OCTOBER) == Decimal("0.7")
+    assert ledger.left("visits", "ann", AUTUMN) == Decimal("0.2")
+    assert ledger.left("visits", "bob", AUTUMN) == Decimal("0.5")
+    assert ledger.left("visits", "ann", OCTOBER) == Decimal("0.7")
     with pytest.raises(UsageError, match="from when until when"):
         ledger.check("visits", "ann", price)
 

@@ -57,7 +57,7 @@ class Book:
     >>> book, asked = Book("visits", Budget.of("3")), Asked("ann", Charge(Decimal("0.8")))
     >>> book.check(asked)
     >>> book.take(asked)
-    >>> print(book.left(asked))
+    >>> print(book.left("ann"))
     2.2
     """
 
@@ -71,13 +71,13 @@ class Book:
             whole, own = self._spent("", window), self._spent(asked.analyst, window)
             limit.check(whole, own, asked.charge, dataset=name, analyst=asked.analyst)
 
-    def left(self, asked: Asked) -> Decimal:
-        """Return the ε that the analyst may still spend on what is asked for."""
+    def left(self, analyst: str, span: Span | None = None) -> Decimal:
+        """Return the ε that an analyst may still spend: on the fullest window of a span, if there are some."""
         left = []
-        for limit, window, _ in self._limits(asked.span):
+        for limit, window, _ in self._limits(span):
             left.append(less(limit.epsilon, limit.epsilon_of(self._spent("", window))))
             if limit.per_analyst is not None:
-                left.append(less(limit.per_analyst, limit.epsilon_of(self._spent(asked.analyst, window))))
+                left.append(less(limit.per_analyst, limit.epsilon_of(self._spent(analyst, window))))
         return min(left)
 
     def take(self, asked: Asked) -> None:

@@ -144,7 +144,7 @@ less, or use what is published already
                 if found is not None:
                     return Issued(*found)
             asked = Asked(analyst, charge, None if budget.windows is None else span)
-            book = _book(run, dataset, budget, asked)
+            book = _book(run, dataset, budget, analyst, asked.span)
             book.check(asked)
             mark = self._append(
                 run,
@@ -173,25 +173,19 @@ less, or use what is published already
 
     def check(self, dataset: str, analyst: str | None, charge: Charge, span: Span | None = None) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
-        self._asked(dataset, analyst, charge, span, Book.check)
+        analyst = user_name() if analyst is None else analyst
+        self._look(dataset, analyst, span, lambda book: book.check(Asked(analyst, charge, span)))
         return self.show(dataset)
 
-    def left(self, dataset: str, analyst: str | None, charge: Charge, span: Span | None = None) -> Decimal:
-        """Return the ε that an analyst may still spend there, where a charge of this kind is to fit."""
-        return self._asked(dataset, analyst, charge, span, Book.left)
+    def left(self, dataset: str, analyst: str | None, span: Span | None = None) -> Decimal:
+        """Return the ε that an analyst may still spend on a dataset: where it has windows, on a span of them."""
+        analyst = user_name() if analyst is None else analyst
+        return self._look(dataset, analyst, span, lambda book: book.left(analyst, span))
 
-    def _asked(
-        self,
-        dataset: str,
-        analyst: str | None,
-        charge: Charge,
-        span: Span | None,
-        ask: Callable[[Book, Asked], Told],
-    ) -> Told:
-        asked = Asked(user_name() if analyst is None else analyst, charge, span)
+    def _look(self, dataset: str, analyst: str, span: Span | None, ask: Callable[[Book], Told]) -> Told:
         self._open()
         with self.store.reading() as run:
-            return ask(_book(run, dataset, self._budget(run, dataset), asked), asked)
+            return ask(_book(run, dataset, self._budget(run, dataset), analyst, span))
 
     def keep_anchored(self, reservation: Reservation) -> None:
         """See that a reservation is in the anchor, on the disk; called by the reservation."""
@@ -234,7 +228,8 @@ less, or use what is published already
 
     def _settle(self, run: Transaction, reserved: Entry, how: Callable[[Book, Asked], None]) -> None:
         asked = Asked.of(reserved)
-        book = _book(run, reserved.dataset, self._budget(run, reserved.dataset), asked)
+        budget = self._budget(run, reserved.dataset)
+        book = _book(run, reserved.dataset, budget, asked.analyst, asked.span)
         how(book, asked)
         queries.save_balances(run, reserved.dataset, book.balances)
 
@@ -338,9 +333,9 @@ def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget
     return None
 
 
-def _book(run: Transaction, dataset: str, budget: Budget, asked: Asked) -> Book:
+def _book(run: Transaction, dataset: str, budget: Budget, analyst: str, span: Span | None) -> Book:
     """Return the balances that a request is about."""
-    return Book(dataset, budget, queries.balances_for(run, dataset, asked.analyst, budget.touched(asked.span)))
+    return Book(dataset, budget, queries.balances_for(run, dataset, analyst, budget.touched(span)))
 
 
 def _whose(entry: Entry) -> dict[str, str | None]:
