@@ -21,6 +21,7 @@ from headcount.noise import SeededNoise
 from headcount.prepared import prepared
 from headcount.rankings.request import RankRequest
 from headcount.request import Spending
+from headcount.zcdp import rho_for
 
 NOVEMBER: dict[str, Any] = {"time": "when", "since": "2026-11-01", "until": "2026-12-01"}
 LISTED: dict[str, Any] = {"user": "who", "item": "what", "items": ["rye", "tea"]}
@@ -190,6 +191,21 @@ def test_sessions_tags_and_rankings_are_charged_by_window_as_well(ledger: hc.Led
     hc.release_tags(read_tags(tagged, **words, **NOVEMBER), epsilon="3", **account(ledger))
     (window,) = ledger.show("town").windows
     assert window.epsilon == 6
+
+
+@pytest.mark.slow
+def test_gaussian_noise_is_charged_by_its_rho_to_each_window(ledger: hc.Ledger) -> None:
+    amounts: dict[str, Any] = {"delta": "1e-5", "filter": "zcdp", "lifetime": "6", "lifetime_delta": "1e-4"}
+    ledger.create("rho", "2", **amounts, window="1mo", time="when")
+    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-6", "noise": "gaussian", "method": "sra", "limit": 2}
+    where: dict[str, Any] = {**account(ledger), "dataset": "rho"}
+    hc.release(log(INSIDE, since="2026-10-01"), **asked, **where)
+    hc.release(log(INSIDE), **asked, **where)
+    whole = ledger.show("rho")
+    october, november = (each.spent.loss for each in whole.windows)
+    assert october == rho_for(Decimal(1), Decimal("1e-6"))
+    assert whole.spent.loss == november == 2 * october
+    assert ledger.verify().ok
 
 
 def test_a_packed_store_has_the_span_that_it_was_packed_with(ledger: hc.Ledger, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import tempfile
 from collections import defaultdict
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounting import Budget
+from headcount.ledger.accounts import account_of
 from headcount.ledger.book import Asked, Book, Place
 from headcount.ledger.journal import Entry
 from headcount.ledger.windows import Clock, Span, Windows
@@ -406,3 +409,36 @@ def test_a_book_that_forgets_the_last_window_of_a_span_would_be_noticed(monkeypa
     monkeypatch.setattr(Windows, "touched", lambda self, over: real(self, over)[:-1])
     with pytest.raises(AssertionError):
         no_overspending(two, "10d", "sum")
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(st.lists(REQUESTS, min_size=3, max_size=10), st.sampled_from(["sum", "zcdp"]))
+def test_a_store_keeps_what_the_book_says(asked: list[tuple[str, int, int, str, str]], filter_: str) -> None:
+    delta = None if filter_ == "sum" else "1e-6"
+    with tempfile.TemporaryDirectory() as folder:
+        place = places.Place(f"sqlite:///{folder}/headcount.db", Path(folder))
+        ledger = place.open()
+        ledger.create("visits", "1", delta, "0.8", filter_, window="10d", time="when")
+        book = Book("visits", ledger.show("visits").budget)
+        for who, first, days, epsilon, fate in asked:
+            one = Asked(who, Charge(Decimal(epsilon)), Span(CLOCK, first * DAY, (first + days) * DAY))
+            try:
+                made = reserve(ledger, epsilon, one.span, who)
+            except RefusedError as refused:
+                with pytest.raises(RefusedError, match=re.escape(str(refused))):
+                    book.check(one)
+                continue
+            book.check(one)
+            book.take(one)
+            if fate == "refund":
+                made.refund("gone")
+                book.refund(one)
+            elif fate != "hold":
+                made.data_read()
+                less = Charge(Decimal("0.05")) if fate == "less" else None
+                made.issue("out/", "d", less)
+                book.publish(one, less)
+        assert ledger.show("visits") == account_of(book)
+        assert ledger.verify().ok
+        place.close()
