@@ -20,10 +20,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from headcount.ledger import Charge, Ledger, Reservation, queries
-from headcount.ledger.accounting import Spent
+from headcount.ledger.book import Asked, Book
 from headcount.ledger.journal import Entry, digest_of, sign
 from headcount.ledger.keys import read_key
-from headcount.ledger.verifying import Balance
 
 CHARGE = Charge(Decimal("0.0001"))
 
@@ -88,13 +87,12 @@ def fill(ledger: Ledger, entries: int) -> None:
             previous = signed.mac
             rows.append((entry, signed))
         queries.add_entries(run, rows)
-        balances = queries.balances(run, "visits")
+        budget = queries.budget(run, "visits")
+        assert budget is not None
+        book = Book("visits", budget, queries.balances(run, "visits"))
         for entry, _ in rows:
-            for who in ("", entry.analyst or ""):
-                balance = balances.setdefault(who, Balance())
-                balance.spent += Spent(CHARGE.epsilon)
-                balance.open += 1
-        queries.save_balances(run, "visits", balances)
+            book.take(Asked.of(entry))
+        queries.save_balances(run, "visits", book.balances)
 
 
 def main() -> None:

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headcount.errors import DataError, HeadcountError, UsageError
+from headcount.events.conditions import TimeWindow
+from headcount.events.formats import value_type
 from headcount.events.log import EventLog
 from headcount.events.readers import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name, user_name
+from headcount.ledger.windows import Clock, Span
 from headcount.prepared import Prepared
 from headcount.releases import Release, load_earlier
 from headcount.stages import charged_parts
@@ -62,15 +65,11 @@ class Outlook:
     analyst: str
     version: str | None
     charge: Charge
+    left: Decimal
+    """The ε that the analyst may still spend on what is asked for, before this request."""
+    touched: range
+    """The windows that it would be charged to, if the budget has some."""
     issued: str | None = None
-
-    @property
-    def left(self) -> Decimal:
-        """The ε that the analyst may still spend on the dataset, before this request."""
-        whole, each = self.account.left, self.account.budget.per_analyst
-        if each is None:
-            return whole
-        return min(whole, next((own.left for own in self.account.analysts if own.analyst == self.analyst), each))
 
     @property
     def dataset(self) -> str:
@@ -80,6 +79,8 @@ class Outlook:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         whole = self.account.to_json()
+        windows = self.account.budget.windows
+        touched = [] if windows is None else [windows.dates(number) for number in self.touched]
         return {
             "dataset": self.account.dataset,
             "version": self.version,
@@ -89,7 +90,25 @@ class Outlook:
             "epsilon": whole["epsilon"],
             "per_analyst": whole["per_analyst"],
             "published": self.issued,
+            **({} if windows is None else {"windows": touched}),
         }
+
+    @property
+    def words(self) -> str:
+        """Say which windows it would be charged to, if the budget has some.
+
+        >>> from headcount.ledger.accounting import Budget, Spent
+        >>> from headcount.ledger.windows import Windows
+        >>> budget, charge = Budget.of("1", windows=Windows.of("1mo", time="when")), Charge(Decimal("0.5"))
+        >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)
+        >>> Outlook(account, "ann", None, charge, Decimal(1), range(300, 302)).words
+        ', in each of 2 windows of 1 month, from 2026-01-01 to 2026-03-01'
+        """
+        windows, many = self.account.budget.windows, len(self.touched)
+        if windows is None:
+            return ""
+        each = f"in the window of {windows}" if many == 1 else f"in each of {many:,} windows of {windows}"
+        return f", {each}, from {windows.begin(self.touched[0])} to {windows.begin(self.touched[-1] + 1)}"
 
 
 @dataclass(frozen=True)
@@ -150,23 +169,31 @@ class Charging:
 
     def outlook(self, ready: Prepared) -> Outlook:
         """Say where the request stands; refuse it as the ledger would. Charges nothing."""
-        charge = cost(ready)
-        found = None
+        charge, span, found = cost(ready), span_of(ready.log), None
         if not self.again:
             found = self.ledger.issued(self.dataset, self.version, *ready.identity())
         if found is not None:
             _earlier(found, charge)
             account = self.ledger.show(self.dataset)
-            return Outlook(account, self.analyst, self.version, charge, found.folder)
-        account = self.ledger.check(self.dataset, self.analyst, charge)
-        return Outlook(account, self.analyst, self.version, charge)
+        else:
+            account = self.ledger.check(self.dataset, self.analyst, charge, span)
+        left, touched = self.ledger.left(self.dataset, self.analyst, span), account.budget.touched(span)
+        folder = None if found is None else found.folder
+        return Outlook(account, self.analyst, self.version, charge, left, touched, folder)
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, or return what was issued for it before, which costs nothing."""
         asked, catalogue = ready.identity()
         charge = cost(ready)
         made = self.ledger.reserve(
-            self.dataset, self.version, self.analyst, asked, catalogue, charge, again=self.again
+            self.dataset,
+            self.version,
+            self.analyst,
+            asked,
+            catalogue,
+            charge,
+            again=self.again,
+            span=span_of(ready.log),
         )
         return _earlier(made, charge) if isinstance(made, Issued) else made
 
@@ -196,7 +223,25 @@ def charged(
             finally:
                 charging.let_go()
 
-    return dataclasses.replace(release, ledger=reservation.to_json(), on_save=issue)
+    promised = release.guarantee.within(reservation.windows)
+    return dataclasses.replace(release, guarantee=promised, ledger=reservation.to_json(), on_save=issue)
+
+
+def span_of(log: EventLog) -> Span | None:
+    """Return from when until when a log is read, None if it is all of it; known without data.
+
+    >>> import pyarrow as pa
+    >>> from headcount.events.log import read_events
+    >>> table = pa.table({"who": ["ann"], "what": ["tea"], "when": ["2026-03-06"]})
+    >>> words = {"user": "who", "item": "what", "items": "tea", "time": "when"}
+    >>> span_of(read_events(table, **words, since="2026-03-01", until="2026-04-01"))
+    Span(clock=Clock(time='when', time_format=None, timezone=None), since=1772323200000000, until=1775001600000000)
+    """
+    for condition in log.conditions:
+        if isinstance(condition, TimeWindow):  # rows fulfil all conditions, so any one of these limits them
+            clock = Clock(condition.column, condition.time.pattern, condition.time.zone)
+            return Span(clock, *condition.edges(value_type(log.type_of(condition.column))))
+    return None
 
 
 def cost(ready: Prepared) -> Charge:

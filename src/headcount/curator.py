@@ -91,7 +91,8 @@ class Curator:
     def plan(self, ready: Prepared) -> Plan:
         """Say what would happen; with a ledger, what it would cost there, and what is left."""
         outlook = None if self.charging is None else self.charging.outlook(ready)
-        return Plan(ready.guarantee, ready.cells, ready.laws, ready.selecting, outlook, ready.notes)
+        promised = ready.guarantee if outlook is None else ready.guarantee.within(outlook.account.budget.windows)
+        return Plan(promised, ready.cells, ready.laws, ready.selecting, outlook, ready.notes)
 
     def run(self, ready: Prepared) -> Release:
         """Release what is asked for; the grant must be spent exactly.

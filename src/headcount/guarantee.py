@@ -56,6 +56,8 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     group: str | None = None
     """For groups, the column that says who belongs together; at most ``members`` people of each are counted."""
     members: int | None = None
+    window: str | None = None
+    """How long a window of event time is, where it was charged to a budget that comes back with each."""
 
     def sentence(self) -> str:
         """Say the promise in one plain sentence."""
@@ -76,7 +78,17 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
             who = f"one whole group, all people with the same {self.group!r} ({most})"
         return (
             f"Adding or removing {who}, with everything they ever did, changes the probability of any "
-            f"output by a factor of at most {factor}{extra} ({kind})."
+            f"output by a factor of at most {factor}{extra} ({kind}).{self._comes_back}"
+        )
+
+    @property
+    def _comes_back(self) -> str:
+        """What is promised of all releases together, where their budget comes back."""
+        if self.window is None:
+            return ""
+        return (
+            f" What all releases together tell of a person is limited within each window of {self.window} of "
+            "events, and adds up over the windows that the person has events in."
         )
 
     def short(self) -> str:
@@ -88,7 +100,8 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     @property
     def per(self) -> str:
         """For whom it holds, in a few words."""
-        return "per person" if self.group is None else f"per group of at most {self.members:,} people"
+        who = "per person" if self.group is None else f"per group of at most {self.members:,} people"
+        return who if self.window is None else f"{who} within each window of {self.window}"
 
     @property
     def amounts(self) -> str:
@@ -98,6 +111,14 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
     def assuming(self, *more: str) -> Guarantee:
         """Return the same promise, with more taken for granted."""
         return replace(self, assumes=tuple(dict.fromkeys((*self.assumes, *more))))
+
+    def within(self, window: object) -> Guarantee:
+        """Return the same promise, charged to a budget that comes back with each window of this length, if any.
+
+        >>> Guarantee(epsilon=Decimal("1")).within("30 days").short()
+        'ε = 1, privacy: proven, per person within each window of 30 days'
+        """
+        return self if window is None else replace(self, window=str(window))
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as plain data."""
@@ -109,6 +130,7 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
             "assumes": list(self.assumes),
             "reason": self.reason,
             **({} if self.group is None else {"group": self.group, "members": self.members}),
+            **({} if self.window is None else {"window": self.window}),
         }
 
     @classmethod
@@ -123,4 +145,5 @@ factor of at most e^1 ≈ 2.72 (pure ε-differential privacy).
             reason=data["reason"],
             group=data.get("group"),
             members=data.get("members"),
+            window=data.get("window"),
         )

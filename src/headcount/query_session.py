@@ -98,7 +98,7 @@ class QuerySession(Sole):
         made = self._charging.reserve(ready)
         assert isinstance(made, Reservation)  # noqa: S101
         begin_reading(made, ready.log)
-        self._reservation = made
+        self._reservation, self._guarantee = made, self._guarantee.within(made.windows)
         return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), engine))
 
     @property

@@ -39,6 +39,28 @@ def test_a_release_can_be_asked_for_again(run: Run, work: Path, name: str) -> No
     assert request_in(work / "a") == request_in(work / "b")
 
 
+def test_a_release_of_a_log_with_gaps_can_be_asked_for_again(run: Run, work: Path) -> None:
+    (work / "visits.csv").write_text("user,venue\nann,tea\n,tea\nbob,\n", encoding="utf-8")
+    for flags in ((), ("--drop-nulls",)):
+        assert run(*RELEASE, *flags, "--out", "a", "--force").code == 0
+        again = run("release", "visits.csv", "--items", "venues.csv", "--config", "a", "--out", "b", "--force")
+        assert again.code == 0, again.err
+
+
+def test_a_model_can_be_asked_for_again(run: Run, work: Path) -> None:
+    """Its release says that records are counted, which is no choice of this command."""
+    fit = ("neighbours", "fit", "visits.csv", "--items", "venues.csv")
+    words = ("--user", "user", "--item", "venue", "--value", "stars", "--value-range", "1,5", "--epsilon", "1")
+    assert run(*fit, *words, "--out", "a").code == 0
+    again = run(*fit, "--config", "a", "--out", "b")
+    assert again.code == 0, again.err
+    assert request_in(work / "a") == request_in(work / "b")
+    (work / "slip.toml").write_text('[events]\ncount = "users"\n', encoding="utf-8")
+    refused = run(*fit, *words, "--config", "slip.toml", "--out", "c")
+    assert refused.code == 2
+    assert "'count', which is not a flag" in refused.complaint
+
+
 def test_values_with_commas_come_back_as_they_were(run: Run, work: Path) -> None:
     (work / "visits.csv").write_text('user,venue,mood\nann,tea,"sad, tired"\n', encoding="utf-8")
     log = hc.read_events(

@@ -22,6 +22,10 @@ from typing import Any
 import sqlalchemy.dialects.sqlite  # noqa: F401  (before the forks, which would each take their time over it)
 
 from headcount.ledger import Charge, Ledger, Reservation
+from headcount.ledger.windows import Clock, Span
+
+DAYS = 30
+SPAN = Span(Clock("when"), 0, DAYS * 86_400_000_000)
 
 
 def spend(ledger: Ledger, folder: Path, start: int) -> None:
@@ -33,7 +37,7 @@ def spend(ledger: Ledger, folder: Path, start: int) -> None:
 
     for number in range(1_000_000):
         request = json.dumps({"name": f"{start}-{number}"})
-        made = ledger.reserve("visits", "w1", "ann", request, "c", Charge(Decimal("0.001")))
+        made = ledger.reserve("visits", "w1", "ann", request, "c", Charge(Decimal("0.001")), span=SPAN)
         assert isinstance(made, Reservation)
         note("reserved", made)
         if number % 5 == 4:
@@ -73,7 +77,11 @@ def check(ledger: Ledger, folder: Path) -> None:
     charged = sum(
         1 for entry in entries.values() if entry.kind == "reserve" and ended.get(entry.number) != "refund"
     )
-    assert ledger.show("visits").epsilon == charged * Decimal("0.001")
+    account = ledger.show("visits")
+    assert account.epsilon == charged * Decimal("0.001")
+    if account.windows:  # all of them are charged by a request, or none is
+        assert {each.epsilon for each in account.windows} == {account.epsilon}
+        assert len(account.windows) == DAYS
 
 
 def main() -> int:

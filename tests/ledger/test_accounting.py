@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -143,7 +144,7 @@ def test_budgets_and_charges_round_trip() -> None:
         {"epsilon": "1", "delta": "1e-200"},
     ],
 )
-def test_budgets_that_make_no_sense_are_refused(given: dict[str, str]) -> None:
+def test_budgets_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Budget.of(**given)
 

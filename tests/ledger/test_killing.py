@@ -12,9 +12,9 @@ import pytest
 from tests.ledger.places import Place
 
 
-def _run(place: Place, tmp_path: Path, rounds: int) -> dict[str, int]:
+def _run(place: Place, tmp_path: Path, rounds: int, **windows: str) -> dict[str, int]:
     ledger = place.open()
-    ledger.create("visits", "1000")
+    ledger.create("visits", "1000", **windows)
     ledger.store.close()
     folder = tmp_path / "work"
     folder.mkdir()
@@ -35,3 +35,9 @@ def test_a_killed_spender_leaves_everything_charged(place: Place, tmp_path: Path
 def test_a_spender_killed_very_often_leaves_everything_charged(place: Place, tmp_path: Path) -> None:
     reached = _run(place, tmp_path, 220)
     assert len(reached) > 2
+
+
+@pytest.mark.slow
+def test_a_killed_spender_leaves_all_windows_of_a_request_charged_or_none(place: Place, tmp_path: Path) -> None:
+    reached = _run(place, tmp_path, 60, window="1d", time="when")
+    assert len(reached) > 1

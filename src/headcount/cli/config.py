@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from headcount.errors import DataError
+from headcount.events.flags import FLAGS
 from headcount.families import FAMILIES
 
 _NOT_HERE = {"config", "json", "quiet", "help"}
@@ -46,6 +47,8 @@ def read_config(path: Path, parameters: list[click.Parameter], command: str) -> 
             if isinstance(value, str) and value.startswith("sha256:"):
                 continue  # stands for a list that has to be named again
             name = "option" if key == "options" else key.replace("-", "_")
+            if name not in known and section == "events" and name in FLAGS and value == FLAGS[name].default:
+                continue  # what other commands may choose, as it is here anyway
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "see --help"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headcount.ledger import Account
 
 _DEFAULT = "sqlite:///headcount.db"
+_RECENT = 24  # windows of a dataset that are shown
 
 
 @click.group(
@@ -64,8 +65,10 @@ def _opened(url: str | None, **how: Any) -> Iterator[Any]:
     epilog=options.example("headcount ledger create --dataset visits --epsilon 3 --per-analyst 1"),
 )
 @_dataset_option(required=True)
-@click.option("--epsilon", required=True, metavar="E", help="The ε that may be spent on it, ever.")
-@click.option("--delta", metavar="D", help="The δ that may be spent on it, ever.  [default: none]")
+@click.option(
+    "--epsilon", required=True, metavar="E", help="The ε that may be spent on it: ever, or in each window."
+)
+@click.option("--delta", metavar="D", help="The δ that may be spent on it, likewise.  [default: none]")
 @click.option("--per-analyst", metavar="E", help="The ε that one analyst may spend of it.  [default: all]")
 @click.option(
     "--filter",
@@ -75,6 +78,19 @@ def _opened(url: str | None, **how: Any) -> Iterator[Any]:
     show_default=True,
     help="How costs add up: zcdp pays off for many small or Gaussian requests, and needs --delta.",
 )
+@click.option(
+    "--window",
+    metavar="LENGTH",
+    help="The budget comes back with each window of event time, such as 30d, 1w or 1mo.  [default: never]",
+)
+@click.option("--time", metavar="COL", help="Column that says when, for --window.")
+@click.option(
+    "--time-format", metavar="F", help="How that is written: s, ms, us, min@ORIGIN or a strptime pattern."
+)
+@click.option("--timezone", metavar="ZONE", help="Zone of times without one.  [default: the column's, else UTC]")
+@click.option("--origin", metavar="DATE", help="When a window begins, in UTC.  [default: 2001-01-01, a Monday]")
+@click.option("--lifetime", metavar="E", help="The ε that may be spent on all windows.  [default: no limit]")
+@click.option("--lifetime-delta", metavar="D", help="The δ that may be spent on all windows.")
 @_ledger_option
 @options.json_option
 def _create(
@@ -85,10 +101,18 @@ def _create(
     how: str,
     ledger: str | None,
     as_json: bool,
+    **windows: str | None,
 ) -> None:
-    """Create the budget of a dataset, and the ledger itself if there is none. A budget is never changed."""
+    """Create the budget of a dataset, and the ledger itself if there is none. A budget is never changed.
+
+    With --window it is the budget of each window of event time: releases then need --since and --until.
+    """
+    if windows["window"] is not None:
+        from headcount.events.times import TimeFormat
+
+        TimeFormat(windows["time_format"], windows["timezone"])  # refuses what no release could read
     with _opened(ledger) as opened:
-        account = opened.create(dataset, epsilon, delta, per_analyst, filter=how)
+        account = opened.create(dataset, epsilon, delta, per_analyst, filter=how, **windows)
         key = opened.key_path
     if as_json:
         terminal.print_json(account.to_json())
@@ -227,15 +251,18 @@ def _show_accounts(accounts: list[Any]) -> None:
     from headcount.ledger.accounting import plain
 
     with_delta = any(account.budget.delta for account in accounts)
-    rows = [
+    with_windows = any(account.budget.windows for account in accounts)
+    rows: list[list[Any]] = [
         [
             each.dataset,
             each.analyst,
-            *map(plain, (each.most, each.epsilon, each.left)),
+            *([_window(each)] if with_windows else ()),
+            *(plain(number) if number.is_finite() else None for number in (each.most, each.epsilon, each.left)),
             *(_deltas(each) if with_delta else ()),
             *_requests(each),
         ]
-        for account in accounts
+        for whole in accounts
+        for account in (whole, *whole.windows[-_RECENT:])
         for each in (account, *account.analysts)
     ]
     if not rows:
@@ -243,8 +270,15 @@ def _show_accounts(accounts: list[Any]) -> None:
         return
     deltas = ("budget δ", "spent δ") if with_delta else ()
     numbers = ("budget ε", "spent", "left", *deltas, "published", "open", "refunded")
-    columns = [("dataset", "left"), ("analyst", "left"), *((name, "right") for name in numbers)]
-    terminal.print_table(columns, rows)
+    texts = ("dataset", "analyst", *(("window",) if with_windows else ()))
+    terminal.print_table([*((name, "left") for name in texts), *((name, "right") for name in numbers)], rows)
+    for account in accounts:
+        if account.budget.windows is not None:
+            terminal.say(
+                f"{account.dataset}: {account.budget.amounts} in each window of {account.budget.windows}."
+            )
+        if len(account.windows) > _RECENT:
+            terminal.note(f"Of {account.dataset} the latest {_RECENT} windows are shown; --json shows all.")
     if any(account.open for account in accounts):
         terminal.note(
             f"{some(sum(account.open for account in accounts), 'request')} charged and not published: running, "
@@ -252,11 +286,18 @@ def _show_accounts(accounts: list[Any]) -> None:
         )
 
 
+def _window(account: Account) -> str | None:
+    if account.budget.windows is None:
+        return None
+    return account.dates.removeprefix("from ") or "all"
+
+
 def _deltas(account: Account) -> tuple[str | None, str]:
     from headcount.guarantee import in_short
 
     most, spent = account.most_delta, account.spent.delta
-    return None if account.analyst else in_short(most) if most else "0", in_short(spent) if spent else "0"
+    known = account.analyst is None and most.is_finite()
+    return (in_short(most) if most else "0") if known else None, in_short(spent) if spent else "0"
 
 
 def _requests(account: Account) -> tuple[int, int, int]:
@@ -265,12 +306,15 @@ def _requests(account: Account) -> tuple[int, int, int]:
 
 def _about(entry: Any) -> str:
     if entry.kind == "create":
-        each = entry.budget["per_analyst"]
-        return f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
+        each, window, most = (entry.budget.get(name) for name in ("per_analyst", "window", "lifetime"))
+        told = f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
+        told += "" if window is None else f", in each window of {window['length']}"
+        return told + ("" if most is None else f", {most['epsilon']} in all")
     if entry.kind == "reserve":
         from headcount.ledger import Charge
 
-        return Charge.from_json(entry.charge).amounts
+        read = "" if entry.span is None else f", from {entry.span['since']} to {entry.span['until']}"
+        return Charge.from_json(entry.charge).amounts + read
     if entry.kind == "publish":
         return f"of {entry.reservation}: {entry.folder}"
     return f"of {entry.reservation}: {entry.reason}"

@@ -85,11 +85,12 @@ def _say_price(plan: Plan) -> None:
     from headcount.ledger.accounting import plain
 
     found = plan.ledger
-    price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}"
+    price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}{found.words}"
     if found.issued is not None:
         price = f"nothing: published already in {terminal.printable(found.issued)}"
     terminal.say(price, bullet="Price    ", indent="         ")
     own = "" if found.account.budget.per_analyst is None else f" for {found.analyst}"
+    own += " in the fullest of them" if len(found.touched) > 1 else ""
     terminal.say(f"ε = {plain(found.left)}{own}, before this", bullet="Left     ", indent="         ")
 
 

@@ -144,11 +144,17 @@ class TimeWindow:
         """Compare each row's time."""
         column = batch.column(self.column)
         times, kept = self.time.instants(column)
-        if self.since is not None:
-            kept = kept & (times >= self.time.instant(self.since, column.type))
-        if self.until is not None:
-            kept = kept & (times < self.time.instant(self.until, column.type))
+        since, until = self.edges(column.type)
+        if since is not None:
+            kept = kept & (times >= since)
+        if until is not None:
+            kept = kept & (times < until)
         return kept
+
+    def edges(self, kind: pa.DataType) -> tuple[int | None, int | None]:
+        """Return both ends in microseconds since 1970, as a column of this type has them, None if open."""
+        since, until = (None if end is None else self.time.instant(end, kind) for end in (self.since, self.until))
+        return since, until
 
     def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Look for a time."""

@@ -54,6 +54,7 @@ from typing import Any, Literal, cast, get_args
 from headcount.budget import Amount, amount, probability
 from headcount.errors import HeadcountError, RefusedError, UsageError
 from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
+from headcount.ledger.windows import Span, Windows
 from headcount.zcdp import epsilon_for, pure_rho, rho_for
 
 Filter = Literal["sum", "zcdp"]
@@ -156,7 +157,7 @@ slack=Decimal('0'))
     @property
     def amounts(self) -> str:
         """What it costs, in a few words."""
-        return f"ε = {plain(self.epsilon)}" + (f", δ = {in_short(self.delta)}" if self.delta else "")
+        return _amounts(self.epsilon, self.delta)
 
     def to_json(self) -> dict[str, str | None]:
         """Return the charge as plain data, exactly."""
@@ -196,6 +197,9 @@ class Spent:
 class Budget:
     """How much may be spent on a dataset, and by each analyst; and by which filter costs add up.
 
+    With ``windows`` that is how much may be spent on each of them; ``lifetime`` is then how much on all, if that
+    has a limit.
+
     >>> budget = Budget.of("3", delta="1e-6", filter="zcdp")
     >>> spent = budget.price(Charge(Decimal("0.1")))
     >>> spent, budget.epsilon_of(spent)
@@ -208,6 +212,8 @@ class Budget:
     delta: Decimal = _ZERO
     per_analyst: Decimal | None = None
     filter: Filter = "sum"
+    windows: Windows | None = None
+    lifetime: Budget | None = None
 
     @classmethod
     def of(
@@ -217,6 +223,8 @@ class Budget:
         delta: Amount | None = None,
         per_analyst: Amount | None = None,
         filter: str = "sum",  # noqa: A002
+        windows: Windows | None = None,
+        lifetime: Budget | None = None,
     ) -> Budget:
         """Read a budget, refusing what makes no sense."""
         if filter not in get_args(Filter):
@@ -231,10 +239,40 @@ class Budget:
         small = _ZERO if delta is None else probability(delta)
         for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", each or _ZERO)):
             _check_amount(name, value)
-        budget = cls(epsilon=whole, delta=small, per_analyst=each, filter=cast("Filter", filter))
+        kind = cast("Filter", filter)
+        budget = cls(epsilon=whole, delta=small, per_analyst=each, filter=kind, windows=windows, lifetime=lifetime)
+        budget._check_lifetime()
         if filter == "zcdp" and min(budget.most_rho, budget.most_rho_each) <= 0:
             raise UsageError(f"with δ = {in_short(small)} so small an ε takes no request", remedy="use filter sum")
         return budget
+
+    def _check_lifetime(self) -> None:
+        """Refuse a lifetime that one window could not be spent in, or that has no δ for the windows'."""
+        most = self.lifetime
+        if most is None:
+            return
+        if self.windows is None:
+            raise UsageError("--lifetime is given without --window", remedy="leave it out, or add --window 30d")
+        if bool(most.delta) != bool(self.delta):
+            raise UsageError(
+                "--lifetime needs a δ of its own where each window has one, and none otherwise",
+                remedy="add or leave out --lifetime-delta",
+            )
+        if most.epsilon < self.epsilon or most.delta < self.delta:
+            raise UsageError(
+                "the lifetime is smaller than the budget of one window",
+                given=most.amounts,
+                remedy=f"give at least {self.amounts}",
+            )
+
+    @property
+    def amounts(self) -> str:
+        """How much it is, in a few words."""
+        return _amounts(self.epsilon, self.delta)
+
+    def touched(self, span: Span | None) -> range:
+        """Return the windows that a request is charged to: none if the budget is one for all time."""
+        return range(0) if self.windows is None else self.windows.touched(span)
 
     def price(self, charge: Charge) -> Spent:
         """Return what a charge adds to what was spent; refuse one that the filter cannot judge."""
@@ -304,20 +342,37 @@ class Budget:
         raise RefusedError(
             f"{who} has spent ε = {plain(self.epsilon_of(spent))} of {plain(most)}, and this request costs "
             f"{charge.amounts}{as_spent}",
-            remedy="ask for less, or use what is published already",
+            remedy="ask for less, or use what is published already"
+            + ("" if self.windows is None else ", or read other windows"),
         )
 
-    def to_json(self) -> dict[str, str | None]:
-        """Return the budget as plain data, exactly."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the budget as plain data, exactly; one without windows says nothing of them, as it ever did."""
         each = None if self.per_analyst is None else plain(self.per_analyst)
         numbers = {"epsilon": plain(self.epsilon), "delta": plain(self.delta)}
-        return {**numbers, "per_analyst": each, "filter": self.filter}
+        written = {**numbers, "per_analyst": each, "filter": self.filter}
+        if self.windows is None:
+            return written
+        most = None if self.lifetime is None else self.lifetime.to_json()
+        return {**written, "window": self.windows.to_json(), "lifetime": most}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Budget:
         """Read back what :meth:`to_json` wrote."""
         delta = None if Decimal(data["delta"]) == 0 else data["delta"]
-        return cls.of(data["epsilon"], delta=delta, per_analyst=data["per_analyst"], filter=data["filter"])
+        most = data.get("lifetime")
+        return cls.of(
+            data["epsilon"],
+            delta=delta,
+            per_analyst=data["per_analyst"],
+            filter=data["filter"],
+            windows=Windows.from_json(data.get("window")),
+            lifetime=None if most is None else cls.from_json(most),
+        )
+
+
+def _amounts(epsilon: Decimal, delta: Decimal) -> str:
+    return f"ε = {plain(epsilon)}" + (f", δ = {in_short(delta)}" if delta else "")
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:

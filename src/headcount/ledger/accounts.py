@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.ledger.accounting import Budget, Spent, less, plain
+from headcount.ledger.book import Book, Place
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,11 @@ class Issued:
 
 @dataclass(frozen=True)
 class Account:
-    """What was spent on a dataset, or by one analyst on it, and what is left."""
+    """What was spent on a dataset, or by one analyst on it, and what is left.
+
+    Where the budget has windows, ``windows`` are the accounts of those that were charged, and this one is about
+    all of them: each request counts in it once. ``window`` says which one an account is about.
+    """
 
     dataset: str
     analyst: str | None
@@ -30,27 +35,45 @@ class Account:
     issued: int
     refunded: int
     analysts: tuple[Account, ...] = ()
+    window: int | None = None
+    windows: tuple[Account, ...] = ()
 
     @property
     def most(self) -> Decimal:
-        """The ε that may be spent: the analyst's own limit if there is one."""
-        own = self.budget.per_analyst if self.analyst is not None else None
-        return self.budget.epsilon if own is None else own
+        """The ε that may be spent: the analyst's own limit if there is one; infinite without any."""
+        if self._limit is None:
+            return Decimal("Infinity")
+        own = self._limit.per_analyst if self.analyst is not None else None
+        return self._limit.epsilon if own is None else own
 
     @property
     def most_delta(self) -> Decimal:
         """The δ that may be spent; with the filter ``zcdp`` beside what ρ covers."""
-        return self.budget.delta if self.budget.filter == "sum" else self.budget.slack
+        if self._limit is None:
+            return Decimal("Infinity")
+        return self._limit.delta if self._limit.filter == "sum" else self._limit.slack
+
+    @property
+    def _limit(self) -> Budget | None:
+        """The budget that holds here: over all windows it is the lifetime, if there is one."""
+        over_all = self.budget.windows is not None and self.window is None
+        return self.budget.lifetime if over_all else self.budget
 
     @property
     def epsilon(self) -> Decimal:
         """The ε that everything spent amounts to."""
-        return self.budget.epsilon_of(self.spent)
+        return (self._limit or self.budget).epsilon_of(self.spent)
 
     @property
     def left(self) -> Decimal:
         """The ε that is left; with the filter ``zcdp`` a small request takes less of it than its own ε."""
         return less(self.most, self.epsilon)
+
+    @property
+    def dates(self) -> str:
+        """From when until when its window is, in words; nothing for all time."""
+        windows = self.budget.windows
+        return "" if windows is None or self.window is None else windows.words(self.window)
 
     def to_json(self) -> dict[str, Any]:
         """Return the account as plain data."""
@@ -58,13 +81,44 @@ class Account:
         data: dict[str, Any] = {
             "dataset": self.dataset,
             "analyst": self.analyst,
-            "epsilon": {"budget": plain(self.most), "spent": plain(self.epsilon), "left": plain(self.left)},
+            "epsilon": {"budget": _finite(self.most), "spent": plain(self.epsilon), "left": _finite(self.left)},
             "filter": self.budget.filter,
             "added_up": {unit: plain(self.spent.loss)},
-            "delta": {"budget": plain(self.most_delta), "spent": plain(self.spent.delta)},
+            "delta": {"budget": _finite(self.most_delta), "spent": plain(self.spent.delta)},
             "requests": {"open": self.open, "published": self.issued, "refunded": self.refunded},
         }
+        windows = self.budget.windows
+        if windows is not None and self.window is not None:
+            data["window"] = windows.dates(self.window)
         if self.analyst is None:
             data["per_analyst"] = None if self.budget.per_analyst is None else plain(self.budget.per_analyst)
             data["analysts"] = [each.to_json() for each in self.analysts]
+        if windows is not None and self.window is None and self.analyst is None:
+            data["budget"] = self.budget.to_json()
+            data["windows"] = [each.to_json() for each in self.windows]
         return data
+
+
+def account_of(book: Book) -> Account:
+    """Return the account of a dataset: of all time, with those of its windows and of all analysts."""
+    windows = sorted({place.window for place in book.balances if place.window is not None})
+    return _account(book, None, tuple(_account(book, each) for each in windows))
+
+
+def _account(book: Book, window: int | None, windows: tuple[Account, ...] = ()) -> Account:
+    analysts = sorted(place.analyst for place in book.balances if place.analyst and place.window == window)
+    own = tuple(_one(book, Place(each, window)) for each in analysts)
+    return _one(book, Place("", window), own, windows)
+
+
+def _one(
+    book: Book, place: Place, analysts: tuple[Account, ...] = (), windows: tuple[Account, ...] = ()
+) -> Account:
+    held = book.balances[place]
+    counts = (held.open, held.issued, held.refunded)
+    whose = (book.dataset, place.analyst or None, book.budget)
+    return Account(*whose, held.spent, *counts, analysts=analysts, window=place.window, windows=windows)
+
+
+def _finite(number: Decimal) -> str | None:
+    return plain(number) if number.is_finite() else None

@@ -15,7 +15,8 @@ request_digest  SHA-256 of that text
 catalogue       digest of the public catalogue (``reserve``)
 charge          epsilon, delta, rho, slack, as exact decimal text (``reserve``); what was spent in the end, if
                 that is less (``publish``)
-budget          epsilon, delta, per_analyst, filter (``create``)
+budget          epsilon, delta, per_analyst, filter; window and lifetime if it has windows (``create``)
+span            since, until, and how times are read (``reserve``, of a budget with windows; else it is left out)
 reservation     the number of the ``reserve`` entry that ``publish`` or ``refund`` is about
 folder, digest  where the release was put, and its digest (``publish``)
 reason          why it was refunded (``refund``)
@@ -84,11 +85,15 @@ class Entry:
     folder: str | None = None
     digest: str | None = None
     reason: str | None = None
+    span: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
         """The entry as canonical JSON: what is stored and signed."""
-        return canonical({each.name: getattr(self, each.name) for each in fields(self)})
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.span is None:  # it came later: entries are signed without it
+            del said["span"]
+        return canonical(said)
 
     @property
     def identity(self) -> str | None:

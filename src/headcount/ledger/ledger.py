@@ -11,47 +11,38 @@ read may be refunded. An analyst is a name, not an authentication.
 
 from __future__ import annotations
 
-import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, TypeVar
 
 from headcount.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import queries
-from headcount.ledger.accounting import Budget, Charge, Spent
-from headcount.ledger.accounts import Account, Issued
+from headcount.ledger.accounting import Budget, Charge
+from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.anchor import Anchor, Mark
+from headcount.ledger.book import Asked, Book
 from headcount.ledger.journal import (
     Chain,
     Entry,
     digest_of,
     identity_of,
-    mac_of,
-    now,
-    sign,
 )
-from headcount.ledger.keys import key_path, make_key, missing_key, read_key
+from headcount.ledger.keeping import KeptJournal
+from headcount.ledger.keys import missing_key, read_key
 from headcount.ledger.moving import read_lines, write_lines
 from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
-from headcount.ledger.stores import Store, open_store
 from headcount.ledger.transactions import Transaction
-from headcount.ledger.verifying import Balance, Verification, verify
+from headcount.ledger.verifying import Verification, verify
+from headcount.ledger.windows import Span, Windows
+
+Told = TypeVar("Told")
 
 
-@dataclass(frozen=True)
-class _Opened:
-    chain: str
-    key: bytes | None
-    key_fits: bool
-    anchor: Anchor
-
-
-class Ledger:
+class Ledger(KeptJournal):
     """The account of what was spent on each dataset, in a SQLite file or a PostgreSQL database.
 
     The key that signs the journal is made on first use, at ``key``, ``HEADCOUNT_LEDGER_KEY`` or beside the user's
@@ -81,34 +72,6 @@ less, or use what is published already
     >>> ledger.close()
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | os.PathLike[str] | None = None,
-        anchor: str | os.PathLike[str] | None = None,
-        upgrade: bool = False,
-    ) -> None:
-        self.store: Store = open_store(url)
-        self.key_path = key_path(key)
-        self._anchor_given = anchor
-        self._known: _Opened | None = None
-        if upgrade:
-            self.store.migrate()
-
-    def close(self) -> None:
-        """Let go of the database and the anchor."""
-        if self._known is not None:
-            self._known.anchor.close()
-        self.store.close()
-        self._known = None
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # Spending
 
     def create(
@@ -118,9 +81,30 @@ less, or use what is published already
         delta: Amount | None = None,
         per_analyst: Amount | None = None,
         filter: str = "sum",  # noqa: A002
+        *,
+        window: str | None = None,
+        lifetime: Amount | None = None,
+        lifetime_delta: Amount | None = None,
+        time: str | None = None,
+        time_format: str | None = None,
+        timezone: str | None = None,
+        origin: str | None = None,
     ) -> Account:
-        """Create the budget of a dataset, and the ledger itself if there is none; a budget is never changed."""
-        budget = Budget.of(epsilon, delta=delta, per_analyst=per_analyst, filter=filter)
+        """Create the budget of a dataset, and the ledger itself if there is none; a budget is never changed.
+
+        With a ``window``, such as ``30d``, ``1w`` or ``1mo``, it is the budget of each window of event time, and
+        ``lifetime`` may limit what is spent on all of them. ``time``, ``time_format`` and ``timezone`` say how
+        event time is read, ``origin`` when a window begins: see :class:`headcount.ledger.windows.Windows`.
+        """
+        windows = Windows.of(window, time=time, time_format=time_format, timezone=timezone, origin=origin)
+        budget = Budget.of(
+            epsilon,
+            delta=delta,
+            per_analyst=per_analyst,
+            filter=filter,
+            windows=windows,
+            lifetime=_lifetime(lifetime, lifetime_delta, filter),
+        )
         check_name("dataset", dataset)
         if not self.store.version():
             self._make(secrets.token_hex(32))
@@ -129,7 +113,7 @@ less, or use what is published already
                 raise UsageError(f"{dataset} has a budget already", remedy="see `headcount ledger show`")
             mark = self._append(run, head, kind="create", dataset=dataset, budget=budget.to_json())
             queries.add_dataset(run, dataset, budget)
-            queries.save_balances(run, dataset, {"": Balance()})
+            queries.save_balances(run, dataset, Book(dataset, budget).balances)
         self._anchor(mark)
         return self.show(dataset)
 
@@ -143,11 +127,13 @@ less, or use what is published already
         charge: Charge,
         *,
         again: bool = False,
+        span: Span | None = None,
     ) -> Reservation | Issued:
         """Charge a request in one transaction, or refuse it; what was issued already is returned at no cost.
 
         ``request`` is JSON text and is made canonical. ``analyst`` is the user's name if None. ``again`` asks for
-        a fresh, charged draw. When this returns a reservation, it is durable.
+        a fresh, charged draw. ``span`` is from when until when events are read: where the budget has windows, each
+        that it touches is charged, or none is. When this returns a reservation, it is durable.
         """
         analyst = user_name() if analyst is None else analyst
         request = check_asked(dataset, version, analyst, request, catalogue)
@@ -157,9 +143,9 @@ less, or use what is published already
                 found = queries.issued(run, identity_of(dataset, version, request, catalogue))
                 if found is not None:
                     return Issued(*found)
-            balances = queries.balances(run, dataset, ("", analyst))
-            whole, own = balances[""], balances.setdefault(analyst, Balance())
-            budget.check(whole.spent, own.spent, charge, dataset=dataset, analyst=analyst)
+            asked = Asked(analyst, charge, None if budget.windows is None else span)
+            book = _book(run, dataset, budget, analyst, asked.span)
+            book.check(asked)
             mark = self._append(
                 run,
                 head,
@@ -171,12 +157,11 @@ less, or use what is published already
                 request_digest=digest_of(request),
                 catalogue=catalogue,
                 charge=charge.to_json(),
+                span=None if asked.span is None else asked.span.to_json(),
             )
-            for balance in (whole, own):
-                balance.spent += budget.price(charge)
-                balance.open += 1
-            queries.save_balances(run, dataset, balances)
-        return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge)
+            book.take(asked)
+            queries.save_balances(run, dataset, book.balances)
+        return Reservation(self, mark.count, mark.head, dataset, version, analyst, charge, windows=budget.windows)
 
     def issued(self, dataset: str, version: str | None, request: str, catalogue: str) -> Issued | None:
         """Return what was issued for this very request, if anything; charges nothing."""
@@ -186,13 +171,21 @@ less, or use what is published already
             found = queries.issued(run, identity_of(dataset, version, request, catalogue))
         return None if found is None else Issued(*found)
 
-    def check(self, dataset: str, analyst: str | None, charge: Charge) -> Account:
+    def check(self, dataset: str, analyst: str | None, charge: Charge, span: Span | None = None) -> Account:
         """Refuse a charge as :meth:`reserve` would, or return the account as it is; charges nothing."""
         analyst = user_name() if analyst is None else analyst
-        account = self.show(dataset)
-        own = next((each.spent for each in account.analysts if each.analyst == analyst), Spent())
-        account.budget.check(account.spent, own, charge, dataset=dataset, analyst=analyst)
-        return account
+        self._look(dataset, analyst, span, lambda book: book.check(Asked(analyst, charge, span)))
+        return self.show(dataset)
+
+    def left(self, dataset: str, analyst: str | None, span: Span | None = None) -> Decimal:
+        """Return the ε that an analyst may still spend on a dataset: where it has windows, on a span of them."""
+        analyst = user_name() if analyst is None else analyst
+        return self._look(dataset, analyst, span, lambda book: book.left(analyst, span))
+
+    def _look(self, dataset: str, analyst: str, span: Span | None, ask: Callable[[Book], Told]) -> Told:
+        self._open()
+        with self.store.reading() as run:
+            return ask(_book(run, dataset, self._budget(run, dataset), analyst, span))
 
     def keep_anchored(self, reservation: Reservation) -> None:
         """See that a reservation is in the anchor, on the disk; called by the reservation."""
@@ -215,15 +208,9 @@ less, or use what is published already
             about: dict[str, Any] = {"reservation": reserved.number, "folder": folder, "digest": digest}
             if spent is not None:
                 about["charge"] = spent.to_json()
-            left = self._budget(run, reserved.dataset).left_of(Charge.from_json(reserved.charge or {}), spent)
             mark = self._append(run, head, kind="publish", **_whose(reserved), **about)
             queries.add_outcome(run, reserved.number, (mark.count, reserved.identity, folder, digest))
-            balances = queries.balances(run, reserved.dataset, ("", reserved.analyst or ""))
-            for balance in balances.values():
-                balance.spent -= left
-                balance.open -= 1
-                balance.issued += 1
-            queries.save_balances(run, reserved.dataset, balances)
+            self._settle(run, reserved, lambda book, asked: book.publish(asked, spent))
         self._anchor(mark)
         return Issued(mark.count, folder, digest)
 
@@ -236,14 +223,15 @@ less, or use what is published already
             about = {"reservation": reserved.number, "reason": reason}
             mark = self._append(run, head, kind="refund", **_whose(reserved), **about)
             queries.add_outcome(run, reserved.number, (mark.count, None, None, None))
-            price = self._budget(run, reserved.dataset).price(Charge.from_json(reserved.charge or {}))
-            balances = queries.balances(run, reserved.dataset, ("", reserved.analyst or ""))
-            for balance in balances.values():
-                balance.spent -= price
-                balance.open -= 1
-                balance.refunded += 1
-            queries.save_balances(run, reserved.dataset, balances)
+            self._settle(run, reserved, Book.refund)
         self._anchor(mark)
+
+    def _settle(self, run: Transaction, reserved: Entry, how: Callable[[Book, Asked], None]) -> None:
+        asked = Asked.of(reserved)
+        budget = self._budget(run, reserved.dataset)
+        book = _book(run, reserved.dataset, budget, asked.analyst, asked.span)
+        how(book, asked)
+        queries.save_balances(run, reserved.dataset, book.balances)
 
     # Looking
 
@@ -258,13 +246,7 @@ less, or use what is published already
         self._open()
         with self.store.reading() as run:
             budget = self._budget(run, dataset)
-            balances = queries.balances(run, dataset)
-        accounts = {
-            analyst: Account(dataset, analyst or None, budget, each.spent, each.open, each.issued, each.refunded)
-            for analyst, each in sorted(balances.items())
-        }
-        whole = accounts.pop("")
-        return Account(**{**vars(whole), "analysts": tuple(accounts.values())})
+            return account_of(Book(dataset, budget, queries.balances(run, dataset)))
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return the journal's entries, those of one dataset or all, oldest first."""
@@ -333,55 +315,6 @@ less, or use what is published already
         self._anchor(Mark(len(signed), signed[-1].mac))
         return len(signed)
 
-    # Inside
-
-    def _make(self, chain: str) -> None:
-        key = read_key(self.key_path) or make_key(self.key_path)
-        self.store.migrate(fresh={"chain": chain, "key_id": _key_id(key, chain)})
-        self._known = None
-
-    def _open(self) -> _Opened:
-        if self._known is None:
-            self.store.check_version()
-            with self.store.reading() as run:
-                chain, key_id = queries.name(run)
-            key = read_key(self.key_path)
-            fits = key is not None and hmac.compare_digest(_key_id(key, chain), key_id)
-            anchor = Anchor(Anchor.place(self._anchor_given, chain), chain, key if fits else None)
-            self._known = _Opened(chain, key, fits, anchor)
-        return self._known
-
-    @contextmanager
-    def _writing(self, *, checked: bool = True) -> Iterator[tuple[Transaction, Mark]]:
-        """Open a transaction that appends to the journal, and yield how it ends now."""
-        opened = self._open()
-        if opened.key is None:
-            raise missing_key(self.key_path)
-        if not opened.key_fits:
-            raise UsageError(
-                f"the key at {self.key_path} is not the one that this ledger was made with",
-                remedy="set HEADCOUNT_LEDGER_KEY to the right one",
-            )
-        anchored = opened.anchor.read() if checked else None
-        with self.store.writing() as run:
-            head = queries.head(run) or Mark(0, opened.chain)
-            if anchored is not None and queries.mac(run, anchored.count) != anchored.head:
-                raise RefusedError(
-                    f"the journal is not the one that was anchored: entry {anchored.count} was lost or changed, "
-                    "so nothing can be charged",
-                    remedy="restore the database; `headcount ledger verify` says more",
-                )
-            yield run, head
-
-    def _append(self, run: Transaction, head: Mark, **fields: Any) -> Mark:
-        entry = Entry(number=head.count + 1, previous=head.head, time=now(), **fields)
-        signed = sign(entry, self._open().key or b"")
-        queries.add_entries(run, [(entry, signed)])
-        return Mark(entry.number, signed.mac)
-
-    def _anchor(self, mark: Mark) -> None:
-        self._open().anchor.advance(mark)
-
     def _budget(self, run: Transaction, dataset: str) -> Budget:
         budget = queries.budget(run, dataset)
         if budget is None:
@@ -389,8 +322,20 @@ less, or use what is published already
         return budget
 
 
-def _key_id(key: bytes, chain: str) -> str:
-    return mac_of(key, f"headcount ledger key {chain}")[:16]
+def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget | None:
+    """Return what may be spent on all windows together, None if that has no limit."""
+    if epsilon is not None:
+        return Budget.of(epsilon, delta=delta, filter=kind)
+    if delta is not None:
+        raise UsageError(
+            "--lifetime-delta is given without --lifetime", remedy="leave it out, or add --lifetime E"
+        )
+    return None
+
+
+def _book(run: Transaction, dataset: str, budget: Budget, analyst: str, span: Span | None) -> Book:
+    """Return the balances that a request is about."""
+    return Book(dataset, budget, queries.balances_for(run, dataset, analyst, budget.touched(span)))
 
 
 def _whose(entry: Entry) -> dict[str, str | None]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headcount.errors import UsageError
 from headcount.ledger.accounting import Budget, Spent
 from headcount.ledger.anchor import Mark
+from headcount.ledger.book import Balance, Place
 from headcount.ledger.journal import Entry, Signed, canonical
 from headcount.ledger.transactions import Transaction
-from headcount.ledger.verifying import Balance, Replay, Stored
+from headcount.ledger.verifying import Replay, Stored
 
 Ended = tuple[int, str | None, str | None, str | None]
 
@@ -91,32 +92,60 @@ def add_dataset(run: Transaction, dataset: str, amounts: Budget) -> None:
     run.run("INSERT INTO datasets (name, budget) VALUES (:name, :budget)", name=dataset, budget=text)
 
 
-def balances(run: Transaction, dataset: str, analysts: tuple[str, str] | None = None) -> dict[str, Balance]:
-    """Return the balances of a dataset by analyst ('' for the whole): of two, or of all."""
-    columns = "SELECT analyst, loss, delta, open, published, refunded FROM accounts WHERE dataset = :dataset"
-    if analysts is None:
-        rows = run.all(columns, dataset=dataset)
-    else:
-        some = f"{columns} AND analyst IN (:first, :second)"
-        rows = run.all(some, dataset=dataset, first=analysts[0], second=analysts[1])
+_ALL_TIME = "SELECT analyst, NULL, loss, delta, open, published, refunded FROM accounts WHERE dataset = :dataset"
+_WINDOWS = "SELECT analyst, number, loss, delta, open, published, refunded FROM windows WHERE dataset = :dataset"
+_MINE = " AND analyst IN ('', :analyst)"
+
+
+def balances(run: Transaction, dataset: str) -> dict[Place, Balance]:
+    """Return all balances of a dataset."""
+    return _balances(run.all(_ALL_TIME, dataset=dataset) + run.all(_WINDOWS, dataset=dataset))
+
+
+def balances_for(run: Transaction, dataset: str, analyst: str, windows: range) -> dict[Place, Balance]:
+    """Return the balances of an analyst and of everybody, in all time and in some windows."""
+    rows = run.all(_ALL_TIME + _MINE, dataset=dataset, analyst=analyst)
+    if windows:
+        between = " AND number BETWEEN :first AND :last"
+        asked = {"dataset": dataset, "analyst": analyst, "first": windows[0], "last": windows[-1]}
+        rows += run.all(_WINDOWS + _MINE + between, **asked)
+    return _balances(rows)
+
+
+def _balances(rows: Iterable[Any]) -> dict[Place, Balance]:
     return {
-        analyst: Balance(Spent(Decimal(loss), Decimal(delta)), *counts) for analyst, loss, delta, *counts in rows
+        Place(analyst, number): Balance(Spent(Decimal(loss), Decimal(delta)), *counts)
+        for analyst, number, loss, delta, *counts in rows
     }
 
 
-def save_balances(run: Transaction, dataset: str, changed: Mapping[str, Balance]) -> None:
-    """Store balances, by analyst."""
-    run.run_many(
-        "INSERT INTO accounts (dataset, analyst, loss, delta, open, published, refunded) "
-        "VALUES (:dataset, :analyst, :loss, :delta, :open, :published, :refunded) "
-        "ON CONFLICT (dataset, analyst) DO UPDATE SET loss = excluded.loss, delta = excluded.delta, "
-        "open = excluded.open, published = excluded.published, refunded = excluded.refunded",
-        [
-            {"dataset": dataset, "analyst": analyst}
-            | dict(zip(("loss", "delta", "open", "published", "refunded"), balance.row(), strict=True))
-            for analyst, balance in changed.items()
-        ],
-    )
+_SAVE_ALL_TIME = (
+    "INSERT INTO accounts (dataset, analyst, loss, delta, open, published, refunded) "
+    "VALUES (:dataset, :analyst, :loss, :delta, :open, :published, :refunded) "
+    "ON CONFLICT (dataset, analyst) DO UPDATE SET loss = excluded.loss, delta = excluded.delta, "
+    "open = excluded.open, published = excluded.published, refunded = excluded.refunded"
+)
+_SAVE_WINDOWS = (
+    "INSERT INTO windows (dataset, number, analyst, loss, delta, open, published, refunded) "
+    "VALUES (:dataset, :number, :analyst, :loss, :delta, :open, :published, :refunded) "
+    "ON CONFLICT (dataset, number, analyst) DO UPDATE SET loss = excluded.loss, delta = excluded.delta, "
+    "open = excluded.open, published = excluded.published, refunded = excluded.refunded"
+)
+
+
+def save_balances(run: Transaction, dataset: str, changed: Mapping[Place, Balance]) -> None:
+    """Store balances."""
+    rows: dict[str, list[dict[str, Any]]] = {_SAVE_ALL_TIME: [], _SAVE_WINDOWS: []}
+    for (analyst, window), balance in changed.items():
+        amounts = zip(("loss", "delta", "open", "published", "refunded"), balance.row(), strict=True)
+        row = {"dataset": dataset, "analyst": analyst, **dict(amounts)}
+        if window is None:
+            rows[_SAVE_ALL_TIME].append(row)
+        else:
+            rows[_SAVE_WINDOWS].append(row | {"number": window})
+    for save, each in rows.items():
+        if each:
+            run.run_many(save, each)
 
 
 def outcome(run: Transaction, reservation: int) -> Ending | None:
@@ -152,21 +181,21 @@ def issued(run: Transaction, identity: str) -> tuple[int, str, str] | None:
 
 
 def stored(run: Transaction) -> Stored:
-    """Return everything that is stored beside the journal."""
-    accounts = run.all("SELECT dataset, analyst, loss, delta, open, published, refunded FROM accounts")
+    """Return everything that is stored beside the journal, as it is."""
+    rows = run.all("SELECT dataset, analyst, NULL, loss, delta, open, published, refunded FROM accounts")
+    rows += run.all("SELECT dataset, analyst, number, loss, delta, open, published, refunded FROM windows")
     outcomes = run.all("SELECT reservation, entry, identity, folder, digest FROM outcomes")
     return Stored(
         dict(map(tuple, run.all("SELECT name, budget FROM datasets"))),
-        {(row[0], row[1]): tuple(row[2:]) for row in accounts},
+        {(row[0], Place(row[1], row[2])): tuple(row[3:]) for row in rows},
         {row[0]: tuple(row[1:]) for row in outcomes},
     )
 
 
 def restore(run: Transaction, replay: Replay) -> None:
     """Store everything that follows from an imported journal."""
-    for dataset, amounts in replay.budgets.items():
-        add_dataset(run, dataset, amounts)
-    for (dataset, analyst), balance in replay.balances.items():
-        save_balances(run, dataset, {analyst: balance})
+    for dataset, book in replay.books.items():
+        add_dataset(run, dataset, book.budget)
+        save_balances(run, dataset, book.balances)
     if replay.outcomes:
         run.run_many(_ADD_OUTCOME, [_outcome_row(*each) for each in replay.outcomes.items()])

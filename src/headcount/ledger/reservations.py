@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from headcount.errors import UsageError
 from headcount.ledger.accounting import Charge
 from headcount.ledger.accounts import Issued
+from headcount.ledger.windows import Windows
 
 
 class Keeper(Protocol):
@@ -39,6 +40,7 @@ class Reservation:
     analyst: str
     charge: Charge
     state: str = "reserved"
+    windows: Windows | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what a release says about its ledger."""

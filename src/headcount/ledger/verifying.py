@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import HeadcountError, RefusedError
-from headcount.ledger.accounting import Budget, Charge, Spent, plain
+from headcount.ledger.accounting import Budget, Charge
 from headcount.ledger.anchor import Mark
+from headcount.ledger.book import Asked, Book, Place
 from headcount.ledger.journal import Chain, Entry, Signed
 
 _SHOWN = 20
@@ -47,25 +48,10 @@ class Verification:
 
 
 @dataclass
-class Balance:
-    """What an account amounts to: what was spent, and how many requests stand where."""
-
-    spent: Spent = field(default_factory=Spent)
-    open: int = 0
-    issued: int = 0
-    refunded: int = 0
-
-    def row(self) -> tuple[str, str, int, int, int]:
-        """Return it as it is stored."""
-        return plain(self.spent.loss), plain(self.spent.delta), self.open, self.issued, self.refunded
-
-
-@dataclass
 class Replay:
-    """The journal played through once more: budgets, balances and outcomes as they follow from it."""
+    """The journal played through once more: budgets with their balances, and outcomes, as they follow from it."""
 
-    budgets: dict[str, Budget] = field(default_factory=dict)
-    balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
+    books: dict[str, Book] = field(default_factory=dict)
     outcomes: dict[int, tuple[int, str | None, str | None, str | None]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     _reserved: dict[int, Entry] = field(default_factory=dict)
@@ -83,48 +69,32 @@ class Replay:
         self.problems.append(f"entry {entry.number} is of a kind that is not known: {entry.kind}")
 
     def _create(self, entry: Entry) -> None:
-        if entry.dataset in self.budgets:
+        if entry.dataset in self.books:
             self.problems.append(f"entry {entry.number} creates the budget of {entry.dataset} a second time")
             return
-        self.budgets[entry.dataset] = Budget.from_json(entry.budget or {})
-        self.balances[entry.dataset, ""] = Balance()
+        self.books[entry.dataset] = Book(entry.dataset, Budget.from_json(entry.budget or {}))
 
     def _reserve(self, entry: Entry) -> None:
-        budget, charge = self.budgets[entry.dataset], Charge.from_json(entry.charge or {})
-        whole, own = self._both(entry)
+        book, asked = self.books[entry.dataset], Asked.of(entry)
         self._reserved[entry.number] = entry
         try:
-            budget.check(whole.spent, own.spent, charge, dataset=entry.dataset, analyst=entry.analyst or "")
+            book.check(asked)
         finally:
-            for balance in (whole, own):
-                balance.spent += budget.price(charge)
-                balance.open += 1
+            book.take(asked)
 
     def _publish(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = (entry.number, reserved.identity, entry.folder, entry.digest)
         spent = None if entry.charge is None else Charge.from_json(entry.charge)
-        left = self.budgets[reserved.dataset].left_of(Charge.from_json(reserved.charge or {}), spent)
-        for balance in self._both(reserved):
-            balance.spent -= left
-            balance.open -= 1
-            balance.issued += 1
+        self.books[reserved.dataset].publish(Asked.of(reserved), spent)
 
     def _refund(self, entry: Entry) -> None:
         reserved = self._settled(entry)
         self.outcomes[reserved.number] = (entry.number, None, None, None)
-        price = self.budgets[reserved.dataset].price(Charge.from_json(reserved.charge or {}))
-        for balance in self._both(reserved):
-            balance.spent -= price
-            balance.open -= 1
-            balance.refunded += 1
+        self.books[reserved.dataset].refund(Asked.of(reserved))
 
     def _settled(self, entry: Entry) -> Entry:
         return self._reserved.pop(entry.reservation or 0)
-
-    def _both(self, entry: Entry) -> tuple[Balance, Balance]:
-        own = self.balances.setdefault((entry.dataset, entry.analyst or ""), Balance())
-        return self.balances[entry.dataset, ""], own
 
 
 @dataclass(frozen=True)
@@ -132,7 +102,7 @@ class Stored:
     """What a database holds beside the journal."""
 
     datasets: Mapping[str, str]
-    accounts: Mapping[tuple[str, str], tuple[str, str, int, int, int]]
+    accounts: Mapping[tuple[str, Place], tuple[str, str, int, int, int]]
     outcomes: Mapping[int, tuple[int, str | None, str | None, str | None]]
 
 
@@ -174,7 +144,7 @@ def verify(
 
 
 def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
-    budgets = {name: budget.to_json() for name, budget in replay.budgets.items()}
+    budgets = {name: book.budget.to_json() for name, book in replay.books.items()}
     for name in sorted(budgets.keys() | stored.datasets.keys()):
         if (
             name not in stored.datasets
@@ -182,11 +152,16 @@ def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
             or json.loads(stored.datasets[name]) != budgets[name]
         ):
             yield f"the stored budget of {name} is not the one in the journal"
-    rows = {key: balance.row() for key, balance in replay.balances.items()}
-    for dataset, analyst in sorted(rows.keys() | stored.accounts.keys()):
-        if rows.get((dataset, analyst)) != stored.accounts.get((dataset, analyst)):
-            whose = f"{analyst} on {dataset}" if analyst else dataset
-            yield f"the stored account of {whose} does not follow from the journal"
+    rows = {
+        (name, place): balance.row()
+        for name, book in replay.books.items()
+        for place, balance in book.balances.items()
+    }
+    wrong = (key for key in rows.keys() | stored.accounts.keys() if rows.get(key) != stored.accounts.get(key))
+    for dataset, (analyst, window) in sorted(wrong, key=str):
+        whose = f"{analyst} on {dataset}" if analyst else dataset
+        where = "" if window is None else f" in window {window}"
+        yield f"the stored account of {whose}{where} does not follow from the journal"
     for number in sorted(replay.outcomes.keys() | stored.outcomes.keys()):
         if replay.outcomes.get(number) != stored.outcomes.get(number):
             yield f"what is stored about the end of reservation {number} does not follow from the journal"
