@@ -56,6 +56,16 @@ def weights(records: Floats, limit: int, norm: Norm) -> Floats:
     return share if norm == "l1" else np.sqrt(share)
 
 
+def in_full(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
+    """Return what heavy users' weighted records amount to in full, on average; 0 if there are no such users.
+
+    >>> in_full(EstimatedActivity(np.array([16.0]), np.array([10.0])), 4, "l2")
+    2.0
+    """
+    weighed = float((heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum())
+    return heavy.total_records / weighed if weighed > 0 else 0.0
+
+
 def scale_up(heavy: EstimatedActivity, limit: int, norm: Norm, *, distinct: bool) -> ScaleUp:
     """Return how to scale up, for heavy users of that activity.
 

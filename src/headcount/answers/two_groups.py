@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios, spread_over
 from headcount.answers.neighbourhoods import kinds_of
-from headcount.answers.scaling import Norm, scale_up, weights
+from headcount.answers.scaling import Norm, in_full, scale_up, weights
 from headcount.answers.shrinkage import Posterior, shrink
 from headcount.arrays import Floats
 from headcount.noise_law import Law
@@ -100,7 +100,7 @@ def drafted(
     spread = np.ones(heavy.size) if leaned is None else leaned
     heavy = heavy / spread
     groups = people.estimated.within(limit), people.estimated.above(limit)
-    kinds = kinds_of(light, heavy, law.variance**0.5, _ratio(groups[1], limit, norm))
+    kinds = kinds_of(light, heavy, law.variance**0.5, in_full(groups[1], limit, norm) or 1.0)
     shrunk = _shrunk(light, heavy, law, spread, kinds, level)
     sums = light.size * law.variance, law.variance * (1 / spread**2).sum()
     own, others = (
@@ -166,12 +166,6 @@ def _noisiness(mean: Floats, width: Floats) -> Floats:
     """
     squared = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0) ** 2
     return np.asarray(squared / (1 + squared))
-
-
-def _ratio(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
-    """Return how much heavy users' counts amount to in full, on average."""
-    weighed = (heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum()
-    return float(heavy.total_records / weighed) if weighed > 0 else 1.0
 
 
 def _uncertain(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:

@@ -1,8 +1,8 @@
 """Picks by the exponential mechanism: which scale pays for K of them at a ρ, and so at ε and δ.
 
-A pick takes candidate i with probability proportional to w_i = exp(u_i / scale), u_i being its utility. That is the
-same as adding independent Gumbel noise of that scale to all utilities and taking the largest, and K picks, one after
-the other among those that are left, are the K largest of one such draw, in order.
+A pick takes candidate i with probability proportional to w_i = exp(u_i / scale), u_i being its utility. That is
+the same as adding independent Gumbel noise of that scale to all utilities and taking the largest, and K picks, one
+after the other among those that are left, are the K largest of one such draw, in order.
 
 Why it is private
     A user who joins raises every utility by something between 0 and ``rise``. So w_i grows by a factor between 1
@@ -21,9 +21,9 @@ Why it is private
     pays for them, rounded up. Which ρ implies (ε, δ) is said by :mod:`headcount.zcdp`, rounded down. OpenDP's
     privacy map for Gumbel noise confirms the scale.
 
-    None of this holds for permute-and-flip, whose losses do not stay within η of each other: of two candidates, one
-    η behind in scales of noise and then level, the range for η = 1 is 1.49, and the divergence of order 1 is 0.255
-    where η² / 8 = 0.125. So what is paid with ρ is never permute-and-flip.
+    None of this holds for permute-and-flip, whose losses do not stay within η of each other: of two candidates,
+    one η behind in scales of noise and then level, the range for η = 1 is 1.49, and the divergence of order 1 is
+    0.255 where η² / 8 = 0.125. So what is paid with ρ is never permute-and-flip.
 
 Not done
     Ever finer bounds of how picks compose, such as the Rényi curve of bounded range itself, or its optimal
@@ -73,6 +73,8 @@ def confirm(scale: Fraction, k: int, rise: int, rho: Decimal) -> None:
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
-    pick = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=float(scale))  # float is exact here
+    pick = dp.m.make_noisy_max(
+        *space, dp.zero_concentrated_divergence(), scale=float(scale)
+    )  # float is exact here
     if not k * pick.map(rise) <= float(rho) * (1 + 1e-9):
         raise HeadcountError(f"{k} picks at scale {scale} do not pay for a rise of {rise} at ρ = {rho}")

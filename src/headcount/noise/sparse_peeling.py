@@ -8,8 +8,8 @@ Why the law is the same
     All zeros are equally far behind, so exchanging two of them changes no probability. Given that some zero stays,
     each zero that was not taken before is therefore equally likely to be that one, whatever else was drawn; which
     zeros have failed shows nowhere and need not be known. So it is enough to count those that failed in a round,
-    and to draw the name of one that stays uniformly among the zeros not taken yet. Where every try is anew, as with
-    δ, none of them fails for good, and the same holds.
+    and to draw the name of one that stays uniformly among the zeros not taken yet. Where every try is anew, as
+    with δ, none of them fails for good, and the same holds.
 
 Memory follows the candidates that have people. The time of a round follows all candidates at worst: zeros are
 tried one by one, as all others are; a round in which every zero fails tries all of them. Where tries are anew, a
