@@ -123,9 +123,9 @@ def test_the_scale_is_what_the_grant_pays_for(method: DirectTopK, monkeypatch: p
     seen: list[Fraction] = []
     real = peeling.draw
 
-    def draw(behind: Any, k: int, numerator: int, denominator: int, source: Any) -> list[int]:
+    def draw(behind: Any, k: int, numerator: int, denominator: int, source: Any, **more: Any) -> list[int]:
         seen.append(Fraction(numerator, denominator))
-        return real(behind, k, numerator, denominator, source)
+        return real(behind, k, numerator, denominator, source, **more)
 
     monkeypatch.setattr(peeling, "draw", draw)
     for log, rankings in ((by_user(town()), 1), (town(), len(CONTEXTS) if method.per_context else 1)):
