@@ -2,8 +2,9 @@
 
 The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those
 in docs/rank.md; with ``-k 100`` the one of long rankings: as ``rank`` makes them, by peeling alone and by counts
-alone. With ``--delta`` it is the one of long rankings with δ, with seeded noise. The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and
-others as Parquet, those are measured too. Never do this with a private log.
+alone. With ``--delta`` it is the one of long rankings with δ, with seeded noise. The logs are made up, so the
+truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and others as Parquet, those are
+measured too. Never do this with a private log.
 """
 
 from __future__ import annotations
