@@ -150,7 +150,6 @@ def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
     [
         (("--kth", "9"), "--kth is given without -k"),
         (("-k", "5", "--limits", "3"), "--limits is of no use with -k"),
-        (("-k", "5", "--delta", "1e-6"), "--delta is of no use with -k"),
         (("-k", "0"), "k must be a whole number"),
         (("-k", "401"), "at most 400"),
     ],

@@ -348,7 +348,6 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "options": (("-k", "1", "--option", "d=2"), "there is no option --option"),
     "research": (("-k", "1", "--research"), "there is no option --research"),
-    "delta": (("-k", "1", "--delta", "1e-6"), "--delta is of no use"),
     "a bad delta": (("-k", "1", "--delta", "2"), "delta must lie strictly between 0 and 1"),
     "a bad epsilon": (("-k", "1", "--epsilon", "0"), "epsilon must be a positive number"),
     "no context": (("-k", "1", "--per-context"), "needs a context; name one with --context"),
