@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from headcount import api
 from headcount.bounding import Bounded, BoundedCounts, CountBound, Scored, count_scores
 from headcount.bounding.bounded import SEAL
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -503,8 +503,8 @@ def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
 
     rankings = DirectTopK._rankings
 
-    def all_of_it(self: DirectTopK, log: EventLog, *, told: bool) -> Stages:
-        return tuple(replace(stage, apart=True) for stage in rankings(self, log, told=told))
+    def all_of_it(self: DirectTopK, log: EventLog, price: Price, *, told: bool) -> Stages:
+        return tuple(replace(stage, apart=True) for stage in rankings(self, log, price, told=told))
 
     with mock.patch.object(DirectTopK, "_rankings", all_of_it):
         assert compare(DirectTopK(k=1, per_context=True), 6_000) < LEVEL
