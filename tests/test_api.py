@@ -103,8 +103,8 @@ def test_gaussian_noise_and_its_delta(log: hc.EventLog, tmp_path: Path) -> None:
         assert "δ = 1e-6 ((ε, δ)-differential privacy)" in release.explain()
         assert release.request["release"]["delta"] == "1e-6"
         assert hc.load(release.save(tmp_path / method)).noise == release.noise
-    with pytest.raises(UsageError, match="a ranking is pure ε"):
-        hc.rank(log, k=1, epsilon=1, delta=1e-6)
+    ranked = hc.rank(log, k=1, epsilon=1, delta=1e-6)
+    assert "δ = 1e-6 ((ε, δ)-differential privacy)" in ranked.explain()
 
 
 def test_a_log_is_needed() -> None:

@@ -107,16 +107,21 @@ def test_a_part_of_rho_is_no_amount_of_epsilon() -> None:
     """Whatever is paid with ε and δ refuses it: each part still names the ε of the whole."""
     halves = {"a": Decimal("0.5"), "b": Decimal("0.5")}
     part = Grant("1", "1e-6").split_rho(halves)["a"]
-    with pytest.raises(GrantError, match="Gaussian noise alone"):
+    with pytest.raises(GrantError, match="Gaussian noise or picks"):
         part.split(halves, halves)
-    with pytest.raises(GrantError, match="Gaussian noise alone"):
-        part.for_disjoint_people("ab")
-    with pytest.raises(GrantError, match="Gaussian noise alone"):
+    with pytest.raises(GrantError, match="Gaussian noise or picks"):
         threshold_for(1, part.price)
     with pytest.raises(GrantError, match="uses no δ"):
         part.price.check_pure("permute-and-flip")
     quarters = part.split_rho(halves)
     assert quarters["a"].price.rho + quarters["b"].price.rho <= part.price.rho
+
+
+def test_groups_that_share_nobody_get_the_whole_part_of_rho_each() -> None:
+    part = Grant("1", "1e-6").split_rho({"a": Decimal("0.5"), "b": Decimal("0.5")})["a"]
+    groups = part.for_disjoint_people("xy").values()
+    assert [each.spend().rho for each in groups] == [part.price.rho] * 2
+    assert part.is_spent
 
 
 def test_rho_needs_delta() -> None:

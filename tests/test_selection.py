@@ -190,8 +190,7 @@ def test_a_public_catalogue_needs_neither() -> None:
         hc.release(log, epsilon=1, delta=1e-6, method="sra", limit=1)
     with pytest.raises(UsageError, match="no items are selected"):
         hc.release(log, epsilon=1, select_limit=3, method="sra", limit=1)
-    with pytest.raises(UsageError, match="delta is of no use"):
-        hc.rank(log, epsilon=1, delta=1e-6, k=1)
+    assert hc.rank(log, epsilon=1, delta=1e-6, k=1).guarantee.delta == Decimal("1e-6")
     with pytest.raises(UsageError, match="stages that run: items"):
         hc.release(log, epsilon=1, method="sra", limit=1, shares={"selection": "0.2", "items": "0.8"})
 

@@ -2,19 +2,21 @@
 
 The table in docs/methods/index.md comes from it. With ``--people`` direct top-K joins in, and the tables are those
 in docs/rank.md; with ``-k 100`` the one of long rankings: as ``rank`` makes them, by peeling alone and by counts
-alone. The logs are made up, so the truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and
-others as Parquet, those are measured too. Never do this with a private log.
+alone. With ``--delta`` it is the one of long rankings with δ, with seeded noise. The logs are made up, so the
+truth is known; with HEADCOUNT_DATA set to a folder that holds MovieLens-1M and others as Parquet, those are
+measured too. Never do this with a private log.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,8 +24,14 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 import headcount as hc
+from headcount.budget import Grant
+from headcount.counts.adaptive import Adaptive
+from headcount.engines.local import LocalEngine
+from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.made_up.logs import checkins, ratings
+from headcount.noise import SeededNoise
 from headcount.rankings import top_k
+from headcount.rankings.top_k import DirectTopK
 
 PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
@@ -66,6 +74,41 @@ SHORT: dict[str, Ranking] = {
 }
 LONG: dict[str, Ranking] = {"rank": ranked, "peeling alone": peeled, "adaptive counts": counted(method="adaptive")}
 REAL = ("movielens-1m", "gowalla-10core", "fimi-retail", "foursquare-nyc")
+CHOSEN_ON = (
+    "movielens-1m", "gowalla-10core", "fimi-retail", "hetrec-lastfm-plays", "git-homebrew-core", "bms-webview-1",
+)  # fmt: skip
+CONFIRMED_ON = (
+    "uci-online-retail", "foursquare-nyc", "kosarak-prefix", "movielens-100k", "msweb", "git-definitelytyped",
+)  # fmt: skip
+"""Logs that the choice between both ways with δ was made on, and those that were looked at afterwards."""
+
+Seeded = Callable[[hc.EventLog, int, Grant, SeededNoise, ReusingEngine], hc.Release]
+"""Makes a release to be ranked with δ, from a log, k, a grant, noise and an engine."""
+
+
+def ranked_with_delta(
+    log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine
+) -> hc.Release:
+    """As ``headcount rank --delta`` does it."""
+    return DirectTopK(k=k).release(log, grant, noise, engine)
+
+
+def picked(log: hc.EventLog, k: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine) -> hc.Release:
+    """By picks, with all of ρ."""
+    with mock.patch.object(top_k, "FEW_ROUNDS", k):
+        return ranked_with_delta(log, k, grant, noise, engine)
+
+
+def counted_with_delta(
+    log: hc.EventLog, _: int, grant: Grant, noise: SeededNoise, engine: ReusingEngine
+) -> hc.Release:
+    """By all item counts with Gaussian noise."""
+    return Adaptive(what="items", noise="gaussian").release(log, grant, noise, engine)
+
+
+WITH_DELTA: dict[str, Seeded] = {
+    "rank": ranked_with_delta, "picks alone": picked, "adaptive counts": counted_with_delta
+}  # fmt: skip
 
 
 def logs(folder: Path) -> Iterator[tuple[str, hc.EventLog, list[tuple[Any, int]]]]:
@@ -114,7 +157,7 @@ def logs_of_people(folder: Path) -> Iterator[tuple[str, hc.EventLog, Counter[Any
 
 def of_people(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.EventLog, Counter[Any]]:
     """Count people per item, and describe the log."""
-    pairs = pq.read_table(path, columns=["user", item]).group_by(["user", item]).aggregate([])
+    pairs = pq.read_table(path, columns=["user", item]).drop_null().group_by(["user", item]).aggregate([])
     people = Counter(pairs[item].to_pylist())
     log = hc.read_events(
         path, user="user", item=item, items=sorted(people) if items is None else items, count="users"
@@ -147,13 +190,45 @@ def measure_people(runs: int, k: int) -> None:
                 print(f"| {name} | {epsilon} | {cells} |", flush=True)
 
 
+def measure_with_delta(runs: int, k: int, delta: str, names: Sequence[str], epsilons: Sequence[str]) -> None:
+    """Print how much of the top K by people is found with δ, by run numbers as seeds."""
+    print(f"| log | ε | {' | '.join(WITH_DELTA)} | ± | by counts |")
+    print(f"|---|---|{'---:|' * (len(WITH_DELTA) + 2)}")
+    for name in names:
+        path = Path(os.environ.get("HEADCOUNT_DATA", ".")) / f"{name}.parquet"
+        if not path.exists():
+            continue
+        _, log, people = of_people(name, path, "item", None)
+        engine = ReusingEngine(LocalEngine(threads=1), name)  # nothing that is measured here is drawn
+        for epsilon in epsilons:
+            shares: dict[str, list[float]] = {way: [] for way in WITH_DELTA}
+            by = []
+            for way, make in WITH_DELTA.items():
+                for seed in range(runs):
+                    engine.begin()
+                    release = make(log, k, Grant(epsilon, delta), SeededNoise(seed), engine)
+                    shares[way].append(found_by_people(people, k, release))
+                    by += [release.chosen["ranking"]["by"]] if way == "rank" else []
+            error = statistics.stdev(shares["rank"]) / math.sqrt(runs)
+            cells = " | ".join(f"{statistics.mean(each):.1%}" for each in shares.values())
+            counted = f"{by.count('counts')} of {runs}"
+            print(f"| {name} | {epsilon} | {cells} | {error:.1%} | {counted} |", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what private rankings find of the true one.")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--people", action="store_true", help="rank by people, and directly too")
     parser.add_argument("-k", type=int, default=10, help="with --people: how many places")
+    parser.add_argument("--delta", help="with --people: measure long rankings with this δ, such as 1e-6")
+    parser.add_argument("--logs", default=",".join((*CHOSEN_ON, *CONFIRMED_ON)), help="with --delta: which")
+    parser.add_argument("--epsilon", default="0.1,0.5,1", help="with --delta: which")
     arguments = parser.parse_args()
     runs = arguments.runs
+    if arguments.delta is not None:
+        names, epsilons = arguments.logs.split(","), arguments.epsilon.split(",")
+        measure_with_delta(runs, arguments.k, arguments.delta, names, epsilons)
+        return 0
     if arguments.people:
         measure_people(runs, arguments.k)
         return 0

@@ -82,10 +82,10 @@ def people_of(
 ) -> KnownPeople:
     """Say what a released histogram tells of the users of a table, of whom no more than ``most`` records count."""
     distinct = log.counting == "users"
-    if not isinstance(released.law, DiscreteLaplace):
-        raise TypeError("a histogram has Laplace noise")
     caps = [each for each in (most, columns_of(log, table) if distinct else None) if each is not None]
-    known = released.counts, float(released.law.scale), min(caps, default=None)
+    law = released.law
+    scale = float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5  # as wide
+    known = released.counts, scale, min(caps, default=None)
     squares = norm == "l2" and not distinct
     return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct, squares)
 

@@ -129,7 +129,7 @@ class Price:
 
         Stages that are ρ₁- and ρ₂-zero-concentrated, the second knowing what the first released, are so for
         ρ₁ + ρ₂ together, which is what ε and δ of this price allow for. A part is no amount of ε of its own: it
-        can be spent on Gaussian noise alone.
+        can be spent on Gaussian noise, and on picks (:mod:`headcount.noise.picking`), alone.
 
         >>> parts = Price.of("1", "1e-6").split_rho({"offsets": Decimal("0.8"), "relations": Decimal("0.2")})
         >>> f"{parts['relations'].rho:.6f}"
@@ -145,14 +145,13 @@ class Price:
         """Return the whole amount once for each of several groups that no user is in two of.
 
         One user joining or leaving changes the outcome for one group alone, so the loss over all of them is that
-        of a single one, in ε as in δ. Whoever calls this must hold values that were bounded so: as with
-        ``--context-of user``.
+        of a single one: in ε, in δ, and in ρ, since Rényi divergences of independent outcomes add up, and all but
+        one are 0. Whoever calls this must hold values that were bounded so: as with ``--context-of user``.
 
         >>> parts = Price.of("1").for_disjoint_people(["north", "south"])
         >>> parts["north"].epsilon, parts["south"].epsilon
         (Decimal('1'), Decimal('1'))
         """
-        self.check_whole()
         return dict.fromkeys(groups, self)
 
     def check_pure(self, what: str) -> None:
@@ -168,7 +167,9 @@ class Price:
     def check_whole(self) -> None:
         """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
         if self.part is not None:
-            raise GrantError("a part of ρ has no ε and δ of its own: it pays for Gaussian noise alone")
+            raise GrantError(
+                "a part of ρ has no ε and δ of its own: it pays for what costs ρ, Gaussian noise or picks"
+            )
 
 
 _forks = 0

@@ -209,7 +209,7 @@ class ChoosingRequest(Spending):
 
 
 def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = False) -> None:
-    """Refuse a δ that nothing could use, and the lack of one that is needed; a ranking has no ``noise`` to choose.
+    """Refuse a δ that nothing could use, and the lack of one that is needed.
 
     >>> check_delta(Decimal("1e-6"), "laplace")
     Traceback (most recent call last):
@@ -222,10 +222,6 @@ def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = F
             "--select-items needs --delta: with some small probability an item that one person alone has is "
             "released, and delta limits it",
             remedy="give one far below 1 in the number of people, such as --delta 1e-6",
-        )
-    if delta is not None and not selecting and noise is None:
-        raise UsageError(
-            "--delta is of no use here: a ranking is pure ε, but for --select-items", remedy="leave it out"
         )
     if delta is not None and not selecting and noise != "gaussian":
         raise UsageError(

@@ -28,7 +28,7 @@ from decimal import Decimal, localcontext
 from typing import TypeVar
 
 from headcount.bounding import Sensitivity
-from headcount.budget import Amount, Grant, Price, amount
+from headcount.budget import Amount, Grant, Price, amount, price_of
 from headcount.errors import UsageError
 from headcount.noise import law_of
 from headcount.noise_law import Law
@@ -41,6 +41,8 @@ _GAUSSIAN = "all with Gaussian noise"
 @dataclass(frozen=True)
 class Stage:
     """One stage: its name and its share of ε; with Gaussian noise, of the ε and ρ that all such stages have.
+
+    A stage that picks (:mod:`headcount.noise.picking`) costs ρ as Gaussian noise does, and is shared as such.
 
     ``moves`` says how far one person moves what it measures, in multiples of 1 / ``unit``, where that is known
     without data, and ``tells`` under which names its noise is announced. A stage may divide its part among
@@ -131,7 +133,7 @@ def charged_parts(stages: Sequence[Stage], price: Price) -> list[Price]:
 def _outer(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """Split among pure stages, and among Gaussian ones as one."""
     bells = dict.fromkeys((stage.name for stage in stages if stage.gaussian), Decimal(1))
-    if len(bells) == len(stages) > 1:
+    if len(bells) == len(stages) and (len(bells) > 1 or price_of(whole).part is not None):
         return {_GAUSSIAN: whole}
     shares = {stage.name: stage.share for stage in stages}
     if len(bells) < 2:

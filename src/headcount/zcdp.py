@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from functools import lru_cache
 
 from headcount.errors import UsageError
 
@@ -31,6 +32,7 @@ _LEAST_MORE = 0.01  # α - 1, as in OpenDP: less pays off only for absurd ε and
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
+@lru_cache(maxsize=4096)
 def rho_for(epsilon: Decimal, delta: Decimal) -> Decimal:
     """Return the largest ρ that is known to imply (ε, δ), rounded down.
 

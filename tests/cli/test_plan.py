@@ -125,6 +125,12 @@ def test_a_top_is_forecast_and_the_command_to_use_is_shown(run: Run) -> None:
     assert "headcount rank EVENTS … -k 5 --epsilon 0.5" in shown or "headcount top DIR -k 5" in shown
 
 
+def test_a_top_is_forecast_with_delta(run: Run) -> None:
+    shown = " ".join(run(*TOP, "--delta", "1e-6").out.split())
+    assert "at ε = 0.5 and δ = 1e-6" in shown
+    assert "--epsilon 0.5 --delta 1e-6" in shown
+
+
 def test_a_top_is_forecast_as_json(run: Run) -> None:
     rows = run(*TOP, "--kth", "900", "--contexts", "2", "--json").data
     assert [(row["way"], row["table"]) for row in rows] == [
@@ -150,7 +156,7 @@ def test_a_top_is_forecast_from_a_release_alone(run: Run, work: Path) -> None:
     [
         (("--kth", "9"), "--kth is given without -k"),
         (("-k", "5", "--limits", "3"), "--limits is of no use with -k"),
-        (("-k", "5", "--delta", "1e-6"), "--delta is of no use with -k"),
+        (("-k", "5", "--delta", "2"), "delta must lie strictly between 0 and 1"),
         (("-k", "0"), "k must be a whole number"),
         (("-k", "401"), "at most 400"),
     ],

@@ -334,6 +334,21 @@ def test_a_dry_run_reads_keeps_and_spends_nothing(run: Run, work: Path) -> None:
     assert {path.name for path in work.iterdir()} == {"visits.csv", "venues.csv"}
 
 
+def test_with_delta_the_noise_is_told_and_the_promise_has_it(run: Run, work: Path) -> None:
+    data = run(*RANK, "-k", "2", "--delta", "1e-6", "--dry-run", "--json").data
+    assert data["price"] == {"epsilon": "1", "delta": "0.000001"}
+    assert data["notes"] == [
+        "Items fewer than 6 people apart will be in random order.",  # ln 5 · √(2 / (8 · 0.0244))
+        "For so few places δ is of no use: without it, that would be 2 people.",
+    ]
+    done = run(*RANK, "-k", "2", "--delta", "1e-6", "--with-counts", "--out", "a")
+    assert done.code == 0, done.err
+    assert "ε = 1, δ = 1e-6 were spent" in done.err
+    told = " ".join(run("explain", "a").out.split())
+    assert "by the exponential mechanism with Gumbel noise of scale" in told
+    assert "discrete Gaussian noise" in told
+
+
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no k": ((), "-k"),
     "zero": (("-k", "0"), "k must be a whole number of at least 1, not '0'; try -k 10"),
@@ -348,7 +363,6 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "options": (("-k", "1", "--option", "d=2"), "there is no option --option"),
     "research": (("-k", "1", "--research"), "there is no option --research"),
-    "delta": (("-k", "1", "--delta", "1e-6"), "--delta is of no use"),
     "a bad delta": (("-k", "1", "--delta", "2"), "delta must lie strictly between 0 and 1"),
     "a bad epsilon": (("-k", "1", "--epsilon", "0"), "epsilon must be a positive number"),
     "no context": (("-k", "1", "--per-context"), "needs a context; name one with --context"),

@@ -65,7 +65,8 @@ class Meeting:
 class Move:
     """How far numbers moved, as a share of what was declared, and what that costs.
 
-    Of Gaussian noise it is what was granted that counts: of a part of ρ, that part of ε and δ.
+    Of what costs ρ it is what was granted that counts: of a part of ρ, that part of ε and δ; but where nothing
+    moved, nothing.
     """
 
     mechanism: str
@@ -110,10 +111,8 @@ def _added(first: Bounded, second: Bounded, one: Meeting) -> Move:
     if isinstance(law, DiscreteGaussian):
         rho = Fraction(squares) / (2 * law.sigma**2)
         _paid(one, rho, Fraction(grant.price.rho), "ρ")
-        share = grant.price.share_of_rho
-        part = 1.0 if share is None else float(share)
         ratio = math.sqrt(squares / max(allowed.l2_squared, 1))
-        return Move(one.mechanism, ratio, part * float(grant.epsilon), part * float(grant.delta))
+        return Move(one.mechanism, ratio, *_part(one, squares > 0))
     loss = Fraction(l1) / law.scale
     if first.admission == 1:
         _paid(one, loss, grant.exact, "ε")
@@ -149,9 +148,26 @@ def _chosen(first: Scored | SparseScored, second: Scored | SparseScored, one: Me
     allowed = first.rise if one.mechanism == "peel" or isinstance(first, SparseScored) else first.spread
     if allowed is None or spread > allowed:
         raise Violation(f"{one.mechanism}: one person spreads candidates by {spread}, where {allowed} is declared")
+    if one.grant.delta:
+        return _picked(spread / max(allowed, 1), rounds * (Fraction(spread) / scale) ** 2 / 8, one)
     loss = rounds * Fraction(spread) / scale
     _paid(one, loss, one.grant.exact, "ε")
     return Move(one.mechanism, spread / max(allowed, 1), epsilon=float(loss))
+
+
+def _picked(ratio: float, rho: Fraction, one: Meeting) -> Move:
+    """Picks of the exponential mechanism cost ρ; permute-and-flip has no such cost that anybody knows."""
+    if one.drawn[0][2:] != (True,):
+        raise Violation(f"{one.mechanism}: permute-and-flip is paid with ρ")
+    _paid(one, rho, Fraction(one.grant.price.rho), "ρ")
+    return Move("picks", ratio, *_part(one, rho > 0))
+
+
+def _part(one: Meeting, moved: bool) -> tuple[float, float]:
+    """Return the part of ε and δ that a part of ρ stands for."""
+    share = one.grant.price.share_of_rho
+    part = (1.0 if share is None else float(share)) if moved else 0.0
+    return part * float(one.grant.epsilon), part * float(one.grant.delta)
 
 
 def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move:

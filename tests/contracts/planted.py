@@ -195,8 +195,20 @@ RANKINGS = (
     ),
     Plant(
         "which way is taken hangs on exact activity", "rankings", "rankings", "rankings.top_k:DirectTopK._counted",
-        "if not counts.pays(self._scale(log, grant.price)):",
+        "if not (counts.find_more(log, self.k, one.scale) if grant.delta else counts.pays(one.deviation)):",
         f"if not engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values[7:].any():",
+    ),
+    Plant(
+        "permute-and-flip is paid with ρ", "rankings", "rankings", "noise.peeling:peel",
+        "anew = grant.delta > 0", "anew = False",
+    ),
+    Plant(
+        "picks have half the noise that ρ pays for", "rankings", "rankings", "noise.peeling:_confirmed",
+        "picking.confirm(scale, k, rise, price.rho)", "scale /= 2",
+    ),
+    Plant(
+        "every context gets all of ρ", "rankings", "rankings", "rankings.top_k:DirectTopK._rankings",
+        "apart=apart", "apart=price.delta > 0",
     ),
 )  # fmt: skip
 

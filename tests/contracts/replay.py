@@ -173,17 +173,17 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap what draws; its last argument is the source, and arrays of exact numbers are not written down."""
 
     @functools.wraps(original)
-    def drawn(*arguments: Any) -> Any:
+    def drawn(*arguments: Any, **more: Any) -> Any:
         *public, source = arguments
         if not isinstance(source, Tape):
-            return original(*arguments)
+            return original(*arguments, **more)
         now = source.inside
         if now is None:
             raise Violation("noise was drawn that no mechanism of headcount.noise pays for")
-        now.drawn.append(_law(now, public))
+        now.drawn.append(_law(now, [*public, *more.values()]))
         if source.script is not None:
             return _forced(now)
-        result = original(*arguments)
+        result = original(*arguments, **more)
         if isinstance(now.exact, SupportCounts):
             # an item of one person alone may show with probability δ; everything else is about what happens then
             result = np.where(now.exact.sensitive_people == 1, -BEYOND, result)
@@ -204,7 +204,7 @@ def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
     if now.mechanism == "choose":
         return (public[1],)
     if now.mechanism == "peel":
-        return Fraction(public[2], public[3]), public[1]
+        return Fraction(public[2], public[3]), public[1], *public[4:]
     if now.mechanism == "named":
         return ()
     return tuple(public[:1] if now.mechanism in ("select", "glance", "sift") else public)

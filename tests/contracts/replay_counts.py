@@ -113,8 +113,8 @@ HELD = top_k.MANY_CELLS
 
 
 def rank_cases() -> Iterator[Case]:
-    """Yield rankings: short and long, dense and sparse, with and without contexts and counts."""
-    epsilon, shape = cycle(("0.05", "3", "40")), cycle(crowds.SHAPES)
+    """Yield rankings: short and long, dense and sparse, with and without contexts, counts and δ."""
+    epsilon, shape, delta = cycle(("0.05", "3", "40")), cycle(crowds.SHAPES), cycle((None, "1e-5"))
     for form in ("records", "contexts", "one context each", "times", "conditions"):
         for per_context in (False, True) if "context" in crowds.FORMS[form] else (False,):
             for with_counts in (False, True):
@@ -123,6 +123,7 @@ def rank_cases() -> Iterator[Case]:
                     request = request_of(
                         RankRequest,
                         epsilon=next(epsilon),
+                        delta=next(delta),
                         k=k,
                         per_context=per_context,
                         with_counts=with_counts,

@@ -78,7 +78,9 @@ def every_case() -> Iterator[tuple[str, Callable[[], Case]]]:
         for delta in ("1e-6", None):
             words = f"private, relations {relations}, δ {delta}"
             yield words, partial(case_of, "private", delta, relations=relations)
-    yield "top-k with counts", partial(case_of, "top-k", with_counts=True)
+    for delta in ("1e-6", None):
+        yield f"top-k with counts, δ {delta}", partial(case_of, "top-k", delta, with_counts=True)
+    yield "long top-k with δ", partial(case_of, "top-k", "1e-6", k=12)
 
 
 CASES = dict(every_case())

@@ -13,7 +13,7 @@ import pytest
 
 import headcount as hc
 from headcount.bounding import Activity, Among, Scale
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
@@ -97,7 +97,7 @@ def test_each_look_is_at_fewer_items_and_all_spend_the_grant() -> None:
     assert grant.is_spent
     assert spent[0].exact == Fraction(ACTIVITY_SHARE)
     assert sum(each.exact for each in spent) == 1
-    shares = [stage.share for stage in by_context.looks(log, 10)]
+    shares = [stage.share for stage in by_context.looks(log, 10, Price.of("1"))]
     assert [float(each.exact) for each in spent[1:]] == pytest.approx([float(each) * 0.98 for each in shares])
     kinds = [(type(each), getattr(each, "table", None)) for each in asked]
     assert kinds == [

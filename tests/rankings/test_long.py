@@ -133,7 +133,7 @@ def test_spends_exactly_the_grant(case: Case, way: str) -> None:
     rest = whole - first
     if way == "counted" and case.method.per_context:
         price = Price.of(EPSILON).split({"first": ACTIVITY_SHARE, "rest": 1 - ACTIVITY_SHARE})["rest"]
-        parts = share_out(by_context.looks(case.town(), case.method.k), price)
+        parts = share_out(by_context.looks(case.town(), case.method.k, price), price)
         assert others == [each.exact for each in parts.values()]
         assert sum(others) == rest
     elif way == "counted":
@@ -169,7 +169,7 @@ def test_the_noise_is_what_the_grant_pays_for(case: Case, way: str) -> None:
         if way == "counted":
             own = rest
             if case.method.per_context:
-                own = share_out(by_context.looks(case.town(), case.method.k), _of(rest))["edges"].exact
+                own = share_out(by_context.looks(case.town(), case.method.k, _of(rest)), _of(rest))["edges"].exact
             expected["ranking"] = scale_of(adapting.law_for(release.chosen["ranking"]["limit"], _of(own), "users"))
             assert expected["ranking"] >= release.chosen["ranking"]["limit"] / own
         elif case.method.with_counts:
@@ -284,7 +284,7 @@ def test_the_way_follows_from_what_is_released(case: Case) -> None:
         rounds = case.method.k * (case.contexts if case.context_of == "record" else 1)
         scale = rounds / (1.96 / 2 if case.method.with_counts else 1.96)
         if case.method.per_context:
-            peeled = by_context.peeling_pays(nothing, case.method.k, known, price, scale=scale)
+            peeled = by_context.peeling_pays(nothing, case.method.k, known, price, deviation=scale)
         else:
             peeled = not plan.pays(scale)
             assert peeled or release.chosen["ranking"]["limit"] == plan.limit

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from headcount import api
 from headcount.bounding import Bounded, BoundedCounts, CountBound, Scored, count_scores
 from headcount.bounding.bounded import SEAL
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
@@ -123,9 +123,9 @@ def test_the_scale_is_what_the_grant_pays_for(method: DirectTopK, monkeypatch: p
     seen: list[Fraction] = []
     real = peeling.draw
 
-    def draw(behind: Any, k: int, numerator: int, denominator: int, source: Any) -> list[int]:
+    def draw(behind: Any, k: int, numerator: int, denominator: int, source: Any, **more: Any) -> list[int]:
         seen.append(Fraction(numerator, denominator))
-        return real(behind, k, numerator, denominator, source)
+        return real(behind, k, numerator, denominator, source, **more)
 
     monkeypatch.setattr(peeling, "draw", draw)
     for log, rankings in ((by_user(town()), 1), (town(), len(CONTEXTS) if method.per_context else 1)):
@@ -503,8 +503,8 @@ def test_all_of_epsilon_for_contexts_that_share_people_is_caught() -> None:
 
     rankings = DirectTopK._rankings
 
-    def all_of_it(self: DirectTopK, log: EventLog, *, told: bool) -> Stages:
-        return tuple(replace(stage, apart=True) for stage in rankings(self, log, told=told))
+    def all_of_it(self: DirectTopK, log: EventLog, price: Price, *, told: bool) -> Stages:
+        return tuple(replace(stage, apart=True) for stage in rankings(self, log, price, told=told))
 
     with mock.patch.object(DirectTopK, "_rankings", all_of_it):
         assert compare(DirectTopK(k=1, per_context=True), 6_000) < LEVEL

@@ -55,11 +55,11 @@ def weights(records: Floats, limit: int, norm: Norm) -> Floats:
     return share if norm == "l1" else np.sqrt(share)
 
 
-def average_ratio(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
-    """Return how much heavy users' weighted counts amount to in full, all together; nothing, if there are none.
+def in_full(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:
+    """Return what heavy users' weighted records amount to in full, on average; 0 if there are no such users.
 
-    >>> average_ratio(EstimatedActivity(np.array([8.0, 80.0]), np.array([10.0, 10.0])), 4, "l1")
-    11.0
+    >>> in_full(EstimatedActivity(np.array([16.0]), np.array([10.0])), 4, "l2")
+    2.0
     """
     weighed = float((heavy.users * heavy.records * weights(heavy.records, limit, norm)).sum())
     return heavy.total_records / weighed if weighed > 0 else 0.0

@@ -24,7 +24,7 @@ from headcount.answers.activity import EstimatedActivity
 from headcount.answers.blocks import NoisyPair, blocks
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios, spread_over
 from headcount.answers.neighbourhoods import kinds_of
-from headcount.answers.scaling import Norm, ScaleUp, average_ratio, scale_up, weights
+from headcount.answers.scaling import Norm, ScaleUp, in_full, scale_up, weights
 from headcount.answers.shrinkage import Posterior, Shrinkage, fitted
 from headcount.arrays import Bytes, Floats, Integers
 from headcount.noise_law import Law
@@ -145,7 +145,7 @@ def drafted(
 ) -> Draft:
     """Find out how to shrink both tables together, and to bring them to their totals."""
     groups = people.estimated.within(limit), people.estimated.above(limit)
-    kinds = kinds_of(noisy, law.variance**0.5, average_ratio(groups[1], limit, norm))
+    kinds = kinds_of(noisy, law.variance**0.5, in_full(groups[1], limit, norm))
     shrinkages = fitted(noisy, law, level, kinds)
     shrunk, sums, items = _sums(noisy, kinds, shrinkages)
     factors = np.ones_like(shrunk) if len(shrinkages) == 1 else _to_sums(shrunk, sums, items * law.variance)

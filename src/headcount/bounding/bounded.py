@@ -48,9 +48,12 @@ class Sensitivity:
         return Sensitivity(self.l1 * factor, self.l2_squared * factor**2, self.linf * factor)
 
     def of_some(self, size: int) -> Sensitivity:
-        """Return the sensitivity of ``size`` of the entries: x each, or y in L2, are k · x, or √k · y, in L1."""
+        """Return the sensitivity of ``size`` of the entries.
+
+        k entries that move by x each, or by y in L2, move by k · x, or √k · y, in L1, and by √k · x in L2.
+        """
         l1 = min(self.l1, size * self.linf, root_above(size * self.l2_squared))
-        return Sensitivity(l1, self.l2_squared, self.linf)
+        return Sensitivity(l1, min(self.l2_squared, size * self.linf**2), self.linf)
 
 
 def root_above(number: int) -> int:

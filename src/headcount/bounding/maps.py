@@ -51,7 +51,7 @@ def part(bounded: Bounded, places: Sequence[int]) -> Bounded:
 
     >>> counts = Bounded(np.array([4, 7, 9]), Sensitivity(l1=50, l2_squared=50, linf=1), SEAL)
     >>> part(counts, [2, 0]).sensitivity
-    Sensitivity(l1=2, l2_squared=50, linf=1)
+    Sensitivity(l1=2, l2_squared=2, linf=1)
     """
     values = _values(bounded)
     if len(set(places)) != len(places) or not all(0 <= place < values.size for place in places):
@@ -70,7 +70,7 @@ def head(bounded: Bounded, size: int) -> Bounded:
     """Return the first ``size`` values.
 
     Leaving values out moves nothing further, and k values moved by at most x each, or by y in L2, are moved by at
-    most k · x, or √k · y, in L1.
+    most k · x, or √k · y, in L1, and by √k · x in L2.
 
     >>> counts = Bounded(np.arange(100), Sensitivity(l1=50, l2_squared=90, linf=20), SEAL)
     >>> head(counts, 10).sensitivity

@@ -135,7 +135,8 @@ def _found(
     if own:
         data["pairs"] = [without_log(each) for each in data["pairs"]]
     case = case_of(job.target.shown)
-    visible = {"share": "1", "reason": ""} if own else {"share": str(case.visible), "reason": case.reason}
+    share, reason = (1, "") if own else case.visible_at(job.target.delta)
+    visible = {"share": str(share), "reason": reason}
     return {
         **data,
         **_about(job),

@@ -23,7 +23,7 @@ NOT_PRIVATE = (
 
 _ASKED: Mapping[str, tuple[str, ...]] = {
     "counts": ("methods", "epsilon", "limits"),
-    "rankings": ("methods", "epsilon", "limits", "tops"),
+    "rankings": ("methods", "epsilon", "limits", "tops", "delta"),
     "selection": ("epsilon", "limits", "shares", "delta"),
 }
 """The lists of settings that each comparison tries."""
@@ -53,7 +53,11 @@ _FIELDS = {"epsilon": "epsilons", "delta": "deltas"}  # of a study, where they a
 @click.option("--limits", metavar="L,L", help="Limits to try.  [default: 1,3,10,30,100]")
 @click.option("-k", "tops", metavar="K,K", help="For rankings: how many places.  [default: 10,20]")
 @click.option("--shares", metavar="S,S", help="For selection: shares of ε that it takes.  [default: 0.2,0.5]")
-@click.option("--delta", metavar="D,D", help="For selection: δ to try.  [default: 1e-6]")
+@click.option(
+    "--delta",
+    metavar="D,D",
+    help="For selection: δ to try.  [default: 1e-6]  For rankings: one δ.  [default: none]",
+)
 @click.option("--runs", default="20", show_default=True, metavar="N", help="How often each setting is run.")
 @outputs.study_options(report="Page to write: plots, a ranking, and a summary in words.")
 def command(**flags: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headcount.answers.words import some
 from headcount.cli import terminal
+from headcount.guarantee import in_short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +20,15 @@ _WAYS = {"rank": "rank", "release": "release, then top"}
 _ALIKE = 0.5  # items: a smaller difference decides nothing
 
 
-def show_forecast(found: Sequence[Expected], epsilon: str) -> None:
+def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
     """Show what is to be expected at one ε: of items, and of each context."""
     for table in dict.fromkeys(each.table for each in found):
         mine = [each for each in found if each.table == table]
         of_each = "" if table == "items" else ", in each context"
-        terminal.say(f"Of the {some(mine[0].k, 'item')} that most people have{of_each}, at ε = {epsilon}")
+        with_delta = "" if delta is None else f" and δ = {in_short(Decimal(delta))}"
+        terminal.say(
+            f"Of the {some(mine[0].k, 'item')} that most people have{of_each}, at ε = {epsilon}{with_delta}"
+        )
         click.echo()
         columns = [
             ("headcount", "left"),
@@ -36,7 +41,7 @@ def show_forecast(found: Sequence[Expected], epsilon: str) -> None:
         click.echo()
         for sentence in _sentences(mine):
             terminal.say(sentence)
-        for command in _commands(better(mine), epsilon):
+        for command in _commands(better(mine), epsilon, delta):
             click.echo(f"  {command}")
         click.echo()
 
@@ -87,14 +92,16 @@ def _why(found: Sequence[Expected]) -> str:
     return f"Counts that are ranked find {more}, and tell more:"
 
 
-def _commands(chosen: Expected, epsilon: str) -> list[str]:
+def _commands(chosen: Expected, epsilon: str, delta: str | None) -> list[str]:
     """Return the command to use, as far as it is known."""
+    paid = f"--epsilon {epsilon}" + ("" if delta is None else f" --delta {in_short(Decimal(delta))}")
+    gaussian = "" if delta is None else " --noise gaussian"
     context = " --context …" if chosen.table == "edges" else ""
     if chosen.way == "rank":
         each = " --per-context" if context else ""
-        return [f"headcount rank EVENTS …{context}{each} -k {chosen.k} --epsilon {epsilon}"]
+        return [f"headcount rank EVENTS …{context}{each} -k {chosen.k} {paid}"]
     return [
-        f"headcount release EVENTS …{context} --count users --epsilon {epsilon} --out DIR",
+        f"headcount release EVENTS …{context} --count users{gaussian} {paid} --out DIR",
         f"headcount top DIR{context} -k {chosen.k}",
     ]
 
@@ -108,15 +115,17 @@ NOTE = (
 )
 
 
-def forecast(figures: Any, epsilons: Sequence[str], k: int, known: int | None, *, as_json: bool) -> None:
+def forecast(
+    figures: Any, epsilons: Sequence[str], k: int, known: int | None, delta: str | None = None, *, as_json: bool
+) -> None:
     """Forecast the top K from public figures, and show it."""
     from headcount.lab.comparing.outlook import outlook
 
     with terminal.Bar(quiet=as_json) as bar:
-        found = outlook(figures, epsilons, k, known=known, progress=bar)
+        found = outlook(figures, epsilons, k, delta=delta, known=known, progress=bar)
     if as_json:
         terminal.print_json([each.to_json() for each in found])
         return
     for epsilon in epsilons:
-        show_forecast([each for each in found if each.epsilon == float(epsilon)], epsilon)
+        show_forecast([each for each in found if each.epsilon == float(epsilon)], epsilon, delta)
     terminal.say(NOTE)

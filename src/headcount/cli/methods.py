@@ -41,6 +41,7 @@ def command(as_json: bool) -> None:
         click.echo()
     terminal.say(
         "All promises are for adding or removing one person with everything they ever did. They are pure ε, or "
-        "(ε, δ) with --delta D where a method can use it: counts with --noise gaussian. Claimed methods need "
-        "--research: they are kept to reproduce papers, and the claim does not hold."
+        "(ε, δ) with --delta D where a method can use it: counts with --noise gaussian, models, tags "
+        "and rankings. Claimed methods need --research: they are kept to reproduce papers, and the claim does not "
+        "hold."
     )

@@ -28,7 +28,7 @@ from headcount.flags import whole_text
 @click.option("--max", "most", metavar="R", help="How many records the most active person has, about.")
 @click.option("--activity", metavar="RELEASE", help="A release with a histogram of activity, in place of figures.")
 @click.option("--epsilon", required=True, metavar="E,E", help="The privacy budgets to predict for.")
-@click.option("--delta", metavar="D", help="Predict Gaussian noise with this δ, for methods that have it.")
+@click.option("--delta", metavar="D", help="Predict noise with this δ: Gaussian, for methods that have it.")
 @click.option("--limits", metavar="L,L", help="Limits to try.  [default: 1, 3, 10, … up to the maximum]")
 @click.option(
     "--count",
@@ -58,7 +58,7 @@ def command(**flags: Any) -> None:
         from headcount.cli.forecast import forecast
 
         k, known = whole_text(flags["k"], "-k"), _whole(flags["kth"], "kth")
-        forecast(figures, epsilons, k, known, as_json=flags["as_json"])
+        forecast(figures, epsilons, k, known, delta, as_json=flags["as_json"])
         return
     limits = sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
     if flags["limits"] is not None:
@@ -85,9 +85,8 @@ def _check_question(flags: Flags) -> None:
     """Refuse what is of no use for the question that is asked."""
     if flags["k"] is None and flags["kth"] is not None:
         raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
-    for name in ("limits", "delta"):
-        if flags["k"] is not None and flags[name] is not None:
-            raise UsageError(f"--{name} is of no use with -k", remedy="leave it out: what is best is worked out")
+    if flags["k"] is not None and flags["limits"] is not None:
+        raise UsageError("--limits is of no use with -k", remedy="leave it out: what is best is worked out")
 
 
 _NOUNS = {"items": "Item counts", "edges": "Item-by-context counts"}

@@ -5,6 +5,10 @@ order, and each stays with probability exp(-behind / scale), where behind counts
 that stays is taken. No candidate is likelier to be far from the best than under the exponential mechanism at the
 same price. Everything is drawn exactly, in integers.
 
+With δ each round is a pick by the exponential mechanism. A candidate is drawn uniformly among those that are left,
+and stays with the same probability; if it does not, one is drawn anew, those that failed among them. So candidates
+are taken with probability in proportion to exp(-behind / scale). The scale grows with √K in place of K.
+
 Why it is private
     A user who joins raises every utility by something between 0 and ``rise``. Permute-and-flip is the same as
     adding independent exponential noise of the given scale to every utility and taking the largest. Fix the noise
@@ -13,6 +17,8 @@ Why it is private
     Exponential noise exceeds t + rise with at least e^(-rise / scale) times the probability with which it exceeds
     t. So a round at scale K · rise / ε is ε/K-differentially private, and K rounds, each given the outcome of
     those before, are ε-differentially private together. OpenDP's privacy map for such a choice confirms the scale.
+
+    With δ, see :mod:`headcount.noise.picking`: picks compose by ρ, which permute-and-flip does not.
 
     Long lists are held without the candidates that have no people; the law is the same: see
     :mod:`headcount.noise.sparse_peeling`.
@@ -27,12 +33,15 @@ Reference
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import Scored, SparseScored
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.errors import UsageError
+from headcount.noise import picking
 from headcount.noise.choice import confirm
 from headcount.noise.laplace import scale_for
 from headcount.noise.source import NoiseSource
@@ -50,17 +59,33 @@ def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSourc
         raise ValueError("candidates that a joining person may lower cannot be peeled off")
     if not 1 <= k <= scored.size:
         raise UsageError(f"k must lie between 1 and {scored.size:,}, the number of candidates", given=k)
-    grant.price.check_pure("permute-and-flip")
-    scale = scale_for(k * scored.rise, grant.exact)
-    confirm(scale, k * scored.rise, grant.exact)
+    scale = _confirmed(k, scored.rise, grant.price)
     grant.spend()
+    own = k, scale.numerator, scale.denominator, source
+    anew = grant.delta > 0
     if isinstance(scored, SparseScored):
-        return draw_sparse(scored, k, scale.numerator, scale.denominator, source)
-    return draw(scored.sensitive_gaps, k, scale.numerator, scale.denominator, source)
+        return draw_sparse(scored, *own, anew=anew)
+    return draw(scored.sensitive_gaps, *own, anew=anew)
 
 
-def draw(behind: NDArray[np.int32], k: int, numerator: int, denominator: int, source: NoiseSource) -> list[int]:
-    """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``."""
+def _confirmed(k: int, rise: int, price: Price) -> Fraction:
+    """Return the scale of ``k`` rounds at a price, by ρ if it has δ, once OpenDP has confirmed it."""
+    if price.delta:
+        scale = picking.scale_of_picks(k, rise, price.rho)
+        picking.confirm(scale, k, rise, price.rho)
+    else:
+        scale = scale_for(k * rise, price.exact)
+        confirm(scale, k * rise, price.exact)
+    return scale
+
+
+def draw(
+    behind: NDArray[np.int32], k: int, numerator: int, denominator: int, source: NoiseSource, *, anew: bool = False
+) -> list[int]:
+    """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``.
+
+    If each try is ``anew``, by as many picks of the exponential mechanism.
+    """
     from headcount.noise.kernels import choosing
 
     order = np.arange(behind.size, dtype=np.int64)
@@ -74,7 +99,7 @@ def draw(behind: NDArray[np.int32], k: int, numerator: int, denominator: int, so
         best, at = int(behind[leader]), round_
         while True:
             index, at, used = choosing.permute_and_flip(
-                behind, best, numerator, denominator, order, round_, at, words
+                behind, best, numerator, denominator, order, round_, at, words, anew
             )  # fmt: skip
             words = words[used:]
             if index >= 0:

@@ -8,10 +8,12 @@ Why the law is the same
     All zeros are equally far behind, so exchanging two of them changes no probability. Given that some zero stays,
     each zero that was not taken before is therefore equally likely to be that one, whatever else was drawn; which
     zeros have failed shows nowhere and need not be known. So it is enough to count those that failed in a round,
-    and to draw the name of one that stays uniformly among the zeros not taken yet.
+    and to draw the name of one that stays uniformly among the zeros not taken yet. Where every try is anew, as
+    with δ, none of them fails for good, and the same holds.
 
 Memory follows the candidates that have people. The time of a round follows all candidates at worst: zeros are
-tried one by one, as all others are; a round in which every zero fails tries all of them.
+tried one by one, as all others are; a round in which every zero fails tries all of them. Where tries are anew, a
+round takes as many of them as there are candidates, or fewer, on average.
 """
 
 from __future__ import annotations
@@ -28,8 +30,13 @@ _BUFFER = 1 << 18  # words asked for at a time, at most
 _WORDS_PER_FLIP = 4  # about what one flip uses
 
 
-def draw_sparse(scored: SparseScored, k: int, numerator: int, denominator: int, source: NoiseSource) -> list[int]:
-    """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``."""
+def draw_sparse(
+    scored: SparseScored, k: int, numerator: int, denominator: int, source: NoiseSource, *, anew: bool = False
+) -> list[int]:
+    """Draw ``k`` different indices by as many rounds of permute-and-flip at scale ``numerator / denominator``.
+
+    If each try is ``anew``, by as many picks of the exponential mechanism.
+    """
     from headcount.noise.kernels import choosing
 
     behind, columns = scored.sensitive_gaps, scored.sensitive_columns
@@ -46,7 +53,7 @@ def draw_sparse(scored: SparseScored, k: int, numerator: int, denominator: int, 
         while True:
             index, at, failed, used = choosing.permute_and_flip_with_zeros(
                 behind, best, numerator, denominator, order, len(taken), at, scored.sensitive_gap_of_zeros,
-                zeros.left, failed, words.left,
+                zeros.left, failed, words.left, anew,
             )  # fmt: skip
             words.use(used)
             if index >= 0:

@@ -19,6 +19,7 @@ FAMILY = Family(
     usage="headcount rank",
     request="request:RankRequest",
     default="top-k",
+    delta="proven",
     tables=(RANKING,),
     report="rankings:part",
     page="rank.md",

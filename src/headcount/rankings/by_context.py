@@ -10,8 +10,9 @@ Why it is private
     Each look is a table of the adaptive method (:mod:`headcount.counts.adaptive`) over some of the items, with a
     histogram of activity before it; which items is known from what was released before. Whether a record is about
     one of them is a function of that record, so of each person there is a part of what they did, which is bounded
-    and paid for as the whole would be. Looks add up by adaptive composition. What is ranked, and in which contexts
-    nothing can be told, follows from the noisy tables.
+    and paid for as the whole would be. Looks add up by adaptive composition: in ε, or with δ in ρ, where all of
+    them, histograms included, have Gaussian noise. What is ranked, and in which contexts nothing can be told,
+    follows from the noisy tables.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from headcount.adapting import chosen_limit, counts_from, edges_from, histogram, law_for, people_of
-from headcount.answers.scaling import average_ratio
+from headcount.answers.scaling import in_full
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
 from headcount.arrays import Flags, Floats, Integers
@@ -35,7 +36,7 @@ from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add
+from headcount.noise import NoiseSource, add, norm_of
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, best
 from headcount.stages import Stage, Stages, laws_of, share_out, shared
@@ -44,7 +45,7 @@ NARROW = (30, 3)
 """How many items are kept for each place of a ranking, after the first look and after the second."""
 
 PEOPLE_A_ROUND = 60
-"""Peeling pays where an average context has so many times as many people as the scale of a round's noise."""
+"""Peeling pays where an average context has so many times as many people as a round's noise deviates by."""
 
 _ACTIVITY, _ITEMS, _AGAIN, _EDGES = (Decimal(each) for each in ("0.02", "0.40", "0.25", "0.29"))
 _STANDS_OUT = 2.0  # deviations of noise within which a context may as well be empty
@@ -62,7 +63,7 @@ class Look:
     @property
     def ratio(self) -> float:
         """What the heavy users' weighted records amount to in full, on average."""
-        return average_ratio(self.people.estimated.above(self.bound.limit), self.bound.limit, self.bound.norm)
+        return in_full(self.people.estimated.above(self.bound.limit), self.bound.limit, self.bound.norm)
 
 
 @dataclass(frozen=True)
@@ -83,41 +84,46 @@ class Counted:
         return math.sqrt(2 * self.edges.noisy.law.variance) * math.hypot(1, self.edges.ratio)
 
 
-def looks(log: EventLog, k: int) -> Stages:
-    """Return what ε is shared among: a second look at items is of use where the first one leaves some out."""
-    one = Sensitivity.of_l1(1)
+def looks(log: EventLog, k: int, price: Price) -> Stages:
+    """Return what ε is shared among, or ρ where there is δ.
+
+    A second look at items is of use where the first one leaves some out.
+    """
+    one, by_rho = Sensitivity.of_l1(1), price.delta > 0
     last = [Stage("pairs", _ACTIVITY, moves=one), Stage("edges", _EDGES)]
+    first = [Stage("items", _ITEMS), Stage("activity", _ACTIVITY, moves=one), Stage("again", _AGAIN)]
     if len(_kept(log, k)) == 1:
-        return shared([Stage("items", _ITEMS + _AGAIN), *last])
-    return shared([Stage("items", _ITEMS), Stage("activity", _ACTIVITY, moves=one), Stage("again", _AGAIN), *last])
+        first = [Stage("items", _ITEMS + _AGAIN)]
+    return shared(replace(stage, gaussian=by_rho) for stage in (*first, *last))
 
 
 def drawable(log: EventLog, k: int, price: Price) -> bool:
     """Say whether the noise of all looks can be drawn: a public question."""
     try:
-        laws_of(looks(log, k), price)
-        for each in share_out(looks(log, k), price).values():
+        stages = looks(log, k, price)
+        laws_of(stages, price)
+        for each in share_out(stages, price).values():
             law_for(1, each, log.counting)
     except UsageError:
         return False
     return True
 
 
-def peeling_pays(log: EventLog, k: int, released: Noisy, price: Price, *, scale: float) -> bool:
-    """Say whether to peel k places a context with noise of that scale, as the released activity says.
+def peeling_pays(log: EventLog, k: int, released: Noisy, price: Price, *, deviation: float) -> bool:
+    """Say whether to peel k places a context with noise of that deviation, as the released activity says.
 
     It must be small beside the people there are, and smaller than that of counts, were all items looked at.
     """
-    counts = ByCounts.of(log, released, share_out(looks(log, k), price)["edges"])
+    counts = ByCounts.of(log, released, share_out(looks(log, k, price), price)["edges"])
     people = counts.people.estimated.total_users
-    return people >= PEOPLE_A_ROUND * scale * (log.width - 1) and not counts.pays(scale)
+    return people >= PEOPLE_A_ROUND * deviation * (log.width - 1) and not counts.pays(deviation)
 
 
 def rank_contexts(
     log: EventLog, k: int, people: KnownPeople, grant: Grant, noise: NoiseSource, engine: Engine, level: float
 ) -> Counted:
     """Spend the grant on looks at fewer and fewer items, and rank what is left of them in each context."""
-    grants = share_out(looks(log, k), grant)
+    grants = share_out(looks(log, k, grant.price), grant)
     kept, everything = _kept(log, k), np.arange(len(log.catalogue.ids), dtype=np.int64)
     seen = _look(log, "items", everything, people, grants["items"], noise, engine)
     items = counts_from(seen.noisy, people, seen.bound, level)
@@ -160,8 +166,9 @@ def _people(
     log: EventLog, table: CountTable, places: Integers, grant: Grant, noise: NoiseSource, engine: Engine
 ) -> KnownPeople:
     """Release how active people are in a table of some items."""
-    released = histogram(log, table, grant, noise, engine, among=Among(places))
-    return people_of(_narrowed(log, places), table, released)
+    norm = norm_of(grant.price)
+    released = histogram(log, table, grant, noise, engine, norm, among=Among(places))
+    return people_of(_narrowed(log, places), table, released, norm)
 
 
 def _look(
@@ -170,7 +177,7 @@ def _look(
 ) -> Look:  # fmt: skip
     """Release a table of some items, of light users and of heavy ones."""
     limit = chosen_limit(_narrowed(log, places), {table: people}, {table: grant.price})
-    bound = Scale(limit, apart=True, among=Among(places))
+    bound = Scale(limit, norm_of(grant.price), apart=True, among=Among(places))
     measured = getattr(engine.measure(log, bound, noise.key()), table)
     shape = measured.shape[2:]
     cells = np.arange(math.prod(measured.shape)).reshape(measured.shape)[:, places]

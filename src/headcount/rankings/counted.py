@@ -2,8 +2,9 @@
 
 All counts are released at once, as the adaptive method (:mod:`headcount.counts.adaptive`) does it, and ranked.
 Their noise grows with how active people are, but not with the number of places. That of peeling grows with the
-number of places, but not with activity. A released histogram of activity tells which is smaller. Rankings of
-several contexts have a way of their own: :mod:`headcount.rankings.by_context`.
+number of places, but not with activity. A released histogram of activity tells which is smaller; with δ, which is
+expected to find more of the top K (:mod:`headcount.answers.found`). Rankings of several contexts have a way of
+their own: :mod:`headcount.rankings.by_context`.
 """
 
 from __future__ import annotations
@@ -12,47 +13,58 @@ import math
 from dataclasses import dataclass
 
 from headcount.adapting import chosen_limit, counts_from, law_for, people_of
-from headcount.answers.scaling import average_ratio
+from headcount.answers.found import found_by_counts, found_by_picks
+from headcount.answers.scaling import Norm, in_full
 from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Noisy, Scale
 from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add
+from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
 from headcount.rankings.ranked import Ranked, best
 
 
 @dataclass(frozen=True)
 class ByCounts:
-    """The plan of a ranking by counts: which limit, and how noisy its counts will be."""
+    """The plan of a ranking by counts: which limit, and how noisy its counts will be, each group by its own."""
 
     people: KnownPeople
     limit: int
-    deviation: float
+    own: float
+    norm: Norm
 
     @classmethod
     def of(cls, log: EventLog, histogram: Noisy, price: Price) -> ByCounts:
         """Plan with a released histogram of activity, for counts at a price."""
-        people = people_of(log, "items", histogram)
+        norm = norm_of(price)
+        people = people_of(log, "items", histogram, norm)
         limit = chosen_limit(log, {"items": people}, {"items": price})
-        heavy = people.estimated.above(limit)
-        own = law_for(limit, price, log.counting).variance ** 0.5
-        return cls(people, limit, own * math.hypot(1, average_ratio(heavy, limit, "l1")))
+        return cls(people, limit, law_for(limit, price, log.counting).variance ** 0.5, norm)
+
+    @property
+    def deviation(self) -> float:
+        """How far noise puts a count off: that of light users, and of heavy ones, scaled up."""
+        return self.own * math.hypot(1, in_full(self.people.estimated.above(self.limit), self.limit, self.norm))
 
     @property
     def apart(self) -> float:
         """How many people apart two items are when noise swaps them one time in six: a deviation of both."""
         return math.sqrt(2) * self.deviation
 
-    def pays(self, scale: float) -> bool:
-        """Say whether counts are less noisy than peeling with noise of that scale."""
-        return self.deviation < scale
+    def pays(self, deviation: float) -> bool:
+        """Say whether counts are less noisy than peeling with noise of that deviation."""
+        return self.deviation < deviation
+
+    def find_more(self, log: EventLog, k: int, scale: float) -> bool:
+        """Say whether counts are expected to find as much of the top K as picks with noise of that scale."""
+        known = self.people.estimated, len(log.catalogue.ids), k
+        return found_by_counts(*known, self.limit, self.own, self.norm) >= found_by_picks(*known, scale)
 
     def rank(
         self, log: EventLog, k: int, grant: Grant, noise: NoiseSource, engine: Engine, level: float
     ) -> tuple[Ranked, Law]:
         """Spend the grant on all counts, and return the best, and the law of the noise."""
-        bound = Scale(self.limit, apart=True)
+        bound = Scale(self.limit, self.norm, apart=True)
         noisy = add(engine.measure(log, bound, noise.key()).items, grant, noise)
         return best(counts_from(noisy, self.people, bound, level), k), noisy.law

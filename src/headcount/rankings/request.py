@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headcount.flags import Flag
 from headcount.rankings import FAMILY, RANKING
-from headcount.request import Spending, Whole, shares_flag
+from headcount.request import Delta, Spending, Whole, check_delta, shares_flag
 
 if TYPE_CHECKING:
     from headcount.events.log import EventLog
@@ -20,17 +20,28 @@ _COUNTED = ("count", "low", "high")
 class RankRequest(Spending):
     """A direct ranking of the best items.
 
-    >>> request = RankRequest(epsilon="0.5", k=10)
+    >>> request = RankRequest(epsilon="0.5", delta="1e-6", k=100)
     >>> RankRequest.model_validate_json(request.model_dump_json()) == request
     True
     """
 
     command: ClassVar[str] = "rank"
 
+    delta: Annotated[
+        Delta | None,
+        Flag(
+            "How likely the promise may fail, such as 1e-6: long rankings have less noise. Or for --select-items.",
+            "D",
+        ),
+    ] = None
     k: Annotated[Whole, Flag("How many items.", "K")]
     per_context: Annotated[bool, Flag("One ranking for each context.")] = False
     with_counts: Annotated[bool, Flag("Spend half of ε on noisy counts of the chosen items.")] = False
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("ranking=0.7,counts=0.3")] = None
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Any δ is of use; selecting items needs one, all of it."""
+        check_delta(self.delta, "laplace" if self.delta is None else "gaussian", selecting=selecting)
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method that ranks."""

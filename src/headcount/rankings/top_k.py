@@ -9,6 +9,9 @@ The noise of peeling, of scale K/ε a round, grows with K. So for more than ten 
 releases how active people are, and where counts of everything would be less noisy, these are released and ranked
 instead; see :mod:`headcount.rankings.counted`.
 
+With δ everything costs ρ, and is shared by it. Peeling is then by picks, whose noise grows with √K; counts, and
+the histogram, have Gaussian noise.
+
 Per context there is one ranking each. If each person has one context alone (``--context-of user``), people are
 divided among the contexts, and each ranking may spend all of ε. Otherwise the contexts share it. Where contexts
 are ranked by counts, all of them are counted at once: see :mod:`headcount.rankings.by_context`.
@@ -20,10 +23,12 @@ Why it is private
     A user who joins raises the number of people behind an item by 0 or 1 and lowers none, so K rounds of
     permute-and-flip at scale K/ε are ε-differentially private. Rankings of several contexts add up by composition;
     where contexts divide the users, one user joining or leaving touches one of them alone, and the loss is that of
-    this one. The counts of the K winners move by at most K in L1: noise of scale K/ε₂ pays for ε₂. The histogram
-    of activity and counts of everything are those of the adaptive method, and so is why they are private; which
-    way is taken hangs on the released histogram alone. Counts of contexts have their proof in
-    :mod:`headcount.rankings.by_context`.
+    this one. With δ each round is a pick, and all of them, of all contexts, cost ρ
+    (:mod:`headcount.noise.picking`), as do counts with Gaussian noise; all ρ of a ranking sum to what ε and δ
+    allow for. The counts of the K winners move by at most K in L1, and √K in L2: noise of scale K/ε₂ pays for ε₂,
+    and Gaussian noise of variance K/2ρ₂ for ρ₂. The histogram of activity and counts of everything are those of
+    the adaptive method, and so is why they are private; which way is taken hangs on the released histogram alone.
+    Counts of contexts have their proof in :mod:`headcount.rankings.by_context`.
 
 Departures from the paper
     Permute-and-flip in place of Gumbel noise (the exponential mechanism): never worse at the same price.
@@ -72,11 +77,12 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, extent, what_counted
-from headcount.noise import NoiseSource, add, peel
-from headcount.noise_law import Law
+from headcount.noise import NoiseSource, add, norm_of, peel
+from headcount.noise_law import DiscreteGaussian, Law
 from headcount.rankings import by_context
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, ranking_table
+from headcount.rankings.rounds import Round, round_of
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
 
@@ -117,8 +123,8 @@ class DirectTopK(Staged):
         check_limit(self.k, "k")
 
     def guarantee(self, priced: Priced) -> Guarantee:
-        """Pure ε for adding or removing a user."""
-        return Guarantee(epsilon=priced.epsilon, assumes=(PUBLIC_CATALOGUE, ONE_ID))
+        """Pure ε for adding or removing a user; with δ where one is given."""
+        return Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_CATALOGUE, ONE_ID))
 
     def check(self, log: EventLog) -> None:
         """Refuse more places than items, and contexts that there are none of."""
@@ -131,22 +137,27 @@ class DirectTopK(Staged):
                 remedy="ask for fewer",
             )
 
-    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+    def stages(self, log: EventLog, price: Price) -> Stages:
         """The ranking of each context; before it a histogram of activity, where there are two ways to rank."""
-        if not self._has_two_ways(log):
-            return (Stage("ranking", parts=self._rankings(log, told=True)),)
-        activity = Stage("activity", ACTIVITY_SHARE, moves=Sensitivity.of_l1(1), tells=("activity",))
-        return activity, Stage("ranking", 1 - ACTIVITY_SHARE, parts=self._rankings(log, told=False))
+        two_ways, by_rho = self._has_two_ways(log), price.delta > 0
+        ranking = Stage("ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways))
+        if not two_ways:
+            return (ranking,)
+        one = Sensitivity.of_l1(1)
+        activity = Stage("activity", ACTIVITY_SHARE, gaussian=by_rho, moves=one, tells=("activity",))
+        return activity, replace(ranking, share=1 - ACTIVITY_SHARE)
 
-    def _rankings(self, log: EventLog, *, told: bool) -> Stages:
+    def _rankings(self, log: EventLog, price: Price, *, told: bool) -> Stages:
         """Return one stage for each ranking: each gets everything where no user is in two of them."""
         contexts = log.width - 1 if self.per_context else 1
-        apart, own = self.per_context and log.context_of == "user", self._peeling(told=told)
-        return shared(Stage(str(place), parts=own, apart=apart) for place in range(contexts))
+        apart = self.per_context and log.context_of == "user"
+        one = Stage("", gaussian=price.delta > 0, parts=self._peeling(price, told=told), apart=apart)
+        return shared(replace(one, name=str(place)) for place in range(contexts))
 
-    def _peeling(self, *, told: bool = False) -> Stages:
+    def _peeling(self, price: Price, *, told: bool = False) -> Stages:
         """Return the stages of one ranking."""
-        winners = Stage("ranking", moves=Sensitivity.of_l1(self.k))
+        moves = Sensitivity(l1=self.k, l2_squared=self.k, linf=1)
+        winners = Stage("ranking", gaussian=price.delta > 0, moves=moves)
         counts = replace(winners, name="counts", tells=("ranking",) if told else ())
         return shared([winners, counts] if self.with_counts else [winners], self.shares)
 
@@ -158,7 +169,8 @@ class DirectTopK(Staged):
         if not self._has_two_ways(log):
             found = self._peeled(log, grants["ranking"], noise, engine)
         else:
-            released = histogram(log, "items", grants["activity"], noise, engine)
+            norm = norm_of(grants["activity"].price)
+            released = histogram(log, "items", grants["activity"], noise, engine, norm)
             rank = self._counted_contexts if self.per_context else self._counted
             counted = rank(log, released, grants["ranking"], noise, engine)
             found = counted or self._peeled(log, grants["ranking"], noise, engine)
@@ -187,11 +199,11 @@ class DirectTopK(Staged):
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
         price, columns = grant.price, self._columns(log, noise.key(), engine)
-        parts = share_out(self._rankings(log, told=True), grant).values()
+        parts = share_out(self._rankings(log, price, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
-        chosen = {"by": "peeling", "apart": _rounded(self._scale(log, price))}
-        return _Found([ranked for ranked, _ in made], laws, self._story_of_peeling(log, law), chosen)
+        chosen = {"by": "peeling", "apart": _rounded(self._round(log, price).apart)}
+        return _Found([ranked for ranked, _ in made], laws, self._story_of_peeling(log, price, law), chosen)
 
     def _columns(self, log: EventLog, secret: bytes, engine: Engine) -> Iterable[Bounded | SparseCounts]:
         """Count people, and return what each ranking is of; zeros are held where there are few cells."""
@@ -209,7 +221,7 @@ class DirectTopK(Staged):
         self, counts: Bounded | SparseCounts, grant: Grant, noise: NoiseSource
     ) -> tuple[Ranked, Law | None]:
         """Spend one ranking's grant."""
-        grants = share_out(self._peeling(), grant)
+        grants = share_out(self._peeling(grant.price), grant)
         winners = peel(_scores(counts), self.k, grants["ranking"], noise)
         if not self.with_counts:
             return Ranked(winners), None
@@ -225,14 +237,15 @@ class DirectTopK(Staged):
         if not drawable(1, grant.price, log.counting):
             return None
         counts = ByCounts.of(log, released, grant.price)
-        if not counts.pays(self._scale(log, grant.price)):
+        one = self._round(log, grant.price)
+        if not (counts.find_more(log, self.k, one.scale) if grant.delta else counts.pays(one.deviation)):
             return None
         ranking, law = counts.rank(log, self.k, grant, noise, engine, LEVEL)
         steps = (
             f"Peeling {self._rounds(log):,} places off one by one would be noisier than ranking counts, as the "
             "released activity says; so counts were ranked.",
             f"People with at most {some(counts.limit, 'different item')} were counted in full; of the others all "
-            f"count in part, so that together they weigh {counts.limit:,}. Every item, zeros included, got "
+            f"count in part, so that together {_weigh(grant)} {counts.limit:,}. Every item, zeros included, got "
             f"{law.in_words()} in each of both groups.",
             "From these released numbers alone the counts of everything were estimated, and the largest taken.",
         )
@@ -245,10 +258,10 @@ class DirectTopK(Staged):
         """Count fewer and fewer items, and rank what is left in each context; or nothing, as above."""
         if not by_context.drawable(log, self.k, grant.price):
             return None
-        scale = self._scale(log, grant.price)
-        if by_context.peeling_pays(log, self.k, released, grant.price, scale=scale):
+        deviation = self._round(log, grant.price).deviation
+        if by_context.peeling_pays(log, self.k, released, grant.price, deviation=deviation):
             return None
-        people = people_of(log, "items", released)
+        people = people_of(log, "items", released, norm_of(grant.price))
         made = by_context.rank_contexts(log, self.k, people, grant, noise, engine, LEVEL)
         limit, law = made.edges.bound.limit, made.edges.noisy.law
         silent = [name for name, each in zip(_labels(log), made.rankings, strict=True) if not each.winners]
@@ -258,7 +271,7 @@ class DirectTopK(Staged):
             f"All items were counted, with noise, and the best kept to be counted in each context: "
             f"{some(made.candidates, 'item')}. What people did with other items was not looked at from then on.",
             f"People with at most {some(limit, *_PAIRS)} were counted in full; of the others all count in part, "
-            f"so that together they weigh {limit:,}. Every item in each context, zeros included, got "
+            f"so that together {_weigh(grant)} {limit:,}. Every item in each context, zeros included, got "
             f"{law.in_words()} in each of both groups.",
             "From these released numbers alone counts were estimated, each with the help of its item and of the "
             "other contexts, and the largest taken.",
@@ -271,12 +284,9 @@ class DirectTopK(Staged):
         laws = {"ranking": replace(law, on=LIGHT_AND_HEAVY)}
         return _Found(made.rankings, laws, steps, chosen, average=True)
 
-    def _scale(self, log: EventLog, price: Price) -> float:
-        """Return the scale of the noise of a round, were all places peeled off at a price.
-
-        Two items as far apart as that are swapped about one time in six.
-        """
-        return self._rounds(log) / (float(price.exact) * float(self._peeling()[0].share))
+    def _round(self, log: EventLog, price: Price) -> Round:
+        """Return the noise of a round, were all places peeled off at a price."""
+        return round_of(self._rounds(log), price, self._peeling(price)[0].share)
 
     def _has_two_ways(self, log: EventLog) -> bool:
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
@@ -285,31 +295,48 @@ class DirectTopK(Staged):
     def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
         """Say below how many people apart items will be in random order: that hangs on public numbers alone."""
         price = share_out(self.stages(log, price_of(priced)), price_of(priced))["ranking"]
-        at_most = " at most: fewer, if the released activity says that ranking counts is better"
+        unless = " at most: fewer, if the released activity says that ranking counts is better"
+        if price.delta:
+            unless = ", unless the released activity says that ranking counts is better"
+        apart = _rounded(self._round(log, price).apart)
         return (
-            in_random_order(_rounded(self._scale(log, price)), will=True, more=at_most * self._has_two_ways(log)),
+            in_random_order(apart, will=True, more=unless * self._has_two_ways(log)),
+            *self._better_without(log, price_of(priced)),
         )
+
+    def _better_without(self, log: EventLog, price: Price) -> tuple[str, ...]:
+        """Say so if a δ makes peeling noisier: permute-and-flip with ε alone is better for a few rounds."""
+        if not price.delta:
+            return ()
+        pure = self._round(log, Price(price.epsilon))
+        if self._round(log, price).deviation < pure.deviation:
+            return ()
+        return (f"For so few places δ is of no use: without it, that would be {_rounded(pure.apart):,} people.",)
 
     def _rounds(self, log: EventLog) -> int:
         """Return over how many places ε is spread when they are peeled off."""
         shared = self.per_context and log.context_of == "record"
         return self.k * (log.width - 1 if shared else 1)
 
-    def _story_of_peeling(self, log: EventLog, law: Law | None) -> tuple[str, ...]:
+    def _story_of_peeling(self, log: EventLog, price: Price, law: Law | None) -> tuple[str, ...]:
         rounds = "Of all items the best was" if self.k == 1 else f"The {self.k:,} best items were"
+        how, whole = "permute-and-flip with noise of scale k/ε a round", "ε"
+        if price.delta:
+            scale = self._round(log, price).scale
+            how, whole = f"the exponential mechanism with Gumbel noise of scale {scale:.4g} a round", "ρ"
         told = [
             "Every person counted once per item, however often they had it.",
-            f"{rounds} chosen one by one, by permute-and-flip with noise of scale k/ε a round.",
+            f"{rounds} chosen one by one, by {how}.",
         ]
         if self.per_context:
             shared = (
-                "each with all of ε, since every person counts in one context alone"
+                f"each with all of {whole}, since every person counts in one context alone"
                 if log.context_of == "user"
-                else "sharing ε equally"
+                else f"sharing {whole} equally"
             )
             told.append(f"There is one ranking for each of {log.width - 1:,} contexts, {shared}.")
         if law is not None:
-            part = self._peeling()[1].share
+            part = self._peeling(price)[1].share
             share = "half" if part * 2 == 1 else f"{part:.4g}"
             told.append(f"The counts of the chosen items got {law.in_words()}, paid with {share} of it.")
         return tuple(told)
@@ -328,9 +355,10 @@ class _Found:
 
     def with_activity(self, released: Noisy) -> _Found:
         """Put the released histogram beside, which came first."""
+        by = "ρ" if isinstance(released.law, DiscreteGaussian) else "ε"
         first = (
             "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
-            f"{released.law.in_words()}, paid with {ACTIVITY_SHARE:%} of ε."
+            f"{released.law.in_words()}, paid with {ACTIVITY_SHARE:%} of {by}."
         )
         table = histogram_table(released.counts, released.law.half_width(LEVEL), "items")
         laws = {**self.laws, "activity": released.law}
@@ -343,6 +371,10 @@ def _scores(counts: Bounded | SparseCounts) -> Scored | SparseScored:
 
 def _part(counts: Bounded | SparseCounts, places: Sequence[int]) -> Bounded:
     return sparse_part(counts, places) if isinstance(counts, SparseCounts) else part(counts, places)
+
+
+def _weigh(grant: Grant) -> str:
+    return "the squares of their weights sum to" if grant.delta else "they weigh"
 
 
 def _rounded(people: float) -> int:

@@ -11,6 +11,7 @@ from headcount.errors import UsageError
 from headcount.families import FAMILIES, describe
 from headcount.lab.audits.adjacent import PAIRED, RELATED, Pair
 from headcount.lab.audits.cases import CASES
+from headcount.lab.audits.observing import log_of
 from headcount.lab.audits.seeing import MISSING
 from headcount.lab.audits.targets import NAMES, SELECTION, TARGETS, has_edges, pairs_for, runs_for, target
 from headcount.noise import SeededNoise
@@ -40,7 +41,15 @@ def test_whatever_is_registered_can_be_audited(name: str) -> None:
         assert there.numbers.shape == (2, len(there.names))
 
 
-@pytest.mark.parametrize("name", ["top-k", "totals", "pncf-published", "pritop-published", "auto", "gs-r"])
+def test_a_ranking_with_delta_is_picked() -> None:
+    asked = target("top-k", 2, Decimal(1), Decimal("1e-6"))
+    release = asked.release(log_of(pairs_for("top-k", 2)[-1], present=True), SeededNoise(1))
+    assert "the exponential mechanism" in release.explain()
+    assert release.guarantee.delta == Decimal("1e-6")
+    assert CASES["top-k"].visible_at(Decimal("1e-6")) != CASES["top-k"].visible_at(Decimal(0))
+
+
+@pytest.mark.parametrize("name", ["totals", "pncf-published", "pritop-published", "auto", "gs-r"])
 def test_what_cannot_use_a_delta_refuses_it(name: str) -> None:
     with pytest.raises(UsageError, match="takes no delta"):
         target(name, 2, Decimal(1), Decimal("1e-6"))

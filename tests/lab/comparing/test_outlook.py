@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,13 @@ import headcount as hc
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.planning import TableShape, activity_of
 from headcount.answers.popularity import ReleasedCounts, share_for, shifted, through
-from headcount.budget import Grant
+from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.families import build
 from headcount.lab.comparing import outlook as outlooks
 from headcount.lab.comparing.comparison import compare
-from headcount.lab.comparing.outlook import Expected, outlook, popularities
+from headcount.lab.comparing.outlook import Expected, _Made, outlook, popularities
 from headcount.lab.comparing.planning import Figures, released_figures
 from headcount.lab.comparing.rankings import RankingComparison
 from headcount.lab.comparing.trials import Truth
@@ -142,3 +143,11 @@ def test_a_histogram_that_shows_nobody_is_refused() -> None:
     nobody = TableShape(EstimatedActivity(np.empty(0), np.empty(0)), 30, distinct=True)
     with pytest.raises(UsageError, match="shows nobody"):
         outlook(Figures(shapes={"items": nobody}), ["1"], 5)
+
+
+def test_fewer_people_have_more_rho_by_the_square() -> None:
+    """Noise that costs ρ is smaller by as much as there are fewer people."""
+    price, made = Price.of("0.5", "1e-6"), _Made.of(figures(), popularities(figures(), 5, None)[0])
+    assert replace(made, stands_for=1.0)._scaled(price) == price.epsilon
+    scaled = Price.of(replace(made, stands_for=3.0)._scaled(price), "1e-6")
+    assert float(scaled.rho) == pytest.approx(9 * float(price.rho), rel=1e-6)

@@ -105,3 +105,15 @@ def test_more_places_than_items_are_refused_and_counts_are_not(log: EventLog, tm
 def test_lists_are_checked(tops: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="tops must be a list without repetitions"):
         RankingComparison(tops=tops)
+
+
+def test_with_delta_rankings_and_what_has_gaussian_noise_have_it(log: EventLog, tmp_path: Path) -> None:
+    study = RankingComparison(
+        methods=("sra", "gs"), epsilons=("5",), limits=(2,), tops=(12,), runs=1, deltas=("1e-6",)
+    )
+    table, _ = compare(log, study, tmp_path / "parts", processes=1)
+    assert not pa.compute.any(pa.compute.is_valid(table["refused"])).as_py()
+    deltas = {row["label"]: row["delta"] for row in table.to_pylist()}
+    assert deltas == {"rank": 1e-6, "peeling": 1e-6, "sra": 1e-6, "gs": None}
+    with pytest.raises(UsageError, match="compared with one δ"):
+        RankingComparison(deltas=("1e-6", "1e-9"))

@@ -40,6 +40,8 @@ class Case:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     visible: Decimal = Decimal(1)
     reason: str = ""
+    with_delta: tuple[Decimal, str] | None = None
+    """What is visible with δ, and why, where that is something else."""
     more: Pairs | None = None
     only: Pairs | None = None
     copies: bool = False
@@ -47,6 +49,10 @@ class Case:
     one_by_one: bool = False
     rates: bool = True
     runs: int | None = None
+
+    def visible_at(self, delta: Decimal) -> tuple[Decimal, str]:
+        """Return how much of ε can show, and why."""
+        return self.with_delta if delta and self.with_delta is not None else (self.visible, self.reason)
 
 
 CASES: Mapping[str, Case] = {
@@ -74,6 +80,10 @@ CASES: Mapping[str, Case] = {
         {"k": 1},
         visible=Decimal("0.84"),
         reason="of ten items that nobody else has, the person's is the first that much likelier",
+        with_delta=(
+            Decimal("0.35"),
+            "a single pick loses at most √(8ρ), which is less than half of ε; δ is for many of them",
+        ),
         more=lambda _: [Pair("a new item", "a person with the only record of ten items", 10, (), (0,))],
     ),
     "selection": Case(visible=Decimal("0.8"), reason="of items that few people have, hardly any is selected"),

@@ -101,7 +101,7 @@ def _events(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
     kind = family_of(name).kind(name)
     parameters = {key: value for key, value in example_of(kind).items() if key in needed_by(kind)}
     parameters |= {"limit": limit} if "limit" in _fields(name) else {}
-    parameters |= {"noise": "gaussian"} if delta else {}
+    parameters |= {"noise": "gaussian"} if delta and "noise" in _fields(name) else {}
     case = case_of(name)
     once = bool(delta) and case.once
     return Target(name, {**parameters, **case.parameters}, epsilon, delta, once=once, copies=case.copies)

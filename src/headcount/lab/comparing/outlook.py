@@ -6,7 +6,8 @@ exact, whatever a command does, and the rest is the model: how active people are
 laws of popularity are tried, and the range tells how much hangs on that.
 
 A log of many people is made smaller by a factor, with ε larger by the same: all noise is then smaller as counts
-are, and the forecast is the same but for what chance does to small counts.
+are, and the forecast is the same but for what chance does to small counts. With δ it is ρ that is larger, by the
+square of that factor.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from headcount.answers.planning import TableShape
 from headcount.answers.popularity import LAWS, SLOPES, share_for, shifted, through
 from headcount.answers.words import some
 from headcount.arrays import Flags, Floats
+from headcount.budget import Price
 from headcount.counts import FAMILY as COUNTS
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
@@ -36,6 +38,7 @@ from headcount.lab.comparing.trials import Bench, Trial, Truth
 from headcount.lab.made_up.like import log_like
 from headcount.rankings import FAMILY as RANKINGS
 from headcount.releases import Release
+from headcount.zcdp import epsilon_for
 
 Way = Literal["rank", "release"]
 
@@ -48,6 +51,7 @@ MOST_RECORDS = 300_000
 """About how many records a made-up log has at most."""
 
 _LARGEST = Decimal("1e6")  # ε that any command takes
+_LARGEST_WITH_DELTA = Decimal("1e4")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +84,14 @@ def outlook(
     epsilons: Sequence[str],
     k: int,
     *,
+    delta: str | None = None,
     known: int | None = None,
     runs: int = RUNS,
     progress: Progress = silent,
 ) -> list[Expected]:
     """Forecast the top K of items, and of each context; ``known`` is how many people have the item at place K.
+
+    With ``delta``, counts have Gaussian noise.
 
     >>> from headcount.answers.planning import activity_of
     >>> activity = activity_of(users=900, median=2, most=2)
@@ -105,7 +112,7 @@ def outlook(
     found = []
     for done, (epsilon, table, way) in enumerate(asked):
         progress("ranking them", done, len(asked))
-        found.append(_expected(laws, epsilon, table, k, way, runs))
+        found.append(_expected(laws, Price.of(epsilon, delta), table, k, way, runs))
     return found
 
 
@@ -149,17 +156,28 @@ class _Made:
         engine = ReusingEngine(LocalEngine(threads=1), "outlook")
         return cls(Bench(log, Truth.of(log, engine), engine, DEFAULT_SEED), stands_for)
 
-    def releases(self, epsilon: str, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
+    def releases(self, price: Price, table: str, k: int, way: Way, runs: int) -> Iterator[Release]:
         """Run a command so often, with ε larger as there are fewer people."""
-        scaled = f"{min(Decimal(epsilon) * Decimal(repr(self.stands_for)), _LARGEST):.12f}"
+        delta = f"{price.delta:f}" if price.delta else None
+        scaled = f"{self._scaled(price):.12f}"
         parameters: dict[str, Any] = {"k": k, "per_context": table == "edges"}
         method = RANKINGS.default
         if way == "release":
             method, parameters = COUNTS.default, {"what": "both" if table == "edges" else "items"}
+            parameters |= {"noise": "gaussian"} if delta else {}
         for run in range(runs):
             if isinstance(self.bench.engine, ReusingEngine):
                 self.bench.engine.begin()
-            yield self.bench.release(Trial.of("made up", method, epsilon=scaled, run=run, **parameters))
+            yield self.bench.release(
+                Trial.of("made up", method, epsilon=scaled, delta=delta, run=run, **parameters)
+            )
+
+    def _scaled(self, price: Price) -> Decimal:
+        """Return the ε at which noise is as much smaller as there are fewer people."""
+        times = Decimal(repr(self.stands_for))
+        if price.delta and times > 1:
+            return min(max(price.epsilon, epsilon_for(price.rho * times**2, price.delta)), _LARGEST_WITH_DELTA)
+        return min(price.epsilon * times, _LARGEST)
 
     def columns(self, table: str) -> Floats:
         """Return true counts, one row for each ranking."""
@@ -178,7 +196,7 @@ class _Made:
         return scores
 
 
-def _expected(laws: Sequence[_Made], epsilon: str, table: str, k: int, way: Way, runs: int) -> Expected:
+def _expected(laws: Sequence[_Made], price: Price, table: str, k: int, way: Way, runs: int) -> Expected:
     """Forecast one top K, in one way."""
     right: list[list[float]] = []
     apart: list[tuple[Floats, Floats]] = []
@@ -186,7 +204,7 @@ def _expected(laws: Sequence[_Made], epsilon: str, table: str, k: int, way: Way,
     for place, made in enumerate(laws):
         columns = made.columns(table)
         right.append([])
-        for release in made.releases(epsilon, table, k, way, runs if place == 0 else max(1, runs // 2)):
+        for release in made.releases(price, table, k, way, runs if place == 0 else max(1, runs // 2)):
             scores = made.scores(release, table, k)
             right[-1].append(float(np.mean([_right(*each, k) for each in zip(columns, scores, strict=True)])))
             if place == 0:
@@ -196,7 +214,7 @@ def _expected(laws: Sequence[_Made], epsilon: str, table: str, k: int, way: Way,
     every = [each for mine in right for each in mine]
     return Expected(
         way=way,
-        epsilon=float(epsilon),
+        epsilon=float(price.epsilon),
         table=table,
         k=k,
         right=float(np.mean(right[0])),

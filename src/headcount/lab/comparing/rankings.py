@@ -2,6 +2,7 @@
 
 Best are the items that most people have, as for ``rank``; so every method counts people here. Where there are
 contexts, the top K of each is asked for as well: of ``rank --per-context``, and of releases of items and edges.
+With δ, rankings and peeling have it, and of the methods of counts those that can have Gaussian noise.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import numpy as np
 import pyarrow.compute as pc
 
 from headcount.bounding import Sample, column, count_scores
-from headcount.budget import Grant
+from headcount.budget import Amount, Grant, probability
+from headcount.counts import FAMILY as COUNTS
+from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.family import fields_of
+from headcount.guarantee import in_short
 from headcount.lab.comparing.measures import precision
 from headcount.lab.comparing.metrics import check_top, listed_precision
 from headcount.lab.comparing.study import CountStudy
@@ -54,9 +59,16 @@ class RankingComparison(CountStudy):
     lists: ClassVar[tuple[str, ...]] = (*CountStudy.lists, "tops")
 
     tops: Sequence[int] = TOPS
+    deltas: Sequence[Amount] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.deltas) > 1:
+            raise UsageError(
+                "rankings are compared with one δ", given=",".join(map(str, self.deltas)), remedy="such as 1e-6"
+            )
+        for delta in self.deltas:
+            probability(delta)
         for k in self.tops:
             check_top(k)
 
@@ -67,6 +79,7 @@ class RankingComparison(CountStudy):
     def settings(self, dataset: str, log: EventLog) -> Iterator[Trial]:
         """Return rankings of every length, and every method of counts: of items, and for each context."""
         tables = 1 if log.context is None else 2
+        delta = next((in_short(probability(each).normalize()) for each in self.deltas), None)
         for epsilon in self.exact_epsilons():
             made = partial(Trial.of, dataset, epsilon=epsilon)
             for k in self.tops:
@@ -74,11 +87,13 @@ class RankingComparison(CountStudy):
                     asked: dict[str, Any] = {"k": k, "per_context": per_context}
                     for label, function in ((RANK, ranked), (PEELING, peeled)):
                         named = f"{__name__}:{function.__name__}"
-                        yield made(FAMILY.default, label=label, function=named, **asked)
+                        yield made(FAMILY.default, delta=delta, label=label, function=named, **asked)
             for method in self.methods:
+                bell = delta is not None and "noise" in fields_of(COUNTS.kind(method))
+                noise: dict[str, Any] = {"delta": delta, "noise": "gaussian"} if bell else {}
                 for own in self.parameters(method):
                     for what in ("items", "both")[:tables]:
-                        yield made(method, what=what, **own)
+                        yield made(method, what=what, **noise, **own)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -113,15 +128,16 @@ def places_of(release: Release, log: EventLog) -> Listed:
 
 
 def peeled(bench: Bench, trial: Trial) -> Iterator[Number]:
-    """Peel the best items off with all of ε, and measure what is found."""
+    """Peel the best items off with all of ε, or ρ, and measure what is found."""
     asked, log, noise = dict(trial.parameters), bench.log, bench.noise(trial)
     people = bench.engine.measure(log, Sample(EVERYTHING), noise.key())
     columns = [people.items]
     if asked["per_context"]:
         columns = [column(people.edges, place) for place in range(log.width - 1)]
     apart = asked["per_context"] and log.context_of == "user"
-    stages = shared(Stage(str(place), apart=apart) for place in range(len(columns)))
-    grants = share_out(stages, Grant(trial.epsilon)).values()
+    grant = Grant(trial.epsilon, trial.delta)
+    stages = shared(Stage(str(n), gaussian=grant.delta > 0, apart=apart) for n in range(len(columns)))
+    grants = share_out(stages, grant).values()
     made = [
         peel(count_scores(counts), asked["k"], grant, noise) for counts, grant in zip(columns, grants, strict=True)
     ]

@@ -53,13 +53,14 @@ def exponential_choice(
 @compiled
 def permute_and_flip(
     behind: NDArray[np.int32], best: Word, numerator: Word, denominator: Word, order: NDArray[np.int64],
-    taken: Word, at: Word, words: Words,
+    taken: Word, at: Word, words: Words, anew: bool = False,
 ) -> tuple[Word, Word, Word]:  # fmt: skip
     """Go on through the candidates in random order until one stays; return it or -1, where to go on, words used.
 
     ``order`` holds all candidates; those before ``taken`` are out, those before ``at`` have failed in this round.
     A candidate stays with probability exp(-(behind - best) · denominator / numerator), where ``best`` is how far
-    behind the best one left is: that one always stays.
+    behind the best one left is: that one always stays. If each try is ``anew``, whoever has failed may be tried
+    again, and the candidate that stays is one of the exponential mechanism.
     """
     settled: Word = np.int64(0)
     while True:
@@ -75,13 +76,14 @@ def permute_and_flip(
         if kept == 1:
             order[taken], order[at] = order[at], order[taken]
             return index, at, settled
-        at += 1
+        if not anew:
+            at += 1
 
 
 @compiled
 def permute_and_flip_with_zeros(
     behind: NDArray[np.int32], best: Word, numerator: Word, denominator: Word, order: NDArray[np.int32],
-    taken: Word, at: Word, zeros_behind: Word, zeros: Word, failed: Word, words: Words,
+    taken: Word, at: Word, zeros_behind: Word, zeros: Word, failed: Word, words: Words, anew: bool = False,
 ) -> tuple[Word, Word, Word, Word]:  # fmt: skip
     """Go on as :func:`permute_and_flip` does, among the candidates in ``order`` and ``zeros`` more, all alike.
 
@@ -104,13 +106,15 @@ def permute_and_flip_with_zeros(
         if ahead >= held:
             if kept == 1:
                 return index, at, failed, settled
-            failed += 1
+            if not anew:
+                failed += 1
             continue
         order[at], order[at + ahead] = order[at + ahead], order[at]
         if kept == 1:
             order[taken], order[at] = order[at], order[taken]
             return index, at, failed, settled
-        at += 1
+        if not anew:
+            at += 1
 
 
 @compiled
