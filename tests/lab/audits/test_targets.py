@@ -11,7 +11,7 @@ from headcount.errors import UsageError
 from headcount.families import FAMILIES, describe
 from headcount.lab.audits.adjacent import PAIRED, RELATED, Pair
 from headcount.lab.audits.cases import CASES
-from headcount.lab.audits.seeing import MISSING
+from headcount.lab.audits.outcomes import MISSING
 from headcount.lab.audits.targets import NAMES, SELECTION, TARGETS, has_edges, pairs_for, runs_for, target
 from headcount.noise import SeededNoise
 

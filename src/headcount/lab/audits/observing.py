@@ -77,11 +77,24 @@ class Target:
         found = Observations.joined(parts)
         return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
 
-    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+    def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
+        """Make one release of a log of a pair."""
         if self.reads is not None:
-            return seen(self.release(self.reads(pair, present), source), pair)
+            return self.release(self.reads(pair, present), source)
         log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
-        return seen(self.release(log, source), pair)
+        return self.release(log, source)
+
+    def seen(self, release: Release, pair: Pair) -> Observations:
+        """Return what an attacker sees of a release."""
+        return seen(release, pair)
+
+    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+        """Run once. That a release fails is seen, too: whether it does must not hang on what anybody wrote."""
+        try:
+            release = self.run(pair, source, present=present)
+        except Exception as error:
+            return Observations.failed(type(error).__name__)
+        return self.seen(release, pair)
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)

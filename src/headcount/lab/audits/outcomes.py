@@ -19,6 +19,12 @@ from headcount.arrays import Floats
 
 Mask = NDArray[np.bool_]
 
+MISSING = -1e9
+"""Stands for a number that was not released, such as the count of an item that was not selected."""
+
+FAILED = "failed: "
+"""What a kind begins with where there was no release, only an error."""
+
 _CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
 _THRESHOLDS = 400
 _FEW = 20  # runs that an outcome must at least have come of
@@ -37,10 +43,30 @@ class Observations:
         return len(self.kinds)
 
     @classmethod
+    def failed(cls, error: str) -> Observations:
+        """Return what is seen of a run that ended with an error: that it did, and no number.
+
+        >>> Observations.joined([Observations.failed("DataError"), Observations(np.array(["a"]), np.ones((1, 1)))])
+        Observations(kinds=array(['failed: DataError', 'a'], dtype='<U17'), numbers=array([[-1.e+09],
+               [ 1.e+00]]), names=())
+        """
+        return cls(np.array([f"{FAILED}{error}"]), np.empty((1, 0)))
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether there was no release at all."""
+        return bool(np.char.startswith(self.kinds, FAILED).all())
+
+    @classmethod
     def joined(cls, parts: list[Observations]) -> Observations:
-        """Put runs together."""
+        """Put runs together; those that failed have no numbers, where the others have some."""
         kinds = np.concatenate([each.kinds for each in parts])
-        return cls(kinds, np.concatenate([each.numbers for each in parts]), parts[0].names)
+        widest = max(parts, key=lambda each: each.numbers.shape[1])
+        return cls(kinds, np.concatenate([each.wide(widest.numbers.shape[1]) for each in parts]), widest.names)
+
+    def wide(self, width: int) -> Floats:
+        """Return the numbers; runs of which none was released have as many as others, all missing."""
+        return self.numbers if self.numbers.shape[1] else np.full((len(self), width), MISSING)
 
 
 @dataclass(frozen=True)
@@ -81,6 +107,8 @@ class OutcomeSet:
         found = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
         if self.score is None:
             return found
+        if not runs.numbers.shape[1]:  # all of them failed
+            return np.zeros(len(runs), dtype=bool)
         scores = self.score.of(runs.numbers)
         return np.asarray(found & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
 
@@ -142,6 +170,7 @@ def _of_scores(
     here, there = (_numbers(runs, kinds) for runs in (often, rarely))
     if not len(here) or not here.shape[1]:
         return
+    there = there if there.shape[1] else np.empty((0, here.shape[1]))
     for score in _scores(here, there if len(there) else here, often.names):
         ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
         thresholds = np.unique(np.concatenate([_quantiles(each) for each in (ours, theirs) if len(each)]))
