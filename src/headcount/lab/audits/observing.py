@@ -11,7 +11,7 @@ runs one by one. All other methods are run one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -105,13 +105,16 @@ class Target:
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
         grant, engine = self.grant(), _engine(self.engine, threads=1)
-        if self.selects:
-            selection = Selection()
-            first, grant = selection.split(grant)
-            log, _ = selection.select(log, first, source, engine)
-            if not log.catalogue.ids:
-                return _nothing(self.name, self.make(self.name, self.parameters).guarantee(grant))
-        return self.make(self.name, self.parameters).release(log, grant, source, engine)
+        method = self.make(self.name, self.parameters)
+        if not self.selects:
+            return method.release(log, grant, source, engine)
+        selection = Selection()
+        promised = replace(method.guarantee(grant), epsilon=self.epsilon, delta=self.delta)
+        first, rest = selection.split(grant)
+        log, _ = selection.select(log, first, source, engine)
+        if not log.catalogue.ids:
+            return _nothing(self.name, promised)
+        return replace(method.release(log, rest, source, engine), guarantee=promised)
 
 
 @lru_cache(maxsize=64)
