@@ -24,7 +24,7 @@ from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.families import build
 from headcount.lab.audits.adjacent import Pair
-from headcount.lab.audits.outcomes import Observations
+from headcount.lab.audits.outcomes import NO_NUMBER, Observations
 from headcount.lab.audits.seeing import kind_of, seen
 from headcount.method import Method
 from headcount.noise import NoiseSource
@@ -94,7 +94,8 @@ class Target:
             release = self.run(pair, source, present=present)
         except Exception as error:
             return Observations.failed(type(error).__name__)
-        return self.seen(release, pair)
+        found = self.seen(release, pair)
+        return replace(found, numbers=np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER))
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
@@ -133,7 +134,10 @@ def log_of(
     numbers = np.arange(copies)[:, None]
     users = (numbers * people + records[:, 0]).ravel()
     items = (numbers * pair.items + records[:, 1]).ravel()
-    table = pa.table({"user": users, "item": items, "context": pa.array(["day"] * len(users), pa.string())})
+    blank = np.repeat(numbers.ravel() * people, pair.blanks if present else 0)  # the person is the first of each copy
+    users = np.concatenate([blank, users])
+    listed = pa.concat_arrays([pa.nulls(blank.size, pa.int64()), pa.array(items)])
+    table = pa.table({"user": users, "item": listed, "context": pa.array(["day"] * len(users), pa.string())})
     words: dict[str, Any] = {"user": "user", "item": "item", "count": "users" if once else "records"}
     words |= {"select_items": True} if selects else {"items": list(range(copies * pair.items))}
     words |= {"context": "context", "contexts": ["day", "night"]} if contexts else {}

@@ -4,11 +4,12 @@ What is seen of a run is its *kind* (everything that is public and no number: th
 chosen, a ranking) and its numbers. Sets are made by thresholds of scores, which are simple functions of the
 numbers, and by kinds. A score that suits Laplace noise is the likelihood ratio of its density around two centres;
 one that catches floating-point noise is the lowest bit of a number: adding 1 to a small number rounds its last
-bits away.
+bits away. Differences of two numbers catch noise that they share.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ Mask = NDArray[np.bool_]
 MISSING = -1e9
 """Stands for a number that was not released, such as the count of an item that was not selected."""
 
+NO_NUMBER = -2e9
+"""Stands for what is no number, which can be seen as well."""
+
 FAILED = "failed: "
 """What a kind begins with where there was no release, only an error."""
 
@@ -29,6 +33,7 @@ _CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
 _THRESHOLDS = 400
 _FEW = 20  # runs that an outcome must at least have come of
 _MOST_KINDS = 3
+_FEW_NUMBERS = 8  # up to so many are compared with each other, and looked at bit by bit
 
 
 @dataclass(frozen=True)
@@ -193,7 +198,7 @@ def _quantiles(values: Floats) -> Floats:
 
 
 def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Score]:
-    width = here.shape[1]
+    width, fractions = here.shape[1], np.flatnonzero((here != np.round(here)).any(axis=0)).tolist()
     for place in range(width):
         yield Score(names[place], tuple(float(place == other) for other in range(width)))
     if width > 1:
@@ -201,7 +206,11 @@ def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Sco
     centres = tuple(tuple(np.median(each, axis=0).tolist()) for each in (there, here))
     if centres[0] != centres[1]:
         yield Score("the likelihood ratio around the medians", centres=(centres[0], centres[1]))
-    for place in np.flatnonzero((here != np.round(here)).any(axis=0)).tolist():
+    if width <= _FEW_NUMBERS:
+        for one, other in itertools.combinations(range(width), 2):
+            weights = tuple(float(place == one) - float(place == other) for place in range(width))
+            yield Score(f"{names[one]} less {names[other]}", weights)
+    for place in range(width) if width <= _FEW_NUMBERS else fractions:
         yield Score(f"the lowest bit of {names[place]}", low_bit_of=place)
 
 

@@ -75,8 +75,12 @@ class QueryTarget(Target):
 def people_of(pair: Pair, *, present: bool) -> EventLog:
     """Return the table of a pair: who, and the cell of each record, by one column or several."""
     records = np.array(pair.records(present=present), dtype=np.int64).reshape(-1, 2)
+    blank = pair.blanks if present else 0
     columns = {"user": records[:, 0], **_digits(records[:, 1], _columns(pair.items))}
-    return read_people(pa.table(columns), user="user")
+    gaps = pa.nulls(blank, pa.int64())
+    table = {name: pa.concat_arrays([gaps, pa.array(values)]) for name, values in columns.items()}
+    table["user"] = pa.array([0] * blank + columns["user"].tolist(), pa.int64())
+    return read_people(pa.table(table), user="user")
 
 
 def _columns(cells: int) -> dict[str, int]:

@@ -80,7 +80,7 @@ class ReplayFinding:
         return any(each.violation for each in self.pairs)
 
     @property
-    def runs(self) -> int:
+    def releases(self) -> int:
         """How many releases were made."""
         return RUNS * len(self.pairs)
 
@@ -103,7 +103,7 @@ class ReplayFinding:
             "delta": str(self.target.delta),
             "replay": True,
             "violation": self.violation,
-            "runs": self.runs,
+            "releases": self.releases,
             "pairs": [each.to_json() for each in self.pairs],
         }
 
