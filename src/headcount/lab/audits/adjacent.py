@@ -107,7 +107,12 @@ def crafted(limit: int) -> tuple[Pair, ...]:
             (0,) * (2 * limit + 1),
         ),
         Pair(
-            "a blank", "a person with a row that names no item, which is nobody's business", 2, ((0,), (0, 1)), (0,), 1
+            "a blank",
+            "a person with a row that names no item beside one that does",
+            2,
+            ((0,), (0, 1)),
+            (0,),
+            1,
         ),
     )
 

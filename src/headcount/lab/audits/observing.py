@@ -95,7 +95,9 @@ class Target:
         except Exception as error:
             return Observations.failed(type(error).__name__)
         found = self.seen(release, pair)
-        return replace(found, numbers=np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER))
+        return replace(
+            found, numbers=np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
+        )
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
@@ -134,7 +136,9 @@ def log_of(
     numbers = np.arange(copies)[:, None]
     users = (numbers * people + records[:, 0]).ravel()
     items = (numbers * pair.items + records[:, 1]).ravel()
-    blank = np.repeat(numbers.ravel() * people, pair.blanks if present else 0)  # the person is the first of each copy
+    blank = np.repeat(
+        numbers.ravel() * people, pair.blanks if present else 0
+    )  # the person is the first of each copy
     users = np.concatenate([blank, users])
     listed = pa.concat_arrays([pa.nulls(blank.size, pa.int64()), pa.array(items)])
     table = pa.table({"user": users, "item": listed, "context": pa.array(["day"] * len(users), pa.string())})

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headcount.lab.audits.adjacent import Pair
+from headcount.lab.audits.auditing import Progress
 from headcount.lab.audits.moves import Move, Violation
 from headcount.lab.audits.observing import Target
 from headcount.lab.audits.replay import Tape, check_replay, wrapped_noise
@@ -22,8 +23,7 @@ from headcount.releases import Release
 RUNS = 4
 """How many releases one pair of logs takes: each log written down once, and replayed once."""
 
-_CONTENT = re.compile(r"[\[{]|, though|: a release|neighbours alone: ")
-_DIFFERS = re.compile(r"differs between two neighbours: .*")
+_CONTENT = re.compile(r"[\[{]|, though|(?<=two neighbours): |(?<=neighbours alone): ")
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ class Replayed:
         """What the person's presence cost in all, if it is paid by ε; that of the dearer direction."""
         return sum(each.epsilon for each in self.moves)
 
-    def without_content(self) -> str | None:
-        """Return the violation without what may be content of a log: what kind of step told, and not by what.
+    def without_content(self) -> Replayed:
+        """Return it without what may be content of a log: what kind of step told, and not by what.
 
         >>> from headcount.lab.audits.adjacent import crafted
         >>> told = "step 3, add: declared differs between two neighbours: ('ann',) and ('bob',)"
-        >>> Replayed(crafted(1)[0], told, ()).without_content()
+        >>> Replayed(crafted(1)[0], told, ()).without_content().violation
         'step 3, add: declared differs between two neighbours'
         """
         if self.violation is None:
-            return None
-        return _CONTENT.split(_DIFFERS.sub("differs between two neighbours", self.violation))[0].rstrip(" :")
+            return self
+        return replace(self, violation=_CONTENT.split(self.violation)[0].rstrip(" :"))
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -84,6 +84,10 @@ class ReplayFinding:
         """How many releases were made."""
         return RUNS * len(self.pairs)
 
+    def without_content(self) -> ReplayFinding:
+        """Return it without what may be content of a log."""
+        return replace(self, pairs=tuple(each.without_content() for each in self.pairs))
+
     def sentence(self) -> str:
         """Say it in one sentence."""
         broken = [each for each in self.pairs if each.violation]
@@ -108,7 +112,14 @@ class ReplayFinding:
         }
 
 
-def replay_audit(target: Target, pairs: Sequence[Pair], *, seed: int = 1, patient: bool = True) -> ReplayFinding:
+def replay_audit(
+    target: Target,
+    pairs: Sequence[Pair],
+    *,
+    seed: int = 1,
+    patient: bool = True,
+    progress: Progress | None = None,
+) -> ReplayFinding:
     """Replay a target on both logs of every pair; if not ``patient``, only until one can be told apart.
 
     >>> from headcount.lab.audits.adjacent import crafted
@@ -120,6 +131,8 @@ def replay_audit(target: Target, pairs: Sequence[Pair], *, seed: int = 1, patien
     with wrapped_noise():
         for pair in pairs:
             done.append(_replayed(target, pair, seed))
+            if progress is not None:
+                progress(f"replaying {target.shown}", len(done), len(pairs))
             if done[-1].violation and not patient:
                 break
     return ReplayFinding(target, tuple(done))
@@ -148,7 +161,7 @@ def _replayed(target: Target, pair: Pair, seed: int) -> Replayed:
 
 
 def _check_claim(target: Target, release: Release) -> None:
-    """Refuse a release that promises less privacy than was granted for it: the draws are held against its promise."""
+    """Refuse a release that promises less than was granted: its draws are held against what it promises."""
     promised = release.guarantee
     if promised.epsilon > target.epsilon or promised.delta > target.delta:
         raise Violation(

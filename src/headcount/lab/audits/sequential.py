@@ -1,17 +1,17 @@
 """The sequential audit: bets against a promise, run after run, until they have won too much to be luck.
 
-On the runs of a pair so far, events are chosen that look more frequent in one of its logs. On the next runs money
-is put on them. If ε is what is claimed, or less, no such game is won on average; so a fortune is evidence, whenever
-one looks. An audit ends as soon as it has one, or when its runs are used up.
+On the runs of a pair so far, events are chosen that look more frequent in one of its logs. On the next runs
+money is put on them. If ε is what is claimed, or less, no such game is won on average; so a fortune is evidence,
+whenever one looks. An audit ends as soon as it has one, or when its runs are used up.
 
 Why its bound holds
     Let an event have probability p in one log and q in the other, and let X and Y say of a run of each whether it
     happened. If the algorithm is (g, δ)-private, p ≤ e^g q + δ, so that X - e^g Y - δ is at most 0 on average.
     A player who stakes λ ≥ 0 per unit of wealth multiplies it by 1 + λ(X - e^g Y - δ), which is positive for
-    λ < 1 / (e^g + δ) and at most 1 on average, whatever the event and λ are, as long as they were chosen on earlier
-    runs. So wealth is a supermartingale that begins at 1 and, by Ville's inequality, ever reaches 1/α with a
-    probability of at most α. An average of such players is one, too: here, of both directions, of the events with
-    the highest hopes and of several stakes.
+    λ < 1 / (e^g + δ) and at most 1 on average, whatever the event and λ are, as long as they were chosen on
+    earlier runs. So wealth is a supermartingale that begins at 1 and, by Ville's inequality, ever reaches 1/α with
+    a probability of at most α. An average of such players is one, too: here, of both directions, of the events
+    with the highest hopes and of several stakes.
 
     Every pair has such an average and reaches N/risk, of N pairs, with a probability of at most risk/N. For each g
     of a grid there is one game. The bound of a pair is the last g of which all games up to it were won: it can be
@@ -78,7 +78,7 @@ class Game:
         self.best = np.zeros(self.bounds.size)
 
     def play(self, direction: int, place: int, happened: tuple[np.ndarray, np.ndarray]) -> None:
-        """Let the players of one event meet runs: whether it happened in the log where it is hoped for, and not."""
+        """Let the players of one event meet runs: whether it happened where it is hoped for, and where not."""
         here, there = happened
         stakes = np.array(STAKES)[:, None] / (np.exp(self.bounds) + self.delta)
         gains = np.zeros_like(stakes)

@@ -35,7 +35,8 @@ EVERYTHING = 1 << 20
 class Planted:
     """A bug: what is wrong, where such bugs are known from, and the method that it was planted into.
 
-    ``like`` is the registered method whose neighbours and parameters it is audited with: all that an auditor knows.
+    ``like`` is the registered method whose neighbours and parameters it is audited with: all that the auditor
+    knows of it.
     """
 
     name: str

@@ -84,7 +84,7 @@ class ExactOrder(DirectTopK):
 
 @dataclass(frozen=True, kw_only=True)
 class NoNoiseOnQueries(Parts):
-    """The sparse vector technique with a noisy threshold, which exact counts are held against, one after another."""
+    """The sparse vector technique with a noisy threshold, which exact counts are held against, one by one."""
 
     def noised(
         self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource

@@ -68,7 +68,11 @@ class FixedSeed(Parts):
     """Noise with a seed that stands in the code."""
 
     def noised(
-        self, log: EventLog, counts: BoundedCounts, grants: Mapping[str, Grant], noise: NoiseSource  # noqa: ARG002
+        self,
+        log: EventLog,
+        counts: BoundedCounts,
+        grants: Mapping[str, Grant],
+        noise: NoiseSource,  # noqa: ARG002
     ) -> Noised:
         """Draw the same noise in every run."""
         return noised_tables(log, counts, grants, SeededNoise(7))

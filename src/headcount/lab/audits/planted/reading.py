@@ -75,9 +75,8 @@ class Seldom(Parts):
 READING = (
     Planted("refused for what somebody wrote", "a release fails if a person has very many records",
             "input checks that raise", Refuses),
-    Planted("a type inferred from content", "one missing number makes a column fractional, and items match no more",
+    Planted("a type inferred from content", "one gap makes a column fractional, and no item matches any more",
             "pandas: integers with a gap become floats", InferredType),
-    Planted("not a number", "one missing number makes every count NaN", "NaN in a sum; OpenDP and Tumult advisories",
-            NotANumber),
+    Planted("not a number", "one gap makes every count NaN", "NaN in a sum", NotANumber),
     Planted("once in 100,000", "one release in a hundred thousand has no noise", "errors that fail open", Seldom),
 )  # fmt: skip
