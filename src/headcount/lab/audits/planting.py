@@ -17,7 +17,7 @@ from headcount.lab.audits.replaying import ReplayFinding, replay_audit
 from headcount.lab.audits.sequential import audit_sequentially
 from headcount.lab.audits.targets import has_edges, pairs_for
 
-RUNS = 1_000
+RUNS = 300
 """Of each log of the most promising pairs, if nothing is found before."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -9,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 
 from headcount.bounding import Bounded, BoundedCounts, SparseCounts, count_scores
-from headcount.budget import Grant, Price, Priced
+from headcount.budget import Grant, Priced
 from headcount.counts.tables import Noised, noised_tables
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
@@ -55,10 +56,11 @@ class NoDeltaTerm(Parts):
     """Gaussian noise for ρ = ε²/2, where ε and δ allow for far less."""
 
     def paid(self, log: EventLog, grant: Grant) -> Mapping[str, Grant]:
-        """Share out too large a ρ."""
-        whole, stages = grant.spend(), self.stages(log, grant.price)
-        rho = whole.epsilon**2 / 2 / len(stages)
-        return {stage.name: Grant(Price(whole.epsilon, whole.delta, rho)) for stage in stages}
+        """Pay what such a ρ really costs."""
+        whole = grant.spend()
+        rho = float(whole.epsilon) ** 2 / 2
+        cost = rho + 2 * math.sqrt(-rho * math.log(float(whole.delta)))
+        return super().paid(log, Grant(round(cost, 6), whole.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
