@@ -18,6 +18,7 @@ import pytest
 from headcount.lab.audits import sequential
 from headcount.lab.audits.adjacent import crafted
 from headcount.lab.audits.auditing import Finding, audit
+from headcount.lab.audits.outcomes import chosen_outcomes
 from headcount.lab.audits.sequential import STAKES, Game, audit_sequentially
 from headcount.lab.audits.targets import target
 from tests.lab.audits.coins import Chance, Coin
@@ -82,7 +83,7 @@ def test_bets_are_placed_before_the_runs_that_decide_them(monkeypatch: pytest.Mo
     honest = sequential._Table.meet
 
     def peeking(self: Any, fresh: Any, needed: float) -> None:
-        self.hopes = {each: sequential.chosen_outcomes(fresh[each], fresh[not each], 2) for each in fresh}
+        self.hopes = {each: chosen_outcomes(fresh[each], fresh[not each], 2) for each in fresh}
         honest(self, fresh, needed)
 
     monkeypatch.setattr(sequential._Table, "meet", peeking)

@@ -69,6 +69,10 @@ class Observations:
         widest = max(parts, key=lambda each: each.numbers.shape[1])
         return cls(kinds, np.concatenate([each.wide(widest.numbers.shape[1]) for each in parts]), widest.names)
 
+    def last(self, runs: int) -> Observations:
+        """Return the last runs, at most so many."""
+        return Observations(self.kinds[-runs:], self.numbers[-runs:], self.names)
+
     def wide(self, width: int) -> Floats:
         """Return the numbers; runs of which none was released have as many as others, all missing."""
         return self.numbers if self.numbers.shape[1] else np.full((len(self), width), MISSING)

@@ -61,6 +61,7 @@ BELOW, ABOVE = (0.1, 0.3, 0.5, *np.arange(0.6, 1, 0.02).round(2)), (1.01, 1.1, 1
 
 _GROWTH = 4  # a look has so many times fewer runs than its pair had before
 _BUSY = 2  # pairs that most runs go to, where none looks like a violation
+_REMEMBERED = 40_000  # runs of a log that events are chosen on, the last ones: more tell hardly more
 _OTHERS = 4  # so often another pair has its turn
 
 
@@ -130,7 +131,7 @@ class _Table:
         bound = self.game.bound(needed)
         if bets and bound > attempt.lower_bound:
             attempt.evidence = replace(max(bets, key=_hope), lower_bound=bound)
-        past = {present: Observations.joined(parts) for present, parts in attempt.past.items()}
+        past = {present: Observations.joined(parts).last(_REMEMBERED) for present, parts in attempt.past.items()}
         attempt.past = {present: [each] for present, each in past.items()}
         self.hopes = {each: chosen_outcomes(past[each], past[not each], EVENTS) for each in past}
         attempt.promise = max(map(_hope, self._seen(past)), default=0.0)
