@@ -20,7 +20,6 @@ Why its bound holds
 
 References
     J. Ville. Étude critique de la notion de collectif. 1939. G. Shafer. Testing by betting. JRSS A 2021.
-    T. González, M. Dulce-Rubio, A. Ramdas, M. Ribero. Sequentially auditing differential privacy. 2025.
 """
 
 from __future__ import annotations

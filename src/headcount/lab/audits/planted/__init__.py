@@ -1,6 +1,6 @@
 """Thirty bugs that break a promise, planted on purpose: what an audit must find, and what it does not.
 
-Each is a small class: a registered method with one part of it replaced, the way it went wrong elsewhere. The
+Each is a small class: a registered method with one part of it replaced, of kinds known from elsewhere. The
 auditor is told nothing but which method it looks like. ``python tools/planted.py`` audits all of them.
 """
 
