@@ -161,9 +161,9 @@ def audit_sequentially(
     """Attack a target with at most as many runs in all as an audit of fixed size has, and stop when it is decided.
 
     >>> from headcount.lab.audits.adjacent import crafted
-    >>> finding = audit_sequentially(Target("lpa-published", {"limit": 2}), crafted(2), 4_000)
+    >>> finding = audit_sequentially(Target("lpa-published"), crafted(2), 4_000)
     >>> finding.violation, finding.releases
-    (True, 280)
+    (True, 160)
     """
     epsilon, delta = float(target.epsilon), float(target.delta)
     grid = np.array([each * epsilon for each in (*BELOW, *ABOVE)])
