@@ -25,14 +25,14 @@ from headcount.budget import Grant
 from headcount.cli import audit_runs, own_log
 from headcount.errors import UsageError
 from headcount.families import build, describe
-from headcount.lab.audits import auditing, targets
+from headcount.lab.audits import sequential, targets
 from headcount.lab.audits.observing import Target
 from tests.cli.conftest import FLAGS, Run
 
 FEW = ("--runs", "1000")
 KEYS = {
     "method", "parameters", "epsilon", "delta", "violation", "lower_bound", "confidence", "pairs", "standing",
-    "reason", "edges", "visible", "runs", "seed", "sentence",
+    "reason", "edges", "visible", "runs", "releases", "seed", "sentence",
 }  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def test_a_violation_is_an_exit_code_with_evidence(run: Run) -> None:
     assert "As expected, since the noise scale is the largest number of records" in words
     assert "Pair a person with as many records as count, all of one item (nobody else)." in words
     assert "Records the person has items 0, 0; the others have nothing" in words
-    assert f"in 50 of 50 runs with the person, in 0 of 50 runs without: ε ≥ {found[1]}." in words
+    assert f"in 40 of 40 runs with the person, in 0 of 40 runs without: ε ≥ {found[1]}." in words
     assert "Finding nothing" not in done.err
 
 
@@ -130,7 +130,9 @@ def test_without_a_seed_the_system_draws(run: Run) -> None:
     """Such noise is slow to draw, so there are few runs; that they differ is tested with the audit itself."""
     found = run("audit", "sra", "--runs", "100", "--system-noise", "--json").data
     assert found["seed"] is None
-    assert [pair["runs"] for pair in found["pairs"]].count(140) == 2  # 40, 40 and 60 of each of the best pairs
+    assert (
+        found["releases"] == 2 * sum(pair["runs"] for pair in found["pairs"]) == 560
+    )  # 40, 40 and 60 of two pairs
 
 
 def test_several_epsilons_are_a_list(run: Run) -> None:
@@ -222,7 +224,7 @@ def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatc
         begun.append(target)
         raise UsageError("not today", remedy="come back tomorrow")
 
-    monkeypatch.setattr(auditing, "audit", refused)
+    monkeypatch.setattr(sequential, "audit_sequentially", refused)
     done = run("audit", "all", "--json")
     assert done.code == 3
     assert [each.shown for each in begun] == [
@@ -236,7 +238,8 @@ def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("name", ["auto", "private", "pncf-published", "tag-model"])
 def test_every_family_can_be_audited_by_name(run: Run, name: str) -> None:
     done = run("audit", name, "--runs", "100", "--json")
-    assert (done.code, done.data["method"], done.data["edges"]) == (0, name, False)
+    assert (done.code, done.data["method"], done.data["edges"]) == (done.data["violation"], name, False)
+    assert done.data["violation"] is (name == "pncf-published")
 
 
 def test_why_a_claim_of_queries_fails_is_told(run: Run) -> None:
@@ -247,14 +250,14 @@ def test_why_a_claim_of_queries_fails_is_told(run: Run) -> None:
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
     """Let the audit of one method fail."""
-    real = auditing.audit
+    real = sequential.audit_sequentially
 
     def audit(target: Target, *given: Any, **named: Any) -> Any:
         if target.shown == name:
             raise error
         return real(target, *given, **named)
 
-    monkeypatch.setattr(auditing, "audit", audit)
+    monkeypatch.setattr(sequential, "audit_sequentially", audit)
 
 
 def test_all_go_on_after_a_failure(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +306,47 @@ def test_the_time_left_is_for_all_methods() -> None:
     assert audit_runs._place([], jobs, 1) == ", 1 of 4"
     few = replace(jobs[0], target=targets.target("sra", 2, Decimal(1)), runs=200_000)
     assert few.work < jobs[0].work
+
+
+# Looks of a fixed size, and one pair of runs
+
+
+def test_looks_of_a_fixed_size_tell_how_large_epsilon_is(run: Run) -> None:
+    fixed, early = (run("audit", "lpa-published", *FEW, way, "--json").data for way in ("--fixed", "--sequential"))
+    assert fixed["lower_bound"] > early["lower_bound"] > 1
+    assert fixed["releases"] > early["releases"]
+    assert run("audit", "lpa-published", *FEW, "--json").data == early
+
+
+def test_a_replay_needs_one_pair_of_runs(run: Run) -> None:
+    done = run("audit", "sra", "--replay")
+    assert done.code == 0
+    words = " ".join(done.out.split())
+    assert "No violation found: with the same draws, 2 pairs of logs were asked for the same" in words
+    assert "at the limit 1 100% 1.00 alike" in words
+    data = run("audit", "sra", "--replay", "--json").data
+    assert (data["replay"], data["violation"], data["lower_bound"], data["releases"]) == (True, False, None, 8)
+    assert [(each["draws"], each["furthest"], each["epsilon"]) for each in data["pairs"]] == [(1, 1, 1)] * 2
+
+
+def test_a_replay_that_tells_neighbours_apart_says_by_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run("audit", "lpa-published", "--replay")
+    assert done.code == 1
+    words = " ".join(done.out.split())
+    assert "VIOLATION on the pair 'at the limit': step 2, add: declared differs between two neighbours" in words
+    assert "at the limit 0 0% 0.00 told apart" in words
+    only(monkeypatch, "sra", "lpa-published")
+    both = run("audit", "all", "--replay")
+    assert both.code == 0
+    assert [row[3:] for row in table_of(both.out)] == [["–", "no violation found"], ["–", "refuted, as expected"]]
+
+
+def test_a_replay_of_a_log_tells_nothing_of_its_content(run: Run, work: Path) -> None:
+    done = run("audit", "lpa-published", "visits.csv", *FLAGS, "--replay", "--json")
+    assert done.code == 1
+    assert "NOT PRIVATE" in done.err
+    assert not re.search(r"\b(ann|bob|cyn|tea|rye|oat)\b|\"(crowd|person)\"", done.out + done.err)
+    assert run("audit", "sra", "visits.csv", *FLAGS, "--replay").code == 0
 
 
 # A log of one's own
@@ -407,6 +451,9 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a missing column": (("sra", "visits.csv", *FLAGS[2:], "--user", "who"), "'who'"),
     "nobody": (("sra", "visits.csv", *FLAGS, "--where", "sex == Q"), "has no record that counts; check --items"),
     "a folder": (("sra", "--report", "."), "is a folder"),
+    "runs of a replay": (("sra", "--replay", "--runs", "200"), "--replay has no use for --runs; leave --runs out"),
+    "looks of a replay": (("sra", "--replay", "--fixed"), "--replay has no use for --fixed; leave --fixed out"),
+    "a page of a replay": (("sra", "--replay", "--report", "a.html"), "--replay has no use for --report"),
 }
 
 
@@ -424,7 +471,7 @@ def test_what_cannot_be_is_one_sentence(run: Run, work: Path, name: str) -> None
 def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of what was done, a page of it, and what is known of the one under way."""
     only(monkeypatch, "sra", "lpa")
-    real = auditing.audit
+    real = sequential.audit_sequentially
 
     def interrupted(target: Target, *given: Any, **named: Any) -> Any:
         if target.name == "lpa":
@@ -432,14 +479,14 @@ def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: py
             raise KeyboardInterrupt
         return real(target, *given, **named)
 
-    monkeypatch.setattr(auditing, "audit", interrupted)
+    monkeypatch.setattr(sequential, "audit_sequentially", interrupted)
     done = run("audit", "all", "--runs", "100", "--report", "kept.html")
     assert done.code == 130
     assert "sra, ε = 1, limit 2, privacy: proven" in done.out
     assert "The one proven promise held" in done.out
     assert "lpa, so far: No violation found" in done.out
     assert "interrupted: 1 of 2 audits were done" in done.err
-    assert table_of(done.out) == [["sra", "proven", "1", "0.00", "no violation found"]]
+    assert table_of(done.out) == [["sra", "proven", "1", "0.10", "no violation found"]]
     page = Path("kept.html").read_text(encoding="utf-8")
     assert "Audit of sra" in page
     assert "interrupted: 1 of 2 audits were done" in page

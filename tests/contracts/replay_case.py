@@ -12,12 +12,12 @@ from headcount import query_session
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
+from headcount.lab.audits.moves import Move
+from headcount.lab.audits.replay import Tape, check_replay
 from headcount.rankings import top_k
 from headcount.releases import Release
 from headcount.request import Spending
 from tests.contracts.crowds import Crowd, People
-from tests.contracts.moves import Move
-from tests.contracts.replay import Tape, check_replay
 from tests.curating import ran
 
 Reads = Callable[[People], EventLog]

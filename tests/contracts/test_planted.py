@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contracts.moves import Violation
+from headcount.lab.audits.moves import Violation
+from headcount.lab.audits.replay import wrapped_noise
 from tests.contracts.planted import ISSUE, PLANTS, Plant
-from tests.contracts.replay import wrapped_noise
 from tests.contracts.replay_case import Case
 from tests.contracts.test_replay import NEIGHBOURS
 

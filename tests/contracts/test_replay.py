@@ -12,12 +12,12 @@ import pytest
 
 from headcount.families import FAMILIES, family_of, method_names
 from headcount.guarantee import Standing
+from headcount.lab.audits.moves import Move, Violation
+from headcount.lab.audits.replay import Tape, wrapped_noise
 from headcount.noise import SeededNoise
 from headcount.releases import Release
 from headcount.request import Spending
 from tests.contracts.asking import Asking
-from tests.contracts.moves import Move, Violation
-from tests.contracts.replay import Tape, wrapped_noise
 from tests.contracts.replay_case import Case
 from tests.contracts.replay_cases import GROUPS, claimed_cases
 from tests.contracts.special import special_of

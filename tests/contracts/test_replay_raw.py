@@ -11,9 +11,9 @@ import pytest
 
 from headcount.counts.request import ReleaseRequest
 from headcount.events.log import EventLog, read_events
+from headcount.lab.audits.replay import Tape, check_replay, wrapped_noise
 from headcount.releases import Release
 from headcount.request import request_of
-from tests.contracts.replay import Tape, check_replay, wrapped_noise
 from tests.curating import ran
 
 SUMMER = "2040-07-01T12:30:00"

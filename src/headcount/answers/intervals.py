@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -76,6 +77,7 @@ def half_width(terms: Sequence[Term], level: float) -> float:
     return _covering_radius(density, level) * step + draws * step / 2
 
 
+@lru_cache(maxsize=256)  # audits ask for the same thousands of times
 def consistent_half_widths(items: Law, edges: Law, weights: Weights, level: float) -> tuple[float, float]:
     """Return the half-widths of an item and of an edge after :func:`consistency.reconcile`."""
     h = weights.contexts

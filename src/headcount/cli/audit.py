@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from headcount.cli import findings, options, terminal
-from headcount.cli.audit_runs import Job, Outcome, run_all
+from headcount.cli.audit_runs import Job, Outcome, Way, run_all
 from headcount.cli.options import Flags
 from headcount.cli.reading import log_of, reading_options
 from headcount.errors import UnknownNameError, UsageError
@@ -43,6 +43,7 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
     epilog=options.example(
         "headcount audit sra --epsilon 1 --limit 5 --report audit.html",
         "headcount audit all --runs 1000",
+        "headcount audit all --replay",
         "headcount audit hpa visits.parquet --user user --item venue --items venues.csv",
     ),
 )
@@ -65,6 +66,19 @@ def _known(context: click.Context, argument: click.Parameter, name: str) -> str:
     is_flag=True,
     help="Draw from the operating system, as small real releases do: slower, and never the same again.",
 )
+@click.option(
+    "--sequential/--fixed",
+    "sequential",
+    default=True,
+    show_default=True,
+    help="Stop as soon as a violation is certain, or make all runs and say how large ε is at least.",
+)
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Run each pair of logs with the same draws, and hold what meets noise against what is declared: no "
+    "statistics, a few seconds.",
+)
 @click.option("--report", metavar="FILE.html", help="Write a web page about it.")
 @click.option("--force", is_flag=True, help="Replace a page that is there already.")
 @options.json_option
@@ -76,10 +90,14 @@ def command(**flags: Any) -> None:
     end. Without EVENTS the neighbours are made up, to be as bad as can be. With EVENTS three people are taken out
     of that log instead: this is not private, and for the curator's eyes only.
 
+    With --replay each pair of logs is run with the same draws of noise: what meets noise may then differ by no
+    more than is declared and paid for, and the releases must be the same.
+
     The exit code is 1 if a promise is violated; with `all`, a proven one. If none is, but some audit of several
     could not be run, it is 3. Ctrl-C keeps what was found about the methods that were done, the page included.
     """
     _refuse_existing(flags)
+    _refuse_with_replay(flags)
     asked = _asked(flags)
     own, jobs = _jobs(flags, asked)
     outcome = Outcome(len(jobs))
@@ -182,8 +200,23 @@ def _jobs(flags: Flags, asked: _Asked) -> tuple[bool, list[Job]]:
             default = runs_for(name, copies=made.copies)
             runs = asked.runs or (affordable(default, own) if own else default)
             made_up = partial(pairs_for, name, asked.limit, epsilon, asked.delta)
-            jobs.append(Job(made, (lambda: own) if own else made_up, runs))
+            jobs.append(Job(made, (lambda: own) if own else made_up, runs, _way(flags)))
     return bool(own), jobs
+
+
+def _way(flags: Flags) -> Way:
+    if flags["replay"]:
+        return "replay"
+    return "sequential" if flags["sequential"] else "fixed"
+
+
+def _refuse_with_replay(flags: Flags) -> None:
+    """Refuse flags about runs where there is one pair of them, and a page, which is about events that happened."""
+    context = click.get_current_context()
+    for name in ("runs", "sequential", "system_noise", "report"):
+        if flags["replay"] and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            given = "--fixed" if flags[name] is False else f"--{name.replace('_', '-')}"
+            raise UsageError(f"--replay has no use for {given}", remedy=f"leave {given} out, or --replay")
 
 
 def _refuse_without_events(flags: Flags) -> None:

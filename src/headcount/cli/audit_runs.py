@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from headcount.cli import terminal
 from headcount.errors import HeadcountError
@@ -17,13 +17,18 @@ _LITTLE = 1 / 400  # of the work of a run that is a release of its own, where ma
 _KILLED = "a process was ended from outside; free some memory, or audit with fewer runs"
 
 
+Way = Literal["sequential", "fixed", "replay"]
+"""How is audited: by bets that end when they are decided, by looks of a fixed size, or by one pair of runs."""
+
+
 @dataclass(frozen=True)
 class Job:
-    """One target to audit, and what makes the neighbours it is attacked with."""
+    """One target to audit, what makes the neighbours it is attacked with, and how."""
 
     target: Any
     pairs: Callable[[], Sequence[Any]]
     runs: int
+    way: Way = "sequential"
 
     @property
     def work(self) -> float:
@@ -79,7 +84,7 @@ def run_all(
     from headcount.lab.processes import workers
 
     waiting, began = list(jobs), time.monotonic()
-    many = any(job.runs > _ALONE[job.target.copies] for job in jobs)
+    many = any(job.runs > _ALONE[job.target.copies] for job in jobs if job.way != "replay")
     while waiting:
         with workers(wanted=many) as pool:
             broken = False
@@ -117,10 +122,13 @@ def _found(
     from headcount.cli.own_log import without_log
     from headcount.lab.audits.auditing import audit
     from headcount.lab.audits.cases import case_of
+    from headcount.lab.audits.sequential import audit_sequentially
     from headcount.lab.audits.targets import has_edges
 
+    if job.way == "replay":
+        return _replayed(job, place, seed=seed, own=own, quiet=quiet)
     with terminal.Bar(quiet=quiet) as bar:
-        finding = audit(
+        finding = (audit if job.way == "fixed" else audit_sequentially)(
             job.target,
             job.pairs(),
             job.runs,
@@ -143,6 +151,36 @@ def _found(
         "edges": job.target.contexts and has_edges(job.target.shown),
         "visible": visible,
         "runs": job.runs,
+        "seed": seed,
+        "sentence": finding.sentence(),
+    }
+
+
+def _replayed(job: Job, place: str, *, seed: int | None, own: bool, quiet: bool) -> dict[str, Any]:
+    """Replay one target, and return what was found as plain data; of one's own log, nothing of its content."""
+    from headcount.cli.own_log import without_log
+    from headcount.lab.audits.replaying import replay_audit
+    from headcount.lab.audits.targets import has_edges
+
+    pairs = job.pairs()
+    with terminal.Bar(quiet=quiet) as bar:
+        finding = replay_audit(
+            job.target,
+            pairs,
+            seed=1 if seed is None else seed,
+            progress=lambda stage, done, total: bar(stage + place, done, total),
+        )
+    if own:
+        finding = finding.without_content()
+    data = finding.to_json()
+    for pair, entry in zip(pairs, data["pairs"], strict=True):
+        entry |= {"people": len(pair.crowd), "records": len(pair.person)}
+    return {
+        **data,
+        "pairs": [without_log(each) for each in data["pairs"]] if own else data["pairs"],
+        **_about(job),
+        "edges": job.target.contexts and has_edges(job.target.shown),
+        "lower_bound": None,
         "seed": seed,
         "sentence": finding.sentence(),
     }

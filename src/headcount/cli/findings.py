@@ -36,12 +36,13 @@ def show(found: dict[str, Any], *, briefly: bool) -> None:
     terminal.say(found["sentence"], indent="    ")
     if found["reason"] and found["violation"]:
         terminal.say(f"As expected, since {found['reason']}.", indent="    ")
-    if not found["violation"] and visible_in_words(found):
+    replayed = "replay" in found
+    if not found["violation"] and not replayed and visible_in_words(found):
         terminal.say(visible_in_words(found), indent="    ")
     if not briefly:
         click.echo()
-        _show_pairs(found["pairs"])
-    if found["violation"] and not (briefly and found["standing"] == "claimed"):
+        (_show_replayed if replayed else _show_pairs)(found["pairs"])
+    if found["violation"] and not replayed and not (briefly and found["standing"] == "claimed"):
         click.echo()
         _show_evidence(max(found["pairs"], key=lambda each: each["lower_bound"]))
     if briefly:
@@ -70,6 +71,17 @@ def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
         event = event if len(event) <= room else event[: room - 1] + "…"
         rows.append([each["name"], f"{each['runs']:,}", f"{each['lower_bound']:.2f}", event])
     columns = [("neighbours", "left"), ("runs", "right"), ("ε at least", "right"), ("best event", "left")]
+    terminal.print_table(columns, rows)
+
+
+def _show_replayed(pairs: Sequence[dict[str, Any]]) -> None:
+    """Print how far each person moved what met noise, and what that costs; those who can be told come first."""
+    rows = [
+        [each["name"], f"{each['draws']:,}", f"{each['furthest']:.0%}", f"{each['epsilon']:.2f}",
+         "told apart" if each["violation"] else "alike"]
+        for each in sorted(pairs, key=lambda each: (each["violation"] is None, -each["furthest"]))
+    ]  # fmt: skip
+    columns = [("neighbours", "left"), ("draws", "right"), ("moved", "right"), ("ε", "right"), ("verdict", "left")]
     terminal.print_table(columns, rows)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,27 +17,11 @@ from headcount.lab.audits.observing import log_of
 from headcount.lab.audits.outcomes import Observations, OutcomeSet, Score, chosen_outcomes
 from headcount.lab.audits.seeing import seen
 from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
-from headcount.noise import NoiseSource, SeededNoise
+from headcount.noise import SeededNoise
+from tests.lab.audits.coins import Chance, Coin
 from tests.laws import LEVEL, fits
 
 PAIRS = {pair.name: pair for pair in crafted(2)}
-
-
-@dataclass(frozen=True)
-class Coin:
-    """Says truly whether the person is there, with the largest probability that ε allows; or a little more."""
-
-    epsilon: Decimal = Decimal(1)
-    delta: Decimal = Decimal(0)
-    more: float = 0.0
-    shown: str = "coin"
-    copies: bool = True
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    def observe(self, pair: Pair, source: NoiseSource, runs: int, *, present: bool) -> Observations:
-        odds = math.exp(float(self.epsilon) + self.more)
-        truth = source.words(runs) < odds / (1 + odds) * 2**32
-        return Observations(np.full(runs, ""), (truth == present).astype(np.float64)[:, None], ("the answer",))
 
 
 def tossed(coin: Coin, runs: int, seed: int) -> Finding:
@@ -79,13 +62,7 @@ def test_delta_is_allowed_for() -> None:
 
 
 def test_events_are_chosen_on_other_runs_than_they_are_judged_on() -> None:
-    """Numbers of pure chance: whoever chose and judged on the same runs would find something."""
-
-    class Chance(Coin):
-        def observe(self, pair: Pair, source: NoiseSource, runs: int, *, present: bool) -> Observations:
-            numbers = source.words(40 * runs).reshape(runs, 40).astype(np.float64)
-            return Observations(np.full(runs, ""), numbers, tuple(map(str, range(40))))
-
+    """Whoever chose and judged on the same runs would find something."""
     assert all(tossed(Chance(Decimal("0.001")), 1000, seed).lower_bound == 0 for seed in range(10))
 
 

@@ -12,7 +12,7 @@ from headcount.families import FAMILIES, describe
 from headcount.lab.audits.adjacent import PAIRED, RELATED, Pair
 from headcount.lab.audits.cases import CASES
 from headcount.lab.audits.observing import log_of
-from headcount.lab.audits.seeing import MISSING
+from headcount.lab.audits.outcomes import MISSING
 from headcount.lab.audits.targets import NAMES, SELECTION, TARGETS, has_edges, pairs_for, runs_for, target
 from headcount.noise import SeededNoise
 

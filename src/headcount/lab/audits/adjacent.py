@@ -27,13 +27,17 @@ History = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """A crowd, and a person who is with them or is not; ``items`` is the size of the public catalogue."""
+    """A crowd, and a person who is with them or is not; ``items`` is the size of the public catalogue.
+
+    The person has so many ``blanks`` beside: rows of theirs that name no item, and count for nothing.
+    """
 
     name: str
     story: str
     items: int
     crowd: tuple[History, ...]
     person: History
+    blanks: int = 0
 
     def __post_init__(self) -> None:
         if any(not 0 <= item < self.items for history in (*self.crowd, self.person) for item in history):
@@ -52,6 +56,7 @@ class Pair:
             "items": self.items,
             "crowd": [list(history) for history in self.crowd],
             "person": list(self.person),
+            **({"blanks": self.blanks} if self.blanks else {}),
         }
 
 
@@ -100,6 +105,14 @@ def crafted(limit: int) -> tuple[Pair, ...]:
             2,
             ((0, 1),),
             (0,) * (2 * limit + 1),
+        ),
+        Pair(
+            "a blank",
+            "a person with a row that names no item beside one that does",
+            2,
+            ((0,), (0, 1)),
+            (0,),
+            1,
         ),
     )
 

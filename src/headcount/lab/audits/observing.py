@@ -11,7 +11,7 @@ runs one by one. All other methods are run one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -24,7 +24,7 @@ from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog, read_events
 from headcount.families import build
 from headcount.lab.audits.adjacent import Pair
-from headcount.lab.audits.outcomes import Observations
+from headcount.lab.audits.outcomes import NO_NUMBER, Observations
 from headcount.lab.audits.seeing import kind_of, seen
 from headcount.method import Method
 from headcount.noise import NoiseSource
@@ -77,11 +77,27 @@ class Target:
         found = Observations.joined(parts)
         return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
 
-    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+    def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
+        """Make one release of a log of a pair."""
         if self.reads is not None:
-            return seen(self.release(self.reads(pair, present), source), pair)
+            return self.release(self.reads(pair, present), source)
         log = log_of(pair, present=present, selects=self.selects, contexts=self.contexts, once=self.once)
-        return seen(self.release(log, source), pair)
+        return self.release(log, source)
+
+    def seen(self, release: Release, pair: Pair) -> Observations:
+        """Return what an attacker sees of a release."""
+        return seen(release, pair)
+
+    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+        """Run once. That a release fails is seen, too: whether it does must not hang on what anybody wrote."""
+        try:
+            release = self.run(pair, source, present=present)
+        except Exception as error:
+            return Observations.failed(type(error).__name__)
+        found = self.seen(release, pair)
+        return replace(
+            found, numbers=np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
+        )
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
@@ -92,13 +108,16 @@ class Target:
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
         grant, engine = self.grant(), _engine(self.engine, threads=1)
-        if self.selects:
-            selection = Selection()
-            first, grant = selection.split(grant)
-            log, _ = selection.select(log, first, source, engine)
-            if not log.catalogue.ids:
-                return _nothing(self.name, self.make(self.name, self.parameters).guarantee(grant))
-        return self.make(self.name, self.parameters).release(log, grant, source, engine)
+        method = self.make(self.name, self.parameters)
+        if not self.selects:
+            return method.release(log, grant, source, engine)
+        selection = Selection()
+        promised = replace(method.guarantee(grant), epsilon=self.epsilon, delta=self.delta)
+        first, rest = selection.split(grant)
+        log, _ = selection.select(log, first, source, engine)
+        if not log.catalogue.ids:
+            return _nothing(self.name, promised)
+        return replace(method.release(log, rest, source, engine), guarantee=promised)
 
 
 @lru_cache(maxsize=64)
@@ -117,7 +136,12 @@ def log_of(
     numbers = np.arange(copies)[:, None]
     users = (numbers * people + records[:, 0]).ravel()
     items = (numbers * pair.items + records[:, 1]).ravel()
-    table = pa.table({"user": users, "item": items, "context": pa.array(["day"] * len(users), pa.string())})
+    blank = np.repeat(
+        numbers.ravel() * people, pair.blanks if present else 0
+    )  # the person is the first of each copy
+    users = np.concatenate([blank, users])
+    listed = pa.concat_arrays([pa.nulls(blank.size, pa.int64()), pa.array(items)])
+    table = pa.table({"user": users, "item": listed, "context": pa.array(["day"] * len(users), pa.string())})
     words: dict[str, Any] = {"user": "user", "item": "item", "count": "users" if once else "records"}
     words |= {"select_items": True} if selects else {"items": list(range(copies * pair.items))}
     words |= {"context": "context", "contexts": ["day", "night"]} if contexts else {}

@@ -4,11 +4,12 @@ What is seen of a run is its *kind* (everything that is public and no number: th
 chosen, a ranking) and its numbers. Sets are made by thresholds of scores, which are simple functions of the
 numbers, and by kinds. A score that suits Laplace noise is the likelihood ratio of its density around two centres;
 one that catches floating-point noise is the lowest bit of a number: adding 1 to a small number rounds its last
-bits away.
+bits away. Differences of two numbers catch noise that they share.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,10 +20,20 @@ from headcount.arrays import Floats
 
 Mask = NDArray[np.bool_]
 
+MISSING = -1e9
+"""Stands for a number that was not released, such as the count of an item that was not selected."""
+
+NO_NUMBER = -2e9
+"""Stands for what is no number, which can be seen as well."""
+
+FAILED = "failed: "
+"""What a kind begins with where there was no release, only an error."""
+
 _CAREFUL = 2.0  # standard deviations by which estimates are on the safe side
 _THRESHOLDS = 400
 _FEW = 20  # runs that an outcome must at least have come of
 _MOST_KINDS = 3
+_FEW_NUMBERS = 8  # up to so many are compared with each other, and looked at bit by bit
 
 
 @dataclass(frozen=True)
@@ -37,10 +48,34 @@ class Observations:
         return len(self.kinds)
 
     @classmethod
+    def failed(cls, error: str) -> Observations:
+        """Return what is seen of a run that ended with an error: that it did, and no number.
+
+        >>> Observations.joined([Observations.failed("DataError"), Observations(np.array(["a"]), np.ones((1, 1)))])
+        Observations(kinds=array(['failed: DataError', 'a'], dtype='<U17'), numbers=array([[-1.e+09],
+               [ 1.e+00]]), names=())
+        """
+        return cls(np.array([f"{FAILED}{error}"]), np.empty((1, 0)))
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether there was no release at all."""
+        return bool(np.char.startswith(self.kinds, FAILED).all())
+
+    @classmethod
     def joined(cls, parts: list[Observations]) -> Observations:
-        """Put runs together."""
+        """Put runs together; those that failed have no numbers, where the others have some."""
         kinds = np.concatenate([each.kinds for each in parts])
-        return cls(kinds, np.concatenate([each.numbers for each in parts]), parts[0].names)
+        widest = max(parts, key=lambda each: each.numbers.shape[1])
+        return cls(kinds, np.concatenate([each.wide(widest.numbers.shape[1]) for each in parts]), widest.names)
+
+    def last(self, runs: int) -> Observations:
+        """Return the last runs, at most so many."""
+        return Observations(self.kinds[-runs:], self.numbers[-runs:], self.names)
+
+    def wide(self, width: int) -> Floats:
+        """Return the numbers; runs of which none was released have as many as others, all missing."""
+        return self.numbers if self.numbers.shape[1] else np.full((len(self), width), MISSING)
 
 
 @dataclass(frozen=True)
@@ -81,6 +116,8 @@ class OutcomeSet:
         found = np.ones(len(runs), dtype=bool) if self.kinds is None else np.isin(runs.kinds, self.kinds)
         if self.score is None:
             return found
+        if not runs.numbers.shape[1]:  # all of them failed
+            return np.zeros(len(runs), dtype=bool)
         scores = self.score.of(runs.numbers)
         return np.asarray(found & ((scores >= self.threshold) if self.above else (scores <= self.threshold)))
 
@@ -142,6 +179,7 @@ def _of_scores(
     here, there = (_numbers(runs, kinds) for runs in (often, rarely))
     if not len(here) or not here.shape[1]:
         return
+    there = there if there.shape[1] else np.empty((0, here.shape[1]))
     for score in _scores(here, there if len(there) else here, often.names):
         ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
         thresholds = np.unique(np.concatenate([_quantiles(each) for each in (ours, theirs) if len(each)]))
@@ -164,7 +202,7 @@ def _quantiles(values: Floats) -> Floats:
 
 
 def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Score]:
-    width = here.shape[1]
+    width, fractions = here.shape[1], np.flatnonzero((here != np.round(here)).any(axis=0)).tolist()
     for place in range(width):
         yield Score(names[place], tuple(float(place == other) for other in range(width)))
     if width > 1:
@@ -172,7 +210,11 @@ def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Sco
     centres = tuple(tuple(np.median(each, axis=0).tolist()) for each in (there, here))
     if centres[0] != centres[1]:
         yield Score("the likelihood ratio around the medians", centres=(centres[0], centres[1]))
-    for place in np.flatnonzero((here != np.round(here)).any(axis=0)).tolist():
+    if width <= _FEW_NUMBERS:
+        for one, other in itertools.combinations(range(width), 2):
+            weights = tuple(float(place == one) - float(place == other) for place in range(width))
+            yield Score(f"{names[one]} less {names[other]}", weights)
+    for place in range(width) if width <= _FEW_NUMBERS else fractions:
         yield Score(f"the lowest bit of {names[place]}", low_bit_of=place)
 
 

@@ -25,8 +25,7 @@ from headcount.events.people import read_people
 from headcount.lab.audits.adjacent import COLUMNS_CELLS, Pair
 from headcount.lab.audits.cases import case_of
 from headcount.lab.audits.observing import Target
-from headcount.lab.audits.outcomes import Observations
-from headcount.lab.audits.seeing import MISSING
+from headcount.lab.audits.outcomes import MISSING, Observations
 from headcount.noise import NoiseSource
 from headcount.queries.asked import Asked
 from headcount.releases import Release
@@ -44,11 +43,13 @@ class QueryTarget(Target):
 
     limit: int = 1
 
-    def _once(self, pair: Pair, source: NoiseSource, *, present: bool) -> Observations:
+    def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
         """Ask for every cell once, or for the first half of them again and again, or for odd sums."""
-        asked = self._asked(pair.items)
-        method = self.make(self.name, {"asked": asked, **self.parameters})
-        release = method.release(people_of(pair, present=present), self.grant(), source, LocalEngine(threads=1))
+        method = self.make(self.name, {"asked": self._asked(pair.items), **self.parameters})
+        return method.release(people_of(pair, present=present), self.grant(), source, LocalEngine(threads=1))
+
+    def seen(self, release: Release, pair: Pair) -> Observations:  # noqa: ARG002 - answers are in the order asked
+        """Return the answers, and when they changed."""
         answers = release.answers["answer"].to_numpy()
         kind = _published(release)
         if case_of(self.name).one_by_one:
@@ -74,8 +75,12 @@ class QueryTarget(Target):
 def people_of(pair: Pair, *, present: bool) -> EventLog:
     """Return the table of a pair: who, and the cell of each record, by one column or several."""
     records = np.array(pair.records(present=present), dtype=np.int64).reshape(-1, 2)
+    blank = pair.blanks if present else 0
     columns = {"user": records[:, 0], **_digits(records[:, 1], _columns(pair.items))}
-    return read_people(pa.table(columns), user="user")
+    gaps = pa.nulls(blank, pa.int64())
+    table = {name: pa.concat_arrays([gaps, pa.array(values)]) for name, values in columns.items()}
+    table["user"] = pa.array([0] * blank + columns["user"].tolist(), pa.int64())
+    return read_people(pa.table(table), user="user")
 
 
 def _columns(cells: int) -> dict[str, int]:

@@ -16,11 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.lab.audits.adjacent import Pair
-from headcount.lab.audits.outcomes import Observations
+from headcount.lab.audits.outcomes import MISSING, Observations
 from headcount.releases import Release
-
-MISSING = -1e9
-"""Stands for a number that was not released, such as the count of an item that was not selected."""
 
 _INTERVALS = frozenset({"low", "high"})  # as far from a number as the law of its noise says
 _WORKED_OUT = frozenset({"model/topics"})  # from numbers of other tables, without any noise of its own

@@ -136,7 +136,8 @@ def _selected(limit: int, epsilon: Decimal, delta: Decimal) -> Iterator[Pair]:
 def rated(pair: Pair, present: bool) -> EventLog:
     """Return the log of a pair with ratings; the person's are far from their mean, 5 stars and 1 in turns."""
     records = pair.records(present=present)
-    rows = [(user, item, 3 if user else 5 - 4 * (item % 2)) for user, item in records]
+    rows: list[tuple[int, int | None, int]] = [(0, None, 5)] * (pair.blanks if present else 0)
+    rows += [(user, item, 3 if user else 5 - 4 * (item % 2)) for user, item in records]
     return EventLog.of(rows, items=list(range(pair.items)), value_range=(1, 5))
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 from weakref import WeakKeyDictionary
 
@@ -36,8 +36,7 @@ import headcount.api  # noqa: F401  # all modules that import a mechanism by nam
 from headcount.arrays import Words
 from headcount.bounding import Bounded, SpreadWeights, SupportCounts
 from headcount.budget import Grant
-from headcount.errors import HeadcountError
-from headcount.events.log import EventLog
+from headcount.lab.audits.moves import Exact, Meeting, Move, Violation, move
 from headcount.noise import (
     SeededNoise,
     Sifting,
@@ -52,7 +51,6 @@ from headcount.noise import (
     threshold,
 )
 from headcount.releases import Release
-from tests.contracts.moves import Exact, Meeting, Move, Violation, move
 
 BEYOND = 1 << 40
 """Noise so large that it decides any comparison."""
@@ -60,7 +58,8 @@ BEYOND = 1 << 40
 KEY = "key"
 """What stands in a transcript where a key was asked for."""
 
-Run = Callable[[EventLog, "Tape"], Release]
+Log = TypeVar("Log")
+"""A log, or what a run makes one of."""
 
 
 @dataclass
@@ -331,7 +330,9 @@ def wrapped_noise() -> Iterator[None]:
         yield
 
 
-def check_replay(run: Run, log: EventLog, neighbours: Iterable[EventLog], seed: int) -> tuple[Release, list[Move]]:
+def check_replay(
+    run: Callable[[Log, Tape], Release], log: Log, neighbours: Iterable[Log], seed: int
+) -> tuple[Release, list[Move]]:
     """Record a release of a log, and replay it on its neighbours; return it, and how far they moved."""
     first = Tape(seed)
     made = run(log, first)
@@ -340,7 +341,9 @@ def check_replay(run: Run, log: EventLog, neighbours: Iterable[EventLog], seed: 
         second = Tape(seed, first.events)
         try:
             again = run(neighbour, second)
-        except HeadcountError as error:
+        except Violation:
+            raise
+        except Exception as error:
             raise Violation(f"a release fails for one of two neighbours alone: {error}") from error
         second.end()
         _check_same(content, saved(again))

@@ -27,7 +27,7 @@ Exact = Bounded | Scored | SparseScored | SupportCounts | SpreadWeights
 Integers = NDArray[np.int64]
 
 
-class Violation(AssertionError):
+class Violation(AssertionError):  # noqa: N818 - it is what was found, not what went wrong
     """Two neighbours can be told apart by more than was promised."""
 
 
