@@ -1,7 +1,7 @@
 """The only place where protective noise is drawn."""
 
 from headcount.noise.adding import add, law_of, norm_of
-from headcount.noise.choice import choose
+from headcount.noise.choice import choose, choose_together
 from headcount.noise.few import Chances, chances_for, choose_named, glance
 from headcount.noise.laplace import can_draw, most_drawn, scale_for
 from headcount.noise.peeling import peel
@@ -25,6 +25,7 @@ __all__ = [
     "chances_for",
     "choose",
     "choose_named",
+    "choose_together",
     "glance",
     "law_of",
     "most_drawn",
