@@ -36,7 +36,7 @@ FAMILY = Family(
 
 GROUPS = Table(
     "groups",
-    "total of a group",
+    "group total",
     columns=("of", "total", "value", "low", "high"),
     unforeseen="of each group: as told above",
 )

@@ -1,7 +1,7 @@
 """Quantiles: several at once, of the whole log and of each group, from one histogram of bounded records.
 
 A value lies on a public grid of about a thousand points. The middle one of the quantiles asked for is chosen
-first, by the exponential mechanism over the points; then the middle one of those below it, among the points below
+first, by permute-and-flip over the points; then the middle one of those below it, among the points below
 it, and that of those above it, among the points above; and so on: m quantiles take ⌈log₂(m + 1)⌉ levels.
 
 Why it is private
@@ -12,16 +12,17 @@ Why it is private
     *All levels* follow one after the other, each with its own part of the grant, and these sum to ε.
 
 How far off they are
-    Of K positions, one that is off by more than (ln K + t) · scale is chosen with a probability of at most e^-t,
-    as one that is not off at all is there. Errors of the two quantiles around it, which tell where a part begins
-    and ends, move what is sought by a mean of theirs at most. Both together make the ranks that are released
-    beside each value, with t such that all errors on the way hold together. Not in them is that a cell is divided
-    in no more than ``POSITIONS``: where one value holds a share w of all records, ranks can be off by w / 32 more.
+    Of K positions, one that is off by more than (ln K + t) · scale is chosen with a probability of at most e^-t:
+    one that is not off at all is there, and each other stays with probability e^(-off / scale) if it is asked.
+    Errors of the two quantiles around it, which tell where a part begins and ends, move what is sought by a mean
+    of theirs at most. Both together make the ranks that are released beside each value, with t such that all
+    errors on the way hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where
+    one value holds a share w of all records, ranks can be off by w / 32 more.
 
 Departures from the paper
     Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a
-    public grid. Cells that hold many equal values are divided. Levels get parts of ε in proportion to the root of
-    what their errors come to at equal parts.
+    public grid, and chosen by permute-and-flip. Cells that hold many equal values are divided. Levels get parts of
+    ε in proportion to the root of what their errors come to at equal parts.
 
 Reference
     H. Kaplan, S. Schnapp, U. Stemmer. Differentially Private Approximate Quantiles. ICML 2022.

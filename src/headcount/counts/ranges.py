@@ -26,7 +26,7 @@ from headcount.errors import UsageError
 Range = tuple[Decimal, Decimal]
 
 _SMALLEST, _LARGEST = -8, 52  # powers of two
-_RISK = 0.01  # that noise alone widens a range
+_RISK = 0.001  # that noise alone widens a range: that would spoil the sum
 
 
 def ladder(limit: int, price: Price) -> tuple[Decimal, ...]:

@@ -78,6 +78,8 @@ from headcount.stages import Stage, Stages, share_out, shared
 
 Row = tuple[str, float, float, float]
 
+_WEIGHTS = "the weights that tell a range"
+
 
 @dataclass
 class _Made:
@@ -184,7 +186,7 @@ class Totals(Staged):
         if stage.name == "range":
             bound = range_bound(ladder(self.limit, price))
             moves = Sensitivity.of_l1(bound.most)
-            return replace(stage, moves=moves, unit=bound.unit, on="values", tells=("range",))
+            return replace(stage, moves=moves, unit=bound.unit, on=_WEIGHTS, tells=("range",))
         if stage.name != "sum" or log.value_range is None:
             return stage
         within = self._within(log.value_range, price)
@@ -259,7 +261,7 @@ class Totals(Staged):
         ends = ladder(self.limit, price)
         noisy = add(engine.measure(log, range_bound(ends), UNDRAWN), grants["range"], noise)
         low, high = found_range(ends, noisy)
-        made.laws["range"] = replace(noisy.law, on="values")
+        made.laws["range"] = replace(noisy.law, on=_WEIGHTS)
         made.chosen["range"] = {"low": f"{low:f}", "high": f"{high:f}"}
         made.steps.append(
             f"No range was given for the values of column {log.roles.value!r}. So each person weighed one record "
@@ -316,8 +318,8 @@ class Totals(Staged):
         each = "" if self.by is None else f" of each of the {self.by}"
         made.steps.append(
             f"The quantiles{each} are of records, of which a person with more than {self.limit:,} has as many: "
-            f"all of theirs weigh alike. They were chosen among {points.steps + 1:,} values from {points.low:g} to "
-            f"{points.high:g}, so that those near the exact rank are the likeliest, in "
+            f"all of theirs weigh alike. They were chosen among {points.steps + 1:,} values from {points.low:g} "
+            f"to {points.high:g}, so that those near the exact rank are the likeliest, in "
             f"{len(level_stages(asked))} steps paid with {paid(price)}. Beside each are the ranks between which "
             f"it lies with probability {LEVEL:.0%}."
         )

@@ -1,7 +1,7 @@
 """The only place where protective noise is drawn."""
 
 from headcount.noise.adding import add, law_of, norm_of
-from headcount.noise.choice import choose, choose_together
+from headcount.noise.choice import choose
 from headcount.noise.few import Chances, chances_for, choose_named, glance
 from headcount.noise.laplace import can_draw, most_drawn, scale_for
 from headcount.noise.peeling import peel
@@ -9,6 +9,7 @@ from headcount.noise.sifting import Rounds, Sifting, rounds_for
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
 from headcount.noise.threshold import Threshold, select, threshold_for
+from headcount.noise.together import choose_together
 
 __all__ = [
     "Chances",

@@ -14,11 +14,6 @@ Why it is private
     Gaps are cut at ``FURTHEST_BEHIND`` = F, which puts max(u_i, max_j u_j - F) in place of u_i. Both terms change
     by something between a and a + spread, so their maximum does too, and the argument stands.
 
-    Several choices at once: of part i, the utilities spread by s_i, and the choice is made at the scale
-    spread_i / ε. By the argument above each probability changes by a factor between e^(-s_i ε / spread_i) and its
-    inverse, and the choices are independent. The s_i / spread_i of one person sum to 1 at most, so that all
-    choices together are ε-differentially private.
-
     The promise is about what is chosen, not about how long it takes: tries are repeated until one is accepted,
     the more often the fewer good candidates there are. The time depends on the data and must not be shown.
 
@@ -40,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Scored, ScoredTogether
+from headcount.bounding import Scored
 from headcount.budget import Grant
 from headcount.errors import HeadcountError
 from headcount.noise.laplace import scale_for
@@ -60,18 +55,6 @@ def choose(scored: Scored, grant: Grant, source: NoiseSource) -> int:
     confirm(scale, spread, grant.exact)
     grant.spend()
     return draw(scored.sensitive_gaps, scale, source)
-
-
-def choose_together(scored: ScoredTogether, grant: Grant, source: NoiseSource) -> list[int]:
-    """Spend the grant on the choice of one candidate of each part; return their indices."""
-    if type(scored) is not ScoredTogether:
-        raise TypeError(f"several choices are made from ScoredTogether alone, not from {type(scored).__name__}")
-    grant.price.check_pure("the exponential mechanism")
-    scales = {spread: scale_for(spread, grant.exact) for spread in {part.spread for part in scored.parts}}
-    for spread, scale in scales.items():
-        confirm(scale, spread, grant.exact)
-    grant.spend()
-    return [draw(part.sensitive_gaps, scales[part.spread], source) for part in scored.parts]
 
 
 @lru_cache(maxsize=1024)
