@@ -87,7 +87,7 @@ class People:
     def weights(self, limit: int) -> Floats:
         """The exact weights at each point."""
         each = np.repeat(np.minimum(1.0, limit / self.sizes), self.sizes)
-        return np.bincount(self.cells, each, minlength=self.points.steps + 1)
+        return np.asarray(np.bincount(self.cells, each, minlength=self.points.steps + 1), dtype=np.float64)
 
     def drawn(self, limit: int, generator: np.random.Generator) -> Floats:
         """At most ``limit`` random values of each person."""
@@ -101,7 +101,7 @@ def off(weights: Floats, asked: Sequence[int], cells: NDArray[np.int64]) -> Floa
     """How far each share that was asked for is from the shares around the point that came out, in thousandths."""
     up_to = WHOLE * np.cumsum(weights) / weights.sum()
     below = up_to - WHOLE * weights / weights.sum()
-    return np.maximum(np.maximum(below[cells] - asked, np.array(asked) - up_to[cells]), 0)
+    return np.asarray(np.maximum(np.maximum(below[cells] - asked, np.array(asked) - up_to[cells]), 0))
 
 
 def by_opendp(

@@ -137,6 +137,43 @@ def test_what_is_told_of_a_spread_is_reached() -> None:
     assert int(gained.max() - gained.min()) == one.spread
 
 
+def flipped(behind: np.ndarray, scale: float) -> np.ndarray:
+    """The exact law of permute-and-flip: p_i · ∫ Π (1 - t · p_j) dt over all others, t from 0 to 1."""
+    stays = np.exp(-behind.astype(float) / scale)
+    points, lengths = np.polynomial.legendre.leggauss(60)
+    at, by = (points + 1) / 2, lengths / 2
+    others = [np.prod(1 - np.outer(at, np.delete(stays, place)), axis=1) for place in range(stays.size)]
+    return np.array([stay * (each * by).sum() for stay, each in zip(stays, others, strict=True)])
+
+
+def loss(before: list[int], joined: list[int], parts: list[Part], *, cheaper: float = 1.0) -> float:
+    """Return how much likelier the worst outcome of all choices is for one of two neighbours, at ε = 2."""
+    both = [rank_scores(weights(*each), parts) for each in (before, np.add(before, joined).tolist())]
+    total = 0.0
+    for one, other in zip(both[0].parts, both[1].parts, strict=True):
+        scale = one.spread / 2 / cheaper
+        laws = [flipped(each.sensitive_gaps, scale) for each in (one, other)]
+        total += float(np.abs(np.log(laws[0] / laws[1])).max())
+    return total
+
+
+def test_no_choice_is_likelier_than_is_paid_for() -> None:
+    """The exact law, outcome by outcome: no statistics. A law that is twice as sharp is refuted."""
+    half = 3 * POSITIONS // 2
+    apart = [Part(0, 0, half, 1, 10), Part(0, half, 3 * POSITIONS, 1, 2)]
+    whole = [Part(0, 0, 3 * POSITIONS, 1, 10)]
+    logs = [[0, 0, 0], [64, 0, 64], [64, 640, 64], [0, 192, 0]]
+    people = [[64, 0, 0], [0, 64, 0], [0, 0, 64], [20, 24, 20]]
+    worst = {
+        cheaper: max(
+            loss(log, one, parts, cheaper=cheaper) for log in logs for one in people for parts in (apart, whole)
+        )
+        for cheaper in (1.0, 2.0)
+    }
+    assert worst[1.0] <= 2 + 1e-9
+    assert worst[2.0] > 2.1
+
+
 def test_parts_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="must not overlap"):
         rank_scores(weights(1, 2, 3), [Part(0, 0, 40, 1, 2), Part(0, 39, 60, 1, 2)])
@@ -225,7 +262,13 @@ def test_the_grant_is_spent_exactly_and_noise_is_as_planned(more: dict[str, Any]
 
 def test_large_budgets_give_exact_quantiles_totals_of_groups_and_items() -> None:
     log = log_of(people(100), **READ["contexts"], items="rye,tea,unknown")
-    asked = {"what": "totals", "limit": 5, "by": "contexts", "distinct": True, "quantiles": [0.25, "0.5"]}
+    asked: dict[str, Any] = {
+        "what": "totals",
+        "limit": 5,
+        "by": "contexts",
+        "distinct": True,
+        "quantiles": [0.25, "0.5"],
+    }
     release = hc.release(log, epsilon=10**5, **asked)
     assert release.totals["total"].to_pylist() == ["users", "records", "sum", "mean", "items"]
     assert release.totals["value"].to_pylist() == pytest.approx([100, 100, 300, 3, 2], abs=0.01)
@@ -239,7 +282,7 @@ def test_large_budgets_give_exact_quantiles_totals_of_groups_and_items() -> None
 
 
 def test_different_items_are_those_that_somebody_kept() -> None:
-    rows: list[Row] = [("ann", f"i{n}", 1.0, 1, "AM") for n in range(9)] + [("bob", "i0", 1.0, 1, "AM")]
+    rows: list[Row] = [*(("ann", f"i{n}", 1.0, 1, "AM") for n in range(9)), ("bob", "i0", 1.0, 1, "AM")]
     for limit, fewest, most in ((1, 1, 2), (4, 4, 5), (20, 9, 9)):
         for read in ({}, {"items": [f"i{n}" for n in range(12)]}):
             release = hc.release(log_of(rows, **read), epsilon=10**5, what="totals", limit=limit, distinct=True)

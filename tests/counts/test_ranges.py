@@ -89,7 +89,7 @@ def test_noise_alone_hardly_ever_widens_a_range() -> None:
     ends = ladder(1, Price.of("1"))
     exact = LocalEngine(threads=1).measure(log_of([5.0] * 300), range_bound(ends), UNDRAWN)
     found = [found_range(ends, add(exact, Grant("0.2"), SeededNoise(seed))) for seed in range(1000)]
-    assert sum(each != (4, 8) for each in found) <= 9
+    assert sum(each != (Decimal(4), Decimal(8)) for each in found) <= 9
     noisy = add(exact, Grant("0.2"), SeededNoise(1))
     assert (noisy.values > 0).sum() > 20  # so many cells would be in it
 
