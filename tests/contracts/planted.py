@@ -292,7 +292,7 @@ TOTALS = (
     Plant(
         "parts with nobody are passed over", "totals", "totals", "counts.quantiles:choose_quantiles",
         "if part.first < part.last}",
-        "if part.first < part.last and weights.sensitive_values[part.group].sum() > 64}",
+        "if part.first < part.last and weights.sensitive_values[part.group].sum() > 512}",
     ),
 )  # fmt: skip
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from headcount.bounding.bounded import SEAL, Bounded, Scored
 
-POSITIONS = 32
+POSITIONS = 16
 """Into how many equal parts a cell is divided."""
 
 
@@ -72,7 +72,7 @@ def rank_scores(weights: Bounded, parts: Sequence[Part]) -> ScoredTogether:
     >>> weights = Bounded(np.array([[0, 3, 0, 1]]), Sensitivity.of_l1(1), SEAL)
     >>> made = rank_scores(weights, [Part(0, 0, 4 * POSITIONS, 1, 2)])
     >>> np.flatnonzero(made.parts[0].sensitive_gaps == 0) / POSITIONS, made.parts[0].spread
-    (array([1.65625]), 64)
+    (array([1.625]), 32)
     """
     if type(weights) is not Bounded or len(weights.shape) != 2:
         raise TypeError("ranks are of a Bounded histogram of each group alone")

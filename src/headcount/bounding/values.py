@@ -5,7 +5,8 @@ at most ``limit`` over all groups and cells together, and what comes out is a hi
 weighs more than that.
 
 Weights are whole multiples of 1 / ``unit``. What a person with more records than the limit has up to each cell is
-rounded down, and a cell gets what that grows by: so nothing is lost on the way, and no cell gets less than 0.
+rounded, and a cell gets what that grows by: so nothing is lost on the way, and no cell gets less than 0. It is
+rounded to the nearest: cut down, it would move all ranks the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from headcount.events.log import EventLog
 By = Literal["contexts", "items"]
 """What records are told apart by, beside their values."""
 
-FINEST = 64
+FINEST = 512
 """A person's weights come to at least so many units where they have as many records as they may."""
 
 MOST_RECORDS = 1 << 16
@@ -98,7 +99,7 @@ def certify_values(sums: Integers, bound: PersonValues) -> Bounded:
     """Seal what people's records weigh in all, by group and cell: an engine has seen to each person's limit.
 
     >>> certify_values(np.array([[48, 48]]), PersonValues(2, ValueGrid((1.5,)))).sensitivity.l1
-    64
+    512
     """
     if sums.shape[1:] != (bound.grid.size,):
         raise ValueError(f"there must be {bound.grid.size} cells in each group, not {sums.shape[1:]}")

@@ -17,7 +17,7 @@ How far off they are
     Errors of the two quantiles around it, which tell where a part begins and ends, move what is sought by a mean
     of theirs at most. Both together make the ranks that are released beside each value, with t such that all
     errors on the way hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where
-    one value holds a share w of all records, ranks can be off by w / 32 more.
+    one value holds a share w of all records, ranks can be off by w / 16 more.
 
 Departures from the paper
     Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a

@@ -18,7 +18,7 @@ def plain_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded: 
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
     >>> plain_values(log, PersonValues(1, by="items"), bytes(16)).sensitive_values.tolist()
-    [[32], [96]]
+    [[256], [768]]
     """
     groups, size = bound.groups(log), bound.grid.size
     sums = np.zeros((groups, size), dtype=np.int64)
@@ -26,7 +26,7 @@ def plain_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded: 
         whole, so_far, given = sum(mine.values()), 0, 0
         for place in sorted(mine):
             so_far += mine[place]
-            weighed = bound.unit * so_far if whole <= bound.limit else bound.most * so_far // whole
+            weighed = bound.unit * so_far if whole <= bound.limit else (2 * bound.most * so_far // whole + 1) // 2
             sums[place // size, place % size] += weighed - given
             given = weighed
     return certify_values(sums, bound)

@@ -70,7 +70,7 @@ def _weighed(users: Integers, records: Integers, bound: PersonValues) -> Integer
     """Return what each place of a person gets; those of one person come after each other, in order.
 
     >>> _weighed(np.array([0, 0, 1]), np.array([3, 1, 1]), PersonValues(2)).tolist()
-    [48, 16, 32]
+    [384, 128, 256]
     """
     up_to = np.cumsum(np.clip(records, 0, _MOST_RECORDS))
     first = np.ones(users.size, dtype=np.bool_)
@@ -79,7 +79,8 @@ def _weighed(users: Integers, records: Integers, bound: PersonValues) -> Integer
     before = np.concatenate([[0], up_to])[starts]
     ends = np.append(starts[1:], users.size)[: starts.size] - 1
     mine, whole = up_to - before[person], (up_to[ends] - before)[person]
-    weighed = np.where(whole > bound.limit, shared_out(mine, np.maximum(whole, 1), bound.most), mine * bound.unit)
+    nearest = (shared_out(mine, np.maximum(whole, 1), 2 * bound.most) + 1) // 2
+    weighed = np.where(whole > bound.limit, nearest, mine * bound.unit)
     added = np.diff(weighed, prepend=0)
     added[starts] = weighed[starts]
     return np.asarray(added)
