@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, PlainSerializer, field_serializer, field_validator
+from pydantic import Field, PlainSerializer, field_validator
 
 from headcount.counts import EDGES, FAMILY, GROUPS, ITEMS, QUANTILES, TOTALS
 from headcount.counts.asked import WHOLE, read_quantiles
@@ -53,7 +53,7 @@ class ReleaseRequest(ChoosingRequest):
         Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
     ] = None
     quantiles: Annotated[
-        tuple[int, ...] | None,
+        str | None,
         Flag("Quantiles of --value, such as 0.1,0.5,0.9 (totals).", "Q,…", raw=True),
     ] = None
     by: Annotated[
@@ -73,12 +73,9 @@ class ReleaseRequest(ChoosingRequest):
 
     @field_validator("quantiles", mode="before")
     @classmethod
-    def _in_thousandths(cls, value: Any) -> tuple[int, ...] | None:
-        return read_quantiles(value)
-
-    @field_serializer("quantiles")
-    def _as_given(self, value: tuple[int, ...] | None) -> str | None:
-        return None if value is None else ",".join(f"{each / WHOLE:g}" for each in value)
+    def _in_order(cls, value: Any) -> str | None:
+        read = read_quantiles(value)
+        return None if read is None else ",".join(f"{each / WHOLE:g}" for each in read)
 
     @field_validator("options", mode="after")
     @classmethod
@@ -126,7 +123,7 @@ class ReleaseRequest(ChoosingRequest):
             numbers = {
                 TOTALS.tables[0].name: (2 if log.roles.value is None else 4) + self.distinct,
                 GROUPS.name: groups * (2 + (self.distinct and self.by == "contexts")),
-                QUANTILES.name: groups * len(self.quantiles or ()),
+                QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
             }
             return {name: numbers[name] for name in self._of_totals()}
         width = {ITEMS.name: 1, EDGES.name: log.width}
@@ -161,7 +158,7 @@ class ReleaseRequest(ChoosingRequest):
             raise UsageError("totals cannot use --at-most", remedy="their --limit is a cap already")
         if self.limit is None:
             raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
-        own = {"quantiles": self.quantiles, "by": self.by, "distinct": self.distinct}
+        own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
         return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares, **own})
 
     def make(self, *, selecting: bool) -> Method:
