@@ -9,7 +9,8 @@ The error is that of the rank: how far the share that was asked for is from the 
 that came out, in the exact distribution of weighed records; in thousandths, and the mean over all quantiles and
 runs. "Without noise" is what OpenDP's is at a large ε: the error of the draw and, where many records hold one
 value, that of its scores, which leave out what is equal to a candidate. Ours is seeded; OpenDP draws from the
-operating system, so that another run prints other ratios. The logs must be public: nothing here is private. The tables of docs/totals.md come from it.
+operating system, so that another run prints other ratios. The logs must be public: nothing here is private. The
+tables of docs/totals.md come from it.
 
 Before anything is compared, both must find the quantiles of a plain list at a large ε: a rival that is called
 wrongly would make any ratio look good. No constant was tuned on these logs.
@@ -162,7 +163,9 @@ def main() -> None:
     given = parser.parse_args()
     asked = read_quantiles(given.quantiles) or ()
     check_rival()
-    print("| values | limit | ε | Headcount | OpenDP | without noise | ratio |\n|---|---:|---:|---:|---:|---:|---:|")
+    print(
+        "| values | limit | ε | Headcount | OpenDP | without noise | ratio |\n|---|---:|---:|---:|---:|---:|---:|"
+    )
     ratios = []
     for column in COLUMNS:
         if given.only not in f"{column.log}, {column.value}":
