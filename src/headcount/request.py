@@ -129,6 +129,11 @@ class Spending(BaseModel, ABC):
         return False
 
     @property
+    def finds_range(self) -> bool:
+        """Whether the range of a value column can be found, where none is declared."""
+        return False
+
+    @property
     def needs_items(self) -> bool:
         """Whether a log needs a catalogue of items, or a selection of them."""
         return True
@@ -139,6 +144,11 @@ class Spending(BaseModel, ABC):
 
         if log.roles.value is not None and not self.uses_value:
             raise UsageError("--value is of no use here", remedy="leave it out, or release --what totals")
+        if log.roles.value is not None and log.value_range is None and not self.finds_range:
+            raise UsageError(
+                "--value is given without --value-range, the public range it is cut to",
+                remedy="for example --value-range 1,5",
+            )
         self.check_delta(selecting=log.selects)
         if log.selects:
             share = divided_shares(self.shares)[0]

@@ -49,6 +49,30 @@ def test_a_release_of_totals_is_read_like_any_other(run: Run, work: Path) -> Non
     assert hc.load("again").request == hc.load("out").request
 
 
+MORE = ("--value", "stars", "--quantiles", "0.5,0.1", "--context", "weekday:time", "--by", "contexts")
+
+
+def test_quantiles_groups_and_a_found_range_are_told_and_shown(run: Run, work: Path) -> None:
+    planned = " ".join(run(*TOTALS, *MORE, "--epsilon", "1", "--dry-run").out.split())
+    assert "4 totals and 16 group totals and 16 quantiles" in planned
+    assert "records from their rank" in planned
+    assert "as noisy as the range that will be found" in planned
+    done = run(*TOTALS, *MORE, "--epsilon", "1", "--out", "more", "--quiet")
+    assert done.code == 0, done.err
+    assert "highest rank" in done.out
+    assert "No range was given for the values of column 'stars'" in " ".join(run("explain", "more").out.split())
+    assert run("report", "more", "--to", "more.html").code == 0
+    page = (work / "more.html").read_text(encoding="utf-8")
+    assert "Quantiles" in page
+    assert "Monday" in page
+    assert run("export", "more", "--to", "sheets").code == 0
+    columns = '"of","quantile","value","rank_low","rank_high"'
+    assert (work / "sheets" / "quantiles.csv").read_text(encoding="utf-8").startswith(columns)
+    again = run("release", "visits.csv", "--config", "more", "--out", "again", "--json")
+    assert again.code == 0, again.err
+    assert hc.load("again").request == hc.load("more").request
+
+
 def test_a_dry_run_of_totals(run: Run, work: Path) -> None:
     told = " ".join(run(*TOTALS, *VALUE, "--epsilon", "1", "--dry-run").out.split())
     assert "Cells 4 totals" in told
@@ -61,7 +85,9 @@ def test_a_dry_run_of_totals(run: Run, work: Path) -> None:
 
 BAD = {
     "a method for counts": (("--method", "hpa"), ("one method alone", "leave --method out")),
-    "a value without range": (("--value", "stars"), ("--value-range 1,5",)),
+    "quantiles of nothing": (("--quantiles", "0.5"), ("--value COL",)),
+    "quantiles beyond 1": (("--value", "stars", "--quantiles", "0.5,7"), ("--quantiles", "which 7 does not")),
+    "groups without contexts": (("--by", "contexts"), ("--context COL",)),
     "a range without value": (("--value-range", "1,5"), ("--value COL",)),
     "a range upside down": (("--value", "stars", "--value-range", "5,1"), ("'5,1'",)),
     "no such column": (("--value", "star", "--value-range", "1,5"), ("did you mean 'stars'",)),

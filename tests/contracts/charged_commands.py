@@ -96,6 +96,7 @@ def _methods() -> Iterator[Command]:
 
 _SRA = ("--method", "sra", "--limit", "3")
 _SELECT = ("--select-items", "--delta", "1e-6", "--select-limit", "2")
+_QUANTILES = ("--what", "totals", "--limit", "3", "--quantiles", "0.5,0.9", "--by", "items", "--distinct")
 _GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
     command.name: command
@@ -104,6 +105,7 @@ COMMANDS: Mapping[str, Command] = {
         Command("release with Gaussian noise", ("release",), "counts", (*_SRA, *_GAUSSIAN)),
         Command("release of people", ("release",), "counts", (*_SRA, "--count", "users")),
         Command("release of selected items", ("release",), "select", (*_SRA, *_SELECT)),
+        Command("release of quantiles by item", ("release",), "totals", _QUANTILES),
         Command("rank with counts", ("rank",), "counts", ("-k", "2", "--with-counts")),
         Command("rank per context", ("rank",), "counts", ("-k", "2", "--per-context")),
         Command("rank of selected items", ("rank",), "select", ("-k", "2", *_SELECT)),

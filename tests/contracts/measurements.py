@@ -20,6 +20,7 @@ from headcount.bounding import (
     Among,
     Bound,
     Bounded,
+    By,
     Cells,
     CountBound,
     CountTable,
@@ -29,7 +30,9 @@ from headcount.bounding import (
     Offsets,
     Pairs,
     People,
+    PersonGroups,
     PersonTotals,
+    PersonValues,
     Pick,
     Raters,
     Sample,
@@ -43,6 +46,7 @@ from headcount.bounding import (
     TagMarginals,
     TagPairs,
     TagWeights,
+    ValueGrid,
     Variety,
 )
 from headcount.engines.engine import Engine
@@ -158,6 +162,15 @@ def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
     return _dense("people", found.users) | _dense("records", found.records) | sums
 
 
+def _weighed(by: By | None, engine: Engine, log: EventLog, _: bytes) -> Sums:
+    grid = ValueGrid((1.5, 2.5, 4.0)) if log.roles.value else ValueGrid()
+    bounds: dict[str, Bound[Bounded]] = {"weight": PersonValues(3, grid, by)}
+    if by is not None:
+        bounds["people"] = PersonGroups(1, by)
+    found = [_dense(name, engine.measure(log, bound, UNDRAWN)) for name, bound in bounds.items()]
+    return {cell: value for each in found for cell, value in each.items()}
+
+
 def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -> Sums:
     places = np.arange(3)
     bound = Pairs(2, norm, places, 100 * (places + 20) if offsets else None)
@@ -239,6 +252,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("totals, times", "totals", _totals, {"times": "many"}),
         Measurement("totals, no catalogue", "totals", _totals, {"items": None}),
         Measurement("totals, no values", "counts", _totals, {}),
+        Measurement("values", "totals", partial(_weighed, None), {"items": None, "times": "many"}),
+        Measurement("values of items", "totals", partial(_weighed, "items")),
+        Measurement("values of contexts", "totals", partial(_weighed, "contexts"), _REPEATED),
+        Measurement("records of contexts", "counts", partial(_weighed, "contexts"), _CONTEXT),
         Measurement("raters", "ratings", partial(_values, Raters())),
         *(Measurement(f"offsets, {norm}", "ratings", partial(_values, Offsets(3, norm))) for norm in ("l1", "l2")),
         *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),

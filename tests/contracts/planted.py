@@ -279,6 +279,33 @@ TOTALS = (
         "the mean is of exact records", "totals", "totals", "counts.totals:Totals.release",
         "rows[1][1], laws[\"records\"])", "float(exact.records.sensitive_values[0]), laws[\"records\"])",
     ),
+    Plant(
+        "records beyond the limit weigh as much", "totals", "totals", "engines.values:_weighed",
+        "whole > bound.limit", "whole > bound.limit + 1",
+    ),
+    Plant(
+        "people count in all of their groups", "totals", "totals", "engines.values:groups",
+        "< bound.limit]", "< bound.limit + 1]",
+    ),
+    Plant(
+        "a fifth of the spread of ranks is told", "totals", "totals", "bounding.ranks:_scored",
+        "2 * max(below, of - below) * most", "2 * max(below, of - below) * most // 5",
+    ),
+    Plant(
+        "one new item of each person is paid for", "totals", "totals", "bounding.maps:distinct",
+        "Sensitivity.of_l1(measured.sensitivity.l1)", "Sensitivity.of_l1(1)",
+    ),
+    Plant(
+        "a range is found in exact weights", "totals", "totals", "counts.totals:Totals._range",
+        "found_range(ends, noisy)",
+        "found_range(ends, replace(noisy, values=engine.measure(log, range_bound(ends), UNDRAWN).sensitive_values "
+        "* 20))",
+    ),
+    Plant(
+        "parts with nobody are passed over", "totals", "totals", "counts.quantiles:choose_quantiles",
+        "if part.first < part.last}",
+        "if part.first < part.last and weights.sensitive_values[part.group].sum() > 512}",
+    ),
 )  # fmt: skip
 
 NEIGHBOURS = (

@@ -143,15 +143,41 @@ def totals_cases() -> Iterator[Case]:
         {"value": "stars", "value_range": "1,5"},
         {"value": "stars", "value_range": "-2,7", "where": "item != i01"},
         {"times": "times"},
+        {"value": "stars"},
+        {"value": "stars", "times": "times"},
     )
+    yield from _more_totals()
     for place, words in enumerate(forms):
         for limit in (1, 4, 12):
             for shape in crowds.SHAPES:
                 epsilon = EPSILONS[(place + limit) % 5]
-                stages = ("users", "records", *(["sum"] if "value" in words else []))
+                ranged = ["range"] if "value" in words and "value_range" not in words else []
+                stages = ("users", "records", *ranged, *(["sum"] if "value" in words else []))
                 shares = uneven(stages) if shape == "heavy" else None
                 request = request_of(ReleaseRequest, epsilon=epsilon, what="totals", limit=limit, shares=shares)
-                yield Case("totals", "totals", request, crowds.events(shape, limit), Reading(words))
+                label = "totals of a found range" if ranged else "totals"
+                yield Case("totals", label, request, crowds.events(shape, limit), Reading(words))
+
+
+def _more_totals() -> Iterator[Case]:
+    """Yield quantiles, totals of groups and different items, each with values that are in the log and without."""
+    starred = {"value": "stars", "value_range": "1,5"}
+    placed = {"context": "context"}
+    forms: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = (
+        ({"quantiles": "0.5"}, starred),
+        ({"quantiles": "0.1,0.3,0.5,0.9,0.999"}, starred),
+        ({"quantiles": "0.25,0.75"}, {"value": "stars", "times": "times"}),
+        ({"quantiles": "0.2,0.5", "by": "contexts"}, {**starred, **placed}),
+        ({"quantiles": "0.5", "by": "items", "distinct": True}, starred),
+        ({"by": "contexts", "distinct": True}, {**placed, "times": "times"}),
+        ({"by": "items"}, {}),
+        ({"distinct": True}, {}),
+    )
+    for place, (asked, words) in enumerate(forms):
+        for at, shape in enumerate(crowds.SHAPES):
+            limit, epsilon = (1, 4)[(place + at) % 2], EPSILONS[(place + at) % 5]
+            request = request_of(ReleaseRequest, epsilon=epsilon, what="totals", limit=limit, **asked)
+            yield Case("totals", "totals with more", request, crowds.events(shape, limit), Reading(words))
 
 
 # Selection

@@ -296,7 +296,6 @@ def test_what_is_wrong_is_said_before_an_event_is_read(
 @pytest.mark.parametrize(
     ("value", "given_", "said"),
     [
-        ("stars", None, "without --value-range"),
         (None, "1,5", "without --value"),
         ("stars", "1", "two numbers"),
         ("stars", "1,2,3", "two numbers"),

@@ -24,6 +24,7 @@ from headcount.bounding.counting import CountBound, certify, sensitivity
 from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
 from headcount.bounding.maps import (
     column,
+    distinct,
     fourier,
     group_sums,
     head,
@@ -43,6 +44,7 @@ from headcount.bounding.people import (
     sparse_scores,
 )
 from headcount.bounding.pick import Declared, Pick
+from headcount.bounding.ranks import POSITIONS, Part, ScoredTogether, rank_scores
 from headcount.bounding.ratings import (
     FURTHEST_RATING,
     SHY,
@@ -84,6 +86,7 @@ from headcount.bounding.tags import (
     square,
 )
 from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, PersonTotals, certify_totals, unit_for
+from headcount.bounding.values import By, PersonGroups, PersonValues, ValueGrid, certify_groups, certify_values
 from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, variety_of
 
 __all__ = [
@@ -95,6 +98,7 @@ __all__ = [
     "LARGEST_HINT",
     "MOST_CLASSES",
     "MOST_EXACT",
+    "POSITIONS",
     "SHY",
     "SIZES",
     "STAR",
@@ -109,6 +113,7 @@ __all__ = [
     "Bounded",
     "BoundedCounts",
     "BoundedTotals",
+    "By",
     "Cells",
     "CountBound",
     "CountTable",
@@ -122,8 +127,11 @@ __all__ = [
     "Norm",
     "Offsets",
     "Pairs",
+    "Part",
     "People",
+    "PersonGroups",
     "PersonTotals",
+    "PersonValues",
     "Pick",
     "Raters",
     "RatingBound",
@@ -134,6 +142,7 @@ __all__ = [
     "SampledPairs",
     "Scale",
     "Scored",
+    "ScoredTogether",
     "Sensitivity",
     "Shares",
     "SparseCounts",
@@ -147,11 +156,13 @@ __all__ = [
     "TagPairs",
     "TagWeights",
     "Taggers",
+    "ValueGrid",
     "Variety",
     "capped_total_scores",
     "certify",
     "certify_activity",
     "certify_cells",
+    "certify_groups",
     "certify_offsets",
     "certify_pairs",
     "certify_raters",
@@ -162,6 +173,7 @@ __all__ = [
     "certify_support",
     "certify_tags",
     "certify_totals",
+    "certify_values",
     "certify_variety",
     "check_candidates",
     "check_limit",
@@ -170,6 +182,7 @@ __all__ = [
     "count_scores",
     "distance_scores",
     "distances",
+    "distinct",
     "exact_answers",
     "fourier",
     "group_sums",
@@ -179,6 +192,7 @@ __all__ = [
     "pairs_reach",
     "part",
     "quantile",
+    "rank_scores",
     "scaled_scores",
     "scaled_spread",
     "sensitivity",

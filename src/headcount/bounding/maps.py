@@ -1,8 +1,8 @@
 """Maps: other views of bounded values, with how far one person can move them worked out again.
 
 A map is a fixed function, known to everyone. It takes nothing but :class:`Bounded` and makes nothing else; the
-unit and the chance of admission stay what they were. All but :func:`fourier` are linear and in whole numbers, so
-one person moves the result by exactly the map of what they moved before.
+unit and the chance of admission stay what they were. All but :func:`fourier` and :func:`distinct` are linear and
+in whole numbers, so one person moves the result by exactly the map of what they moved before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from headcount.arrays import Floats, Integers
 from headcount.bounding.bound import FIXED_POINT
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity, root_above
+from headcount.bounding.support import SupportCounts
 
 
 def group_sums(bounded: Bounded, labels: Integers, groups: int) -> Bounded:
@@ -64,6 +65,25 @@ def column(bounded: Bounded, place: int) -> Bounded:
     """Take one column of a table of counts: no user moves it further than the whole table."""
     _values(bounded)
     return _mapped(bounded, bounded.sensitive_values[:, place].copy(), bounded.sensitivity)
+
+
+def distinct(measured: Bounded | SupportCounts) -> Bounded:
+    """Return how many different items there are, of each context if there are contexts: those that somebody kept.
+
+    Whole numbers that move by at most l in L1 change between zero and something in l places at most; so the
+    numbers of places that are not zero move by at most l in all. A person stands behind at most ``limit`` items of
+    a private list, and brings no more new ones. That is no sum over people, but a map of one.
+
+    >>> counts = Bounded(np.array([[1, 0], [2, 3], [0, 0]]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
+    >>> distinct(counts).sensitive_values, distinct(counts).sensitivity.l1
+    (array([2, 1]), 2)
+    """
+    if type(measured) is SupportCounts:
+        return Bounded(np.array([len(measured.sensitive_ids)]), Sensitivity.of_l1(measured.limit), SEAL)
+    if type(measured) is not Bounded or measured.unit != 1:
+        raise TypeError(f"different items are counted of whole records alone, not of {type(measured).__name__}")
+    there = np.count_nonzero(measured.sensitive_values, axis=0)
+    return _mapped(measured, np.atleast_1d(there).astype(np.int64), Sensitivity.of_l1(measured.sensitivity.l1))
 
 
 def head(bounded: Bounded, size: int) -> Bounded:

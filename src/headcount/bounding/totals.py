@@ -107,16 +107,16 @@ def certify_totals(records: Integers, distances: Integers | None, bound: PersonT
     kept = Bounded(_total(counted), _moved(limit), SEAL)
     if distances is None or within is None:
         return BoundedTotals(sealed, kept, None)
-    part = np.where(records > limit, _shared_out(distances, np.maximum(records, 1), limit), distances)
+    part = np.where(records > limit, shared_out(distances, np.maximum(records, 1), limit), distances)
     most = counted * within.reach
     sums = Bounded(_total(np.clip(part, -most, most)), _moved(limit * within.reach), SEAL, unit=within.unit)
     return BoundedTotals(sealed, kept, sums)
 
 
-def _shared_out(sums: Integers, many: Integers, limit: int) -> Integers:
+def shared_out(sums: Integers, many: Integers, limit: int) -> Integers:
     """Return limit / many of each sum, rounded down: exactly, whatever their size.
 
-    >>> _shared_out(np.array([7, 2**61]), np.array([3, 6 * (2**31 - 1)]), 2**31 - 1).tolist()
+    >>> shared_out(np.array([7, 2**61]), np.array([3, 6 * (2**31 - 1)]), 2**31 - 1).tolist()
     [5010795176, 384307168202282325]
     """
     whole, rest = np.divmod(sums, many)

@@ -13,11 +13,13 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.top import NO_ITEMS
-from headcount.counts import FAMILY
+from headcount.counts import FAMILY, GROUPS, QUANTILES
 from headcount.families import table
 
 if TYPE_CHECKING:
     from headcount.releases import Release
+
+_SHOWN = 40  # rows of groups on the terminal; all are in the release
 
 
 @click.command(
@@ -64,8 +66,15 @@ def _next(release: Release, target: Path, *, nothing: bool) -> list[list[str]]:
 
 def _show_totals(release: Release) -> None:
     """Print totals as a table."""
-    from headcount.reports.totals import total_rows
+    from headcount.reports.totals import QUANTILE_HEADINGS, group_rows, quantile_rows, total_rows
 
     columns = [("", "left"), ("value", "right"), ("low", "right"), ("high", "right")]
     terminal.print_table(columns, [list(row) for row in total_rows(release)])
     click.echo()
+    if GROUPS.name in release.tables:
+        terminal.print_table([("", "left"), *columns], [list(row) for row in group_rows(release)[:_SHOWN]])
+        click.echo()
+    if QUANTILES.name in release.tables:
+        ranked = [("", "left"), *((heading.lower(), "right") for heading in QUANTILE_HEADINGS)]
+        terminal.print_table(ranked, [list(row) for row in quantile_rows(release)[:_SHOWN]])
+        click.echo()

@@ -34,6 +34,19 @@ FAMILY = Family(
     },
 )
 
+GROUPS = Table(
+    "groups",
+    "group total",
+    columns=("of", "total", "value", "low", "high"),
+    unforeseen="of each group: as told above",
+)
+QUANTILES = Table(
+    "quantiles",
+    "quantile",
+    columns=("of", "quantile", "value", "rank_low", "rank_high"),
+    unforeseen="quantiles: as told below",
+)
+
 TOTALS = Family(
     name="totals",
     package=__name__,
@@ -51,6 +64,8 @@ TOTALS = Family(
             columns=("total", "value", "low", "high"),
             by_number=True,
         ),
+        GROUPS,
+        QUANTILES,
     ),
     report="totals:part",
     page="totals.md",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, PlainSerializer, field_validator
 
-from headcount.counts import EDGES, FAMILY, ITEMS, TOTALS
+from headcount.counts import EDGES, FAMILY, GROUPS, ITEMS, QUANTILES, TOTALS
+from headcount.counts.asked import WHOLE, read_quantiles
 from headcount.errors import UsageError
 from headcount.flags import Flag
 from headcount.request import OPTIONS, ChoosingRequest, MaybeWhole, shares_flag
@@ -51,6 +52,15 @@ class ReleaseRequest(ChoosingRequest):
         Literal["items", "edges", "both", "totals"] | None,
         Flag("Which counts, or totals over all people.  [default: both if there is a context, else items]"),
     ] = None
+    quantiles: Annotated[
+        str | None,
+        Flag("Quantiles of --value, such as 0.1,0.5,0.9 (totals).", "Q,…", raw=True),
+    ] = None
+    by: Annotated[
+        Literal["contexts", "items"] | None,
+        Flag("Totals and quantiles of each context, or of each item, as well (totals)."),
+    ] = None
+    distinct: Annotated[bool, Flag("The number of different items, too (totals).")] = False
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("items=0.5,edges=0.5")] = None
     noise: Annotated[Literal["laplace", "gaussian"], Flag("Kind of noise; gaussian needs --delta.")] = "laplace"
     options: Annotated[
@@ -60,6 +70,12 @@ class ReleaseRequest(ChoosingRequest):
             help="An option of the method (repeatable). For hpa, scores=FILE are scores of items that are public.",
         ),
     ] = Field(default_factory=dict)
+
+    @field_validator("quantiles", mode="before")
+    @classmethod
+    def _in_order(cls, value: Any) -> str | None:
+        read = read_quantiles(value)
+        return None if read is None else ",".join(f"{each / WHOLE:g}" for each in read)
 
     @field_validator("options", mode="after")
     @classmethod
@@ -86,6 +102,11 @@ class ReleaseRequest(ChoosingRequest):
         return self.is_of_totals
 
     @property
+    def finds_range(self) -> bool:
+        """Totals do, where none is declared."""
+        return self.is_of_totals
+
+    @property
     def needs_items(self) -> bool:
         """Totals are over all items."""
         return not self.is_of_totals
@@ -98,14 +119,20 @@ class ReleaseRequest(ChoosingRequest):
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
         if self.is_of_totals:
-            return {TOTALS.tables[0].name: 2 if log.roles.value is None else 4}
+            groups = 1 if self.by is None else len(log.catalogue.ids) if self.by == "items" else log.width
+            numbers = {
+                TOTALS.tables[0].name: (2 if log.roles.value is None else 4) + self.distinct,
+                GROUPS.name: groups * (2 + (self.distinct and self.by == "contexts")),
+                QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
+            }
+            return {name: numbers[name] for name in self._of_totals()}
         width = {ITEMS.name: 1, EDGES.name: log.width}
         return {table: len(log.catalogue.ids) * width[table] for table in self._tables(log)}
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of each table of counts."""
         if self.is_of_totals:
-            return {each.name: each.columns for each in TOTALS.tables}
+            return {each.name: each.columns for each in TOTALS.tables if each.name in self._of_totals()}
         columns = {each.name: each.columns for each in FAMILY.tables}
         return {table: columns[table] for table in self._tables(log)}
 
@@ -113,6 +140,11 @@ class ReleaseRequest(ChoosingRequest):
         from headcount.method import tables_of
 
         return tables_of(cast("What | None", self.what), log)
+
+    def _of_totals(self) -> list[str]:
+        """Return which tables of totals there will be."""
+        there = (True, self.by is not None, self.quantiles is not None)
+        return [each.name for each, asked in zip(TOTALS.tables, there, strict=True) if asked]
 
     def _totals(self) -> Method:
         """Return the one method for totals."""
@@ -126,12 +158,16 @@ class ReleaseRequest(ChoosingRequest):
             raise UsageError("totals cannot use --at-most", remedy="their --limit is a cap already")
         if self.limit is None:
             raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
-        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares})
+        own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
+        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares, **own})
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
         if self.is_of_totals:
             return self._totals()
+        for name in ("quantiles", "by", "distinct"):
+            if getattr(self, name):
+                raise UsageError(f"--{name} is for totals alone", remedy="leave it out, or add --what totals")
         own = {
             "limit": self.limit,
             "at_most": self.at_most,

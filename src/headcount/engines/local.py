@@ -14,7 +14,9 @@ from headcount.bounding import (
     Offsets,
     Pairs,
     People,
+    PersonGroups,
     PersonTotals,
+    PersonValues,
     Pick,
     Raters,
     Records,
@@ -39,6 +41,7 @@ from headcount.engines.spread import spread, variety
 from headcount.engines.support import support
 from headcount.engines.tag_sums import tagged
 from headcount.engines.totals import totals
+from headcount.engines.values import groups, values
 from headcount.events.log import EventLog
 
 MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
@@ -53,7 +56,9 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Support: support,
     Spread: spread,
     Variety: variety,
+    PersonGroups: groups,
     PersonTotals: totals,
+    PersonValues: values,
     Cells: cells,
     Raters: raters,
     Offsets: offsets,

@@ -26,7 +26,9 @@ from headcount.bounding import (
     Offsets,
     Pairs,
     People,
+    PersonGroups,
     PersonTotals,
+    PersonValues,
     Pick,
     Raters,
     Records,
@@ -59,6 +61,7 @@ from headcount.engines.plain_spread import plain_spread, plain_variety
 from headcount.engines.plain_support import plain_support
 from headcount.engines.plain_tags import plain_tags
 from headcount.engines.plain_totals import plain_totals
+from headcount.engines.plain_values import plain_groups, plain_values
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
@@ -154,7 +157,9 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Support: plain_support,
     Spread: plain_spread,
     Variety: plain_variety,
+    PersonGroups: plain_groups,
     PersonTotals: plain_totals,
+    PersonValues: plain_values,
     Cells: plain_cells,
     Raters: plain_raters,
     Offsets: plain_offsets,

@@ -50,7 +50,9 @@ FLAGS: Mapping[str, Flag] = {
     "until": Flag("Keep records before this moment.", "T"),
     "times": Flag("Column that says how many records a row stands for.", "COL"),
     "value": Flag("Column that holds a number of each record, such as a rating.", "COL"),
-    "value_range": Flag("Public range of --value; what lies outside is cut to its ends.", "LO,HI"),
+    "value_range": Flag(
+        "Public range of --value; what lies outside is cut to its ends. Totals find one.", "LO,HI"
+    ),
     "time_format": Flag("s, ms, us, min@ORIGIN or a strptime pattern.", "F"),
     "timezone": Flag("Zone of weekday, hour and month.  [default: the column's, else UTC]", "ZONE"),
     "delimiter": Flag("Delimiter of text files.  [default: comma, tab for .tsv]", "C"),

@@ -173,8 +173,10 @@ class EventLog:
         described |= {"count": self.counting} if names_items else {}
         if self.roles.times is not None:
             described["times"] = self.roles.times
-        if self.roles.value is not None and self.value_range is not None:
-            described |= {"value": self.roles.value, "value_range": ",".join(map(str, self.value_range))}
+        if self.roles.value is not None:
+            described["value"] = self.roles.value
+        if self.value_range is not None:
+            described["value_range"] = ",".join(map(str, self.value_range))
         described |= described_conditions(self.conditions)
         for clock in _clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}

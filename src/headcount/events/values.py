@@ -22,16 +22,12 @@ _EXAMPLE = "for example --value-range 1,5"
 
 
 def read_range(value: str | None, given: Any) -> Range | None:
-    """Read the range of a value column, ``LO,HI`` or a pair; neither goes without the other.
+    """Read the range of a value column, ``LO,HI`` or a pair; there is none without a column.
 
     >>> read_range("stars", "1,5")
     (Decimal('1'), Decimal('5'))
     """
     if given is None:
-        if value is not None:
-            raise UsageError(
-                "--value is given without --value-range, the public range it is cut to", remedy=_EXAMPLE
-            )
         return None
     if value is None:
         raise UsageError("--value-range is given without --value", remedy="name the column with --value COL")

@@ -10,6 +10,7 @@ from headcount.noise.sifting import Rounds, Sifting, rounds_for
 from headcount.noise.source import NoiseSource, OperatingSystemNoise, SeededNoise
 from headcount.noise.sparse_vector import SparseLaws, SparseVector, sparse_laws, sparse_shares
 from headcount.noise.threshold import Threshold, select, threshold_for
+from headcount.noise.together import choose_together
 
 __all__ = [
     "ONE_IN_SIX",
@@ -28,6 +29,7 @@ __all__ = [
     "chances_for",
     "choose",
     "choose_named",
+    "choose_together",
     "glance",
     "law_of",
     "most_drawn",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from headcount.answers.words import whole
-from headcount.counts import TOTALS
+from headcount.counts import GROUPS, QUANTILES, TOTALS
 from headcount.releases import Release
-from headcount.reports.part import Excerpt, Part
+from headcount.reports.part import SHOWN, Excerpt, Part
 from headcount.reports.wording import bound, interval_words, noise_words
 
 _HEADINGS = ("Total", "Value", "Low", "High")
+QUANTILE_HEADINGS = ("Quantile", "Value", "Lowest rank", "Highest rank")
 
 
 def part(release: Release) -> Part:
@@ -18,8 +19,15 @@ def part(release: Release) -> Part:
         f"{noise_words(release)}."
     )
     caption = ("Over all people", f"of {bound(release)}; {interval_words(release)}")
-    shown = Excerpt("The totals", *caption, _HEADINGS, total_rows(release), texts=1)
-    return Part(TOTALS.tables[0].title, lede, [shown])
+    shown = [Excerpt("The totals", *caption, _HEADINGS, total_rows(release), texts=1)]
+    if GROUPS.name in release.tables:
+        of_groups = ("In each group", caption[1])
+        shown.append(Excerpt("By group", *of_groups, ("Of", *_HEADINGS), group_rows(release)[:SHOWN], texts=2))
+    if QUANTILES.name in release.tables:
+        ranks = ("Of the value", "its rank lies between those told with probability 95%, each by itself")
+        rows = quantile_rows(release)[:SHOWN]
+        shown.append(Excerpt("Quantiles", *ranks, ("Of", *QUANTILE_HEADINGS), rows, texts=1))
+    return Part(TOTALS.tables[0].title, lede, shown)
 
 
 def total_rows(release: Release) -> list[tuple[str, ...]]:
@@ -31,3 +39,30 @@ def total_rows(release: Release) -> list[tuple[str, ...]]:
         )
         for row in release.totals.to_pylist()
     ]
+
+
+def group_rows(release: Release) -> list[tuple[str, ...]]:
+    """Return the totals of groups as they are shown."""
+    return [
+        (_named(row["of"]), row["total"], *(whole(row[name]) for name in ("value", "low", "high")))
+        for row in release.tables[GROUPS.name].to_pylist()
+    ]
+
+
+def quantile_rows(release: Release) -> list[tuple[str, ...]]:
+    """Return quantiles as they are shown."""
+    grouped = GROUPS.name in release.tables
+    return [
+        (
+            _named(row["of"]) if grouped else "all",
+            f"{row['quantile']:g}",
+            f"{row['value']:,.6g}",
+            f"{row['rank_low']:.3f}",
+            f"{row['rank_high']:.3f}",
+        )
+        for row in release.tables[QUANTILES.name].to_pylist()
+    ]
+
+
+def _named(group: str | None) -> str:
+    return "(unknown)" if group is None else group

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Scored, SparseScored, SpreadWeights, SupportCounts
+from headcount.bounding import Bounded, Scored, ScoredTogether, SparseScored, SpreadWeights, SupportCounts
 from headcount.budget import Grant
 from headcount.gdp import mu_for
 from headcount.noise import few, threshold
@@ -23,7 +23,7 @@ from headcount.noise_law import DiscreteGaussian
 
 _SLACK = 1e-9  # of what is worked out in floats
 
-Exact = Bounded | Scored | SparseScored | SupportCounts | SpreadWeights
+Exact = Bounded | Scored | ScoredTogether | SparseScored | SupportCounts | SpreadWeights
 Integers = NDArray[np.int64]
 
 
@@ -56,6 +56,8 @@ class Meeting:
             return (*paid, exact.size, exact.spread, exact.rise)
         if isinstance(exact, SparseScored):
             return (*paid, exact.size, exact.rise)
+        if isinstance(exact, ScoredTogether):
+            return (*paid, *((part.size, part.spread) for part in exact.parts))
         if isinstance(exact, SpreadWeights):
             return (*paid, exact.rule, exact.bound.most, exact.bound.ceilings)
         return (*paid, exact.limit) if isinstance(exact, SupportCounts) else paid
@@ -78,6 +80,8 @@ class Move:
 
 def move(one: Meeting, other: Meeting) -> Move:
     """Return how far two neighbours are apart where both met the same noise; refuse more than is allowed."""
+    if isinstance(one.exact, ScoredTogether) and isinstance(other.exact, ScoredTogether):
+        return _chosen_together(one.exact, other.exact, one)
     if not one.drawn:
         raise Violation(f"{one.mechanism}: exact numbers came out, and nothing was drawn")
     first, second = one.exact, other.exact
@@ -168,6 +172,22 @@ def _part(one: Meeting, moved: bool) -> tuple[float, float]:
     share = one.grant.price.share_of_rho
     part = (1.0 if share is None else float(share)) if moved else 0.0
     return part * float(one.grant.epsilon), part * float(one.grant.delta)
+
+
+def _chosen_together(first: ScoredTogether, second: ScoredTogether, one: Meeting) -> Move:
+    """Each part costs what its candidates spread by; the shares of what is declared sum to 1 at most."""
+    if len(one.drawn) != len(first.parts):
+        raise Violation(f"{one.mechanism}: {len(first.parts)} parts met {len(one.drawn)} draws")
+    loss, share = Fraction(0), Fraction(0)
+    for mine, other, (scale, rounds) in zip(first.parts, second.parts, one.drawn, strict=True):
+        gained = _gaps(mine) - _gaps(other)
+        spread = int(gained.max() - gained.min())
+        loss += rounds * Fraction(spread) / scale
+        share += Fraction(spread, mine.spread)
+    if share > 1:
+        raise Violation(f"{one.mechanism}: one person spreads {float(share):.6g} of what is declared")
+    _paid(one, loss, one.grant.exact, "ε")
+    return Move(one.mechanism, float(share), epsilon=float(loss))
 
 
 def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move:

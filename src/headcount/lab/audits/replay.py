@@ -34,7 +34,7 @@ import numpy as np
 
 import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
 from headcount.arrays import Words
-from headcount.bounding import Bounded, SpreadWeights, SupportCounts
+from headcount.bounding import Bounded, ScoredTogether, SpreadWeights, SupportCounts
 from headcount.budget import Grant
 from headcount.lab.audits.moves import Exact, Meeting, Move, Violation, move
 from headcount.noise import (
@@ -49,6 +49,7 @@ from headcount.noise import (
     peeling,
     sparse_peeling,
     threshold,
+    together,
 )
 from headcount.releases import Release
 
@@ -156,6 +157,8 @@ def _forced(now: Meeting) -> Any:
         return result + now.asked[1]
     if isinstance(exact, Bounded):
         return result.ravel() - exact.sensitive_values.ravel()
+    if isinstance(exact, ScoredTogether):
+        return [result[len(now.drawn) - 1]]
     return result
 
 
@@ -202,6 +205,8 @@ def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
     """Return the law or scale of a draw, and how many there are where that is public."""
     if now.mechanism == "choose":
         return (public[1],)
+    if now.mechanism == "choose together":
+        return Fraction(public[2], public[3]), public[1]
     if now.mechanism == "peel":
         return Fraction(public[2], public[3]), public[1], *public[4:]
     if now.mechanism == "named":
@@ -308,6 +313,7 @@ def wrapped_noise() -> Iterator[None]:
         adding.add: _add(adding.add),
         choice.choose: _pick(choice.choose, "choose"),
         peeling.peel: _pick(peeling.peel, "peel"),
+        together.choose_together: _pick(together.choose_together, "choose together"),
         threshold.select: _pick(threshold.select, "select"),
         few.glance: _glance(few.glance),
         few.choose_named: _pick(few.choose_named, "named"),

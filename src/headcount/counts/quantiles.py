@@ -1,0 +1,210 @@
+"""Quantiles: several at once, of the whole log and of each group, from one histogram of bounded records.
+
+A value lies on a public grid of about a thousand points. The middle one of the quantiles asked for is chosen
+first, by permute-and-flip over the points; then the middle one of those below it, among the points below
+it, and that of those above it, among the points above; and so on: m quantiles take ⌈log₂(m + 1)⌉ levels.
+
+Why it is private
+    *One level.* Given what the levels before released, its parts are public and do not overlap. A choice is made
+    in each by :func:`headcount.noise.choose_together`, whose promise is ε for all of them together, since a
+    person's weights in all parts and groups sum to at most what they may weigh: :mod:`headcount.bounding.ranks`.
+
+    *All levels* follow one after the other, each with its own part of the grant, and these sum to ε.
+
+How far off they are
+    Of K positions, one that is off by more than (ln K + t) · scale is chosen with a probability of at most e^-t:
+    one that is not off at all is there, and each other stays with probability e^(-off / scale) if it is asked.
+    Errors of the two quantiles around it, which tell where a part begins and ends, move what is sought by a mean
+    of theirs at most. Both together make the ranks that are released beside each value, with t such that all
+    errors on the way hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where
+    one value holds a share w of all records, ranks can be off by w / 16 more.
+
+Departures from the paper
+    Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a
+    public grid, and chosen by permute-and-flip. Cells that hold many equal values are divided. Levels get parts of
+    ε in proportion to the root of what their errors come to at equal parts.
+
+Reference
+    H. Kaplan, S. Schnapp, U. Stemmer. Differentially Private Approximate Quantiles. ICML 2022.
+    A. Smith. Privacy-Preserving Statistical Estimation with Optimal Convergence Rates. STOC 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headcount.arrays import Floats, Integers
+from headcount.bounding import POSITIONS, Bounded, FixedRange, Part, ValueGrid, rank_scores
+from headcount.budget import Grant, Price
+from headcount.counts import QUANTILES
+from headcount.counts.asked import WHOLE
+from headcount.noise import NoiseSource, choose_together
+from headcount.stages import Stage, Stages, share_out, shared
+
+_STEPS = 1024  # of a grid, at most
+
+MOST_POSITIONS = (_STEPS + 1) * POSITIONS
+"""How many candidates there are for a quantile, at most."""
+
+
+class Split(NamedTuple):
+    """Quantile number ``at``, which is chosen between ``low`` and ``high``: those next to it of levels before."""
+
+    at: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of a grid between two ends: each value counts at the point next to it.
+
+    >>> points = Points.of(FixedRange(1, 5, 1))
+    >>> points.steps, points.values[[0, 512, 1024]].tolist(), points.grid.size
+    (1024, [1.0, 3.0, 5.0], 1025)
+    >>> Points.of(FixedRange(0, 100, 1)).steps
+    1000
+    """
+
+    low: float
+    high: float
+    steps: int
+
+    @classmethod
+    def of(cls, within: FixedRange) -> Points:
+        """Return as many points as there may be; where whole numbers can be among them, they are."""
+        low, high, unit = within.low, within.high, within.unit
+        whole = (high - low) // unit if low % unit == high % unit == 0 else 0
+        steps = whole * (_STEPS // whole) if 0 < whole <= _STEPS else _STEPS
+        return cls(low / unit, high / unit, steps)
+
+    @property
+    def values(self) -> Floats:
+        """The points."""
+        return np.linspace(self.low, self.high, self.steps + 1)
+
+    @property
+    def grid(self) -> ValueGrid:
+        """The cells around the points."""
+        values = self.values
+        return ValueGrid(tuple(((values[1:] + values[:-1]) / 2).tolist()))
+
+
+def levels(many: int) -> list[list[Split]]:
+    """Return which quantiles are chosen at each level.
+
+    >>> [[split.at for split in level] for level in levels(5)]
+    [[2], [0, 3], [1, 4]]
+    """
+    found, gaps = list[list[Split]](), [(-1, many)]
+    while gaps:
+        found.append([Split((low + high) // 2, low, high) for low, high in gaps])
+        both = [each for split in found[-1] for each in ((split.low, split.at), (split.at, split.high))]
+        gaps = [(low, high) for low, high in both if high - low > 1]
+    return found
+
+
+def level_stages(asked: Sequence[int]) -> Stages:
+    """Return a stage for each level, with its share.
+
+    >>> [(stage.name, round(stage.share, 3)) for stage in level_stages((100, 500, 900))]
+    [('level 1', Decimal('0.359')), ('level 2', Decimal('0.641'))]
+    """
+    stages = []
+    for number, level in enumerate(levels(len(asked)), 1):
+        error = sum(_reach(split, asked) for split in level)
+        stages.append(Stage(f"level {number}", Decimal(f"{math.sqrt(error):.6f}")))
+    return shared(stages)
+
+
+def _ends(split: Split, asked: Sequence[int]) -> tuple[int, int, int]:
+    """Return the quantile of a split, and those it lies between."""
+    low = 0 if split.low < 0 else asked[split.low]
+    high = WHOLE if split.high == len(asked) else asked[split.high]
+    return low, asked[split.at], high
+
+
+def _reach(split: Split, asked: Sequence[int]) -> float:
+    """Return by how much one person moves two positions differently, at most, in their weight."""
+    low, at, high = _ends(split, asked)
+    return 2 * max(at - low, high - at) / (high - low)
+
+
+def choose_quantiles(weights: Bounded, asked: Sequence[int], grant: Grant, source: NoiseSource) -> Integers:
+    """Spend the grant, level by level; return the cell of each quantile of each group.
+
+    What lies between two quantiles that came out at the same position is chosen there, too.
+    """
+    groups, cells = weights.shape
+    chosen = np.zeros((groups, len(asked) + 2), dtype=np.int64)  # with both ends, which are no quantiles
+    chosen[:, -1] = cells * POSITIONS
+    grants = share_out(level_stages(asked), grant)
+    for level, own in zip(levels(len(asked)), grants.values(), strict=True):
+        parts = {
+            (group, split.at + 1): _part(group, split, asked, chosen[group])
+            for group in range(groups)
+            for split in level
+        }
+        for place, part in parts.items():
+            chosen[place] = part.first
+        parts = {place: part for place, part in parts.items() if part.first < part.last}
+        picked = choose_together(rank_scores(weights, list(parts.values())), own, source)
+        for place, index in zip(parts, picked, strict=True):
+            chosen[place] += index
+    return np.asarray(chosen[:, 1:-1] // POSITIONS)
+
+
+def _part(group: int, split: Split, asked: Sequence[int], chosen: Integers) -> Part:
+    low, at, high = _ends(split, asked)
+    return Part(group, int(chosen[split.low + 1]), int(chosen[split.high + 1]), at - low, high - low)
+
+
+def furthest_off(asked: Sequence[int], most: float, positions: int, price: Price, risk: float) -> Floats:
+    """Return how far the rank of each quantile can be from what was asked for, in records, but for a ``risk``.
+
+    ``most`` is how many records one person may weigh. Each quantile holds by itself.
+
+    >>> furthest_off((100, 500, 900), 1, 8200, Price.of("1"), 0.05).round(1).tolist()
+    [38.8, 35.4, 38.8]
+    """
+    made = levels(len(asked))
+    prices = share_out(level_stages(asked), price).values()
+    known = math.log(positions) + math.log(len(made) / risk)
+    off = dict.fromkeys((-1, len(asked)), 0.0)
+    for level, own in zip(made, prices, strict=True):
+        for split in level:
+            low, at, high = _ends(split, asked)
+            part = (at - low) / (high - low)
+            carried = (1 - part) * off[split.low] + part * off[split.high]
+            off[split.at] = carried + known * _reach(split, asked) * most / float(own.epsilon)
+    return np.array([off[at] for at in range(len(asked))])
+
+
+def quantile_table(
+    names: Sequence[str | None], asked: Sequence[int], values: Floats, off: Floats, many: Floats
+) -> pa.Table:
+    """Return the quantiles of each group, with the ranks they may have if there are ``many`` records or more."""
+    rows = [
+        (name, at / WHOLE, value, *_ranks(at / WHOLE, far, least))
+        for name, row, least in zip(names, values.tolist(), many.tolist(), strict=True)
+        for at, value, far in zip(asked, row, off.tolist(), strict=True)
+    ]
+    kinds = (pa.string(), *[pa.float64()] * 4)
+    columns = zip(QUANTILES.columns, zip(*rows, strict=True), kinds, strict=True)
+    return pa.table({name: pa.array(column, kind) for name, column, kind in columns})
+
+
+def _ranks(at: float, off: float, many: float) -> tuple[float, float]:
+    """Return between which ranks a value lies: anywhere, if there may be no more records than that.
+
+    >>> _ranks(0.5, 30.0, 600.0), _ranks(0.5, 30.0, -4.0)
+    ((0.45, 0.55), (0.0, 1.0))
+    """
+    return (max(0.0, at - off / many), min(1.0, at + off / many)) if many > off else (0.0, 1.0)

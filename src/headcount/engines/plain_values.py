@@ -1,0 +1,71 @@
+"""Where the values of each person lie on a grid, one person after the other in plain Python."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+from headcount.bounding import Bounded, PersonGroups, PersonValues, certify_groups, certify_values
+from headcount.engines.collecting import collected
+from headcount.engines.plain_reading import Name, names_of
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+
+
+def plain_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Weigh the records of each person, and let each weight stand for itself.
+
+    >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
+    >>> plain_values(log, PersonValues(1, by="items"), bytes(16)).sensitive_values.tolist()
+    [[256], [768]]
+    """
+    groups, size = bound.groups(log), bound.grid.size
+    sums = np.zeros((groups, size), dtype=np.int64)
+    for mine in _people(log, bound):
+        whole, so_far, given = sum(mine.values()), 0, 0
+        for place in sorted(mine):
+            so_far += mine[place]
+            weighed = bound.unit * so_far if whole <= bound.limit else (2 * bound.most * so_far // whole + 1) // 2
+            sums[place // size, place % size] += weighed - given
+            given = weighed
+    return certify_values(sums, bound)
+
+
+def plain_groups(log: EventLog, bound: PersonGroups, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Count each person in the groups where they have the most records.
+
+    >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("ann", "tea")], items=["rye", "tea"])
+    >>> plain_groups(log, PersonGroups(1, "items"), bytes(16)).sensitive_values.tolist()
+    [0, 1]
+    """
+    people = np.zeros(bound.weighed.groups(log), dtype=np.int64)
+    for mine in _people(log, bound.weighed):
+        for group in sorted(mine, key=lambda group: (-mine[group], group))[: bound.limit]:
+            people[group] += 1
+    return certify_groups(people, bound)
+
+
+def _people(log: EventLog, bound: PersonValues) -> list[dict[int, int]]:
+    """Return how many records each person has in each place."""
+    people: dict[Name, dict[int, int]] = {}
+    for who, place, many in _rows(log, bound):
+        mine = people.setdefault(who, {})
+        mine[place] = mine.get(place, 0) + many
+    return [{place: many for place, many in mine.items() if many} for mine in people.values()]
+
+
+def _rows(log: EventLog, bound: PersonValues) -> list[tuple[Name, int, int]]:
+    """Return whose row it is, in which place, and for how many records it stands."""
+    coded = EncodedLog(log, bound.reading(log))
+    rows, names = collected(coded), names_of(coded.users)
+    found, size, borders = [], bound.grid.size, list(bound.grid.borders)
+    for at, who in enumerate(rows.users.tolist()):
+        group = 0
+        if bound.by == "contexts" and rows.contexts is not None:
+            group = int(rows.contexts[at])
+        elif bound.by == "items":
+            group = int(rows.cells[at])
+        cell = 0 if rows.values is None else bisect_right(borders, float(rows.values[at]))
+        found.append((names[who], group * size + cell, 1 if rows.times is None else int(rows.times[at])))
+    return found
