@@ -130,7 +130,7 @@ def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
     popular = []
     for split in splits:
         people = np.bincount(events.items[split.fitted], minlength=events.catalogue.size).astype(np.float64)
-        popular.append(split.recall(lambda _, known, people=people: people))  # type: ignore[misc]
+        popular.append(split.recall(lambda *_, people=people: people))  # type: ignore[misc]
     _tell("popular, exact", popular)
     if exact:
         _tell("linear, exact", [split.recall(linear(events, split)) for split in splits])

@@ -85,6 +85,12 @@ ISSUE = (
         "np.argsort(-engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], kind=",
     ),
     Plant(
+        "items in departures are chosen by exact weights", "neighbours", "neighbours",
+        "neighbours.visits:VisitModel.release",
+        "made.departures(",
+        "replace(made, weights=Noisy(counted.items.sensitive_values, weights.law)).departures(",
+    ),
+    Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.release",
         "exact = engine.measure(tagged, found.next(norm), UNDRAWN)",
         f"exact = engine.measure(tagged, {_BOUNDS}.TagWeights(norm), UNDRAWN).sensitive_values\n"
@@ -97,7 +103,7 @@ ISSUE = (
         "np.argsort(-common.values, kind=", "np.argsort(-counted.sensitive_values, kind=",
     ),
 )  # fmt: skip
-"""With these four at once, all other tests passed."""
+"""With four of these at once, all other tests passed."""
 
 COUNTS = (
     Plant(

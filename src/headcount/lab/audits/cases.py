@@ -83,6 +83,12 @@ CASES: Mapping[str, Case] = {
         reason="what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
         runs=2_000,
     ),
+    "visits": Case(
+        visible=Decimal("0.9"),
+        reason="some is spent on the number of people, and with δ most on pairs, which show as factors alone",
+        only=lambda _: adjacent.visitors(),
+        rates=False,
+    ),
     "co-counts": Case(
         {"limit": 1, "items": adjacent.PAIRED},
         visible=Decimal("0.9"),
