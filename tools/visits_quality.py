@@ -130,7 +130,7 @@ def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
     popular = []
     for split in splits:
         people = np.bincount(events.items[split.fitted], minlength=events.catalogue.size).astype(np.float64)
-        popular.append(split.recall(lambda *_, people=people: people))  # type: ignore[misc]
+        popular.append(split.recall(lambda *_, people=people: people))
     _tell("popular, exact", popular)
     if exact:
         _tell("linear, exact", [split.recall(linear(events, split)) for split in splits])
@@ -174,7 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["recall", "context"])
     parser.add_argument("--log", default="movielens-1m")
-    parser.add_argument("--epsilon", nargs="+", default=["1", "4", "8"])
+    parser.add_argument("--epsilon", nargs="*", default=["1", "4", "8"])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--exact", action="store_true")
     given = parser.parse_args()

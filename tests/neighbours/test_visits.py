@@ -120,7 +120,7 @@ def seasonal(people: int = 1_500) -> EventLog:
         for item in ("rye", ("tea", "ice")[n % 2])
     ]
     table = pa.table({name: [row[at] for row in rows] for at, name in enumerate(("u", "i", "c"))})
-    named = {"user": "u", "item": "i", "items": ["rye", "tea", "ice"], "context": "c"}
+    named: dict[str, Any] = {"user": "u", "item": "i", "items": ["rye", "tea", "ice"], "context": "c"}
     return read_events(table, **named, contexts="summer,winter")
 
 

@@ -72,7 +72,8 @@ class NeighboursRequest(ChoosingRequest):
         """Where no method is named, ratings are learnt from where there are any, and else visits."""
         if self.method is not None:
             return self
-        return self.model_copy(update={"method": VISITS if log.roles.value is None else FAMILY.default})
+        method = VISITS if log.roles.value is None else FAMILY.default
+        return self.model_validate({**self.model_dump(), "method": method})
 
     def check_delta(self, *, selecting: bool) -> None:
         """Any δ is of use; selecting items needs one."""
