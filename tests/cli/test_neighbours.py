@@ -54,9 +54,9 @@ def test_related_items_of_co_counts(run: Run, work: Path) -> None:
 def test_visits_are_learnt_from_where_there_are_no_ratings(run: Run, work: Path) -> None:
     (work / "mine.csv").write_text("item\nrye\n", encoding="utf-8")
     fit = ("neighbours", "fit", "visits.csv", *FIT, "--epsilon", "4", "--delta", "1e-6")
-    planned = run(*fit, "--dry-run")
+    planned = run(*fit, "--context", "sex", "--contexts", "F,M", "--dry-run", "--json")
     assert planned.code == 0, planned.err
-    assert "visits" in planned.out
+    assert set(planned.data["noise"]) == {"people", "model/items", "model/edges", "model/factors"}
     done = run(*fit, "--out", "m")
     assert done.code == 0, done.err
     assert "neighbours recommend m --user-items mine.csv" in done.err

@@ -3,7 +3,7 @@
 from headcount.family import Family, Listed, Table
 
 ITEMS = Table("model/items", "item")
-EDGES = Table("model/edges", "pair of item and context")
+EDGES = Table("model/edges", "item-by-context count")
 PREDICTIONS = Table("model/predictions", "prediction", columns=("user", "item", "rating"))
 
 VISITS = "visits"

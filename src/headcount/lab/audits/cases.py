@@ -84,10 +84,11 @@ CASES: Mapping[str, Case] = {
         runs=2_000,
     ),
     "visits": Case(
-        visible=Decimal("0.9"),
-        reason="some is spent on the number of people, and with δ most on pairs, which show as factors alone",
+        visible=Decimal(0),
+        reason="what a person adds is spread over ten items or more: a few thousand runs show nothing of it",
         only=lambda _: adjacent.visitors(),
         rates=False,
+        runs=2_000,
     ),
     "co-counts": Case(
         {"limit": 1, "items": adjacent.PAIRED},
