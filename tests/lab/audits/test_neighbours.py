@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from headcount.bounding import Bound, Measured_co, Pairs, Scale, certify, certify_pairs
+from headcount.bounding import Bound, Measured_co, Pairs, certify_pairs
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.lab.audits.auditing import audit
@@ -42,38 +42,14 @@ def test_a_limit_that_is_forgotten_is_found() -> None:
     assert not found.violation, found.sentence()
 
 
-def test_a_model_of_ratings_stands() -> None:
-    """It publishes offsets that are shrunk, which show so little that even a forgotten limit is hard to see.
+@pytest.mark.parametrize("name", ["private", pytest.param("visits", marks=pytest.mark.slow)])
+def test_a_model_of_ratings_or_visits_stands(name: str) -> None:
+    """What a person adds is spread over so many numbers that even a forgotten limit is hard to see.
 
-    That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines``.
+    That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines`` and
+    ``tests/bounding``.
     """
-    found = audit(target("private", 2, Decimal(1)), pairs_for("private", 2)[:2], 300)
-    assert not found.violation, found.sentence()
-
-
-class ForgetsToWeighDown(LocalEngine):
-    """Counts all of a person's items fully, however many there are."""
-
-    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
-        """Count everything, and say that it was bounded."""
-        if not isinstance(bound, Scale):
-            return super().measure(log, bound, secret)
-        exact = super().measure(log, replace(bound, limit=10**5), secret)
-        found: Any = certify(
-            bound, log.counting, exact.items.sensitive_values * 1, exact.edges.sensitive_values * 1
-        )
-        measured: Measured_co = found
-        return measured
-
-
-@pytest.mark.slow
-def test_visits_that_are_not_weighed_down_are_found() -> None:
-    """Sixty items that count fully are six times what noise pays for; and the sound model stands."""
-    pairs = [pair for pair in pairs_for("visits", 2) if pair.name == "many items"]
-    sound = target("visits", 2, Decimal(4))
-    broken = audit(replace(sound, engine=ForgetsToWeighDown), pairs, 400)
-    assert broken.violation, broken.sentence()
-    found = audit(sound, pairs, 200)
+    found = audit(target(name, 2, Decimal(1)), pairs_for(name, 2)[:2], 300)
     assert not found.violation, found.sentence()
 
 
