@@ -1,4 +1,4 @@
-"""How well models of visits recommend to new people: ``python tools/visits_quality.py recall|context``.
+"""How well models of visits recommend to new people: ``python tools/visits_quality.py recall|ages|hours``.
 
 ``recall``: in each run 80 % of the people of a log, drawn at random, are who a model is fitted to. Of each of the
 others 80 % of the items, rounded up, drawn at random, are what they are known to have, and the rest is the truth.
@@ -6,8 +6,11 @@ Recall@20 is how many of the 20 items recommended are true, over 20 or over how 
 the mean over those people who have any truth, and over the runs. Beside it stand the items that most people of the
 80 % have, counted exactly, and with --exact a linear model without privacy (EASE, λ = 500), for small catalogues.
 
-``context``: the same on MovieLens-1M, with the age of a person as the context of all they rated, and how well the
+``ages``: the same on MovieLens-1M, with the age of a person as the context of all they rated, and how well the
 same model recommends with and without it.
+
+``hours``: the same on Foursquare, with the quarter of the day of each visit as its context. A person is
+recommended items in each quarter, and what is true is what they visited in it.
 """
 
 from __future__ import annotations
@@ -145,17 +148,16 @@ def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
         _tell(f"ε = {epsilon}, δ = {DELTA}", found, f"   {told}")
 
 
-def context(epsilons: list[str], runs: int) -> None:
+def ages(epsilons: list[str], runs: int) -> None:
     events = Events("movielens-1m", "age")
     print(f"movielens-1m, ages as contexts; Recall@{K} of {runs} runs")
     for epsilon in epsilons:
         rows: dict[str, list[float]] = {"without": [], "with the context": []}
         for seed in range(runs):
-            split = Split(events, seed)
-            model = fitted(events.log(split.fitted, context=True), epsilon, seed)
+            split = Split(events, seed) model = fitted(events.log(split.fitted, context=True), epsilon, seed)
             lifts = {each: model.lifts(each) for each in model.release.contexts or ()}
-            rows["without"].append(split.recall(lambda _, known, model=model: model.habits.scores(known)))  # type: ignore[misc]
-            rows["with the context"].append(
+            rows["without"].append(split.recall(lambda _, known, model=model: model.habits.scores(known)))  #
+            type: ignore[misc] rows["with the context"].append(
                 split.recall(
                     lambda who, known, model=model, lifts=lifts: model.habits.scores(
                         known, lifts[events.about[who]]
@@ -166,13 +168,52 @@ def context(epsilons: list[str], runs: int) -> None:
             _tell(f"ε = {epsilon}, {how}", found)
 
 
+def hours(epsilons: list[str], runs: int) -> None:
+    folder = Path(os.environ.get("HEADCOUNT_DATA", "../shared/data"))
+    table = pq.read_table(folder / "foursquare-nyc.parquet", columns=["user", "item", "minute"])
+    people, users = np.unique(table["user"].to_numpy(), return_inverse=True)
+    catalogue, items = np.unique(table["item"].to_numpy(), return_inverse=True)
+    quarters = (table["minute"].to_numpy() // 360 % 4).astype(str)
+    print(f"foursquare-nyc, quarters of the day as contexts; Recall@{K} of {runs} runs")
+    for epsilon in epsilons:
+        rows: dict[str, list[float]] = {"without": [], "with the context": []}
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            drawn = rng.permutation(people.size)[: int(PART * people.size)]
+            which = np.isin(users, drawn)
+            events = pa.table({"user": users[which], "item": items[which], "quarter": quarters[which]})
+            told: dict[str, Any] = {
+                "items": list(range(catalogue.size)),
+                "context": "quarter",
+                "contexts": "0,1,2,3",
+            }
+            model = fitted(read_events(events, user="user", item="item", **told), epsilon, seed)
+            found: dict[str, list[float]] = {how: [] for how in rows}
+            for person in np.setdiff1d(np.arange(people.size), drawn):
+                own, when = items[users == person], quarters[users == person]
+                mixed = rng.permutation(np.unique(own))
+                known, rest = np.split(mixed, [int(np.ceil(PART * mixed.size))])
+                for quarter in model.release.contexts or ():
+                    truth = np.intersect1d(rest, own[when == quarter])
+                    if truth.size:
+                        for how, lifts in (("without", None), ("with the context", model.lifts(quarter))):
+                            expected = model.habits.scores(known, lifts)
+                            expected[known] = -np.inf
+                            best = np.argpartition(-expected, K)[:K]
+                            found[how].append(np.isin(best, truth).sum() / min(K, truth.size))
+            for how, each in found.items():
+                rows[how].append(float(np.mean(each)))
+        for how, means in rows.items():
+            _tell(f"ε = {epsilon}, {how}", means)
+
+
 def _tell(what: str, found: list[float], more: str = "") -> None:
     print(f"{what:<26}{np.mean(found):.4f} ± {np.std(found):.4f}{more}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["recall", "context"])
+    parser.add_argument("part", choices=["recall", "ages", "hours"])
     parser.add_argument("--log", default="movielens-1m")
     parser.add_argument("--epsilon", nargs="*", default=["1", "4", "8"])
     parser.add_argument("--runs", type=int, default=10)
@@ -182,7 +223,7 @@ def main() -> None:
     if given.part == "recall":
         recall(given.log, given.epsilon, given.runs, exact=given.exact)
     else:
-        context(given.epsilon, given.runs)
+        {"ages": ages, "hours": hours}[given.part](given.epsilon, given.runs)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB")
 

@@ -139,7 +139,7 @@ class Habits:
     def scores(self, own: NDArray[np.int64], lifts: Floats | None = None) -> Floats:
         """Return how much of every item a person with the items ``own`` is expected to have.
 
-        In a context everything is multiplied by the items' ``lifts`` there.
+        In a context everything is multiplied by the items' ``lifts`` there, or their roots where items are known.
 
         >>> habits = Habits(np.array([0.5, 0.4, 0.1]), np.arange(3), np.array([[1.0], [-1.0], [0.5]]))
         >>> habits.scores(np.array([0])).argsort()[::-1].tolist()
@@ -162,7 +162,8 @@ class Habits:
             beyond = here - (float(here @ among) / squares if squares else 0.0) * among
             expected[self.places] += self._spoken @ (self._weighed.T @ beyond)
         if lifts is not None:
-            expected = np.maximum(expected, 0.0) * lifts
+            # what a person has tells some of what their context does: as far as half of it, in logarithms
+            expected = np.maximum(expected, 0.0) * (np.sqrt(lifts) if own.size else lifts)
         return expected
 
     @cached_property
