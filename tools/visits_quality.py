@@ -19,7 +19,7 @@ import argparse
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,13 @@ def linear(events: Events, split: Split) -> Callable[[int, Codes], Numbers]:
     return lambda _, known: np.asarray(weights[known].sum(axis=0))
 
 
+def _scoring(
+    model: NeighbourModel, events: Events, lifts: Mapping[str, Numbers]
+) -> Callable[[int, Codes], Numbers]:
+    """Return what a model expects of a person, in the context that is told of them if its lifts are given."""
+    return lambda person, known: model.habits.scores(known, lifts.get(events.about[person]))
+
+
 def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
     events = Events(name)
     print(f"{name}: {events.people:,} people, {events.catalogue.size:,} items; Recall@{K} of {runs} runs")
@@ -141,8 +148,7 @@ def recall(name: str, epsilons: list[str], runs: int, *, exact: bool) -> None:
         found, chosen = [], []
         for seed, split in enumerate(splits):
             model = fitted(events.log(split.fitted, context=False), epsilon, seed)
-            habits = model.habits
-            found.append(split.recall(lambda _, known, habits=habits: habits.scores(known)))  # type: ignore[misc]
+            found.append(split.recall(_scoring(model, events, {})))
             chosen.append(model.release.chosen["model"])
         told = ", ".join(f"{np.mean([each[key] for each in chosen]):.0f} {key}" for key in ("items", "factors"))
         _tell(f"ε = {epsilon}, δ = {DELTA}", found, f"   {told}")
@@ -154,16 +160,11 @@ def ages(epsilons: list[str], runs: int) -> None:
     for epsilon in epsilons:
         rows: dict[str, list[float]] = {"without": [], "with the context": []}
         for seed in range(runs):
-            split = Split(events, seed) model = fitted(events.log(split.fitted, context=True), epsilon, seed)
+            split = Split(events, seed)
+            model = fitted(events.log(split.fitted, context=True), epsilon, seed)
+            rows["without"].append(split.recall(_scoring(model, events, {})))
             lifts = {each: model.lifts(each) for each in model.release.contexts or ()}
-            rows["without"].append(split.recall(lambda _, known, model=model: model.habits.scores(known)))  #
-            type: ignore[misc] rows["with the context"].append(
-                split.recall(
-                    lambda who, known, model=model, lifts=lifts: model.habits.scores(
-                        known, lifts[events.about[who]]
-                    )  # type: ignore[misc]
-                )
-            )
+            rows["with the context"].append(split.recall(_scoring(model, events, lifts)))
         for how, found in rows.items():
             _tell(f"ε = {epsilon}, {how}", found)
 
