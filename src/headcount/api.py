@@ -104,7 +104,7 @@ def fit_neighbours(
     *,
     epsilon: Amount,
     delta: Amount | None = None,
-    method: str = "private",
+    method: str | None = None,
     limit: int | None = None,
     asked: Sequence[tuple[Any, Any]] = (),
     select_limit: int | None = None,
@@ -116,10 +116,11 @@ def fit_neighbours(
     engine: Engine | None = None,
     **options: Any,
 ) -> NeighbourModel:
-    """Fit a model of ratings under user-level differential privacy, and return it: it may be kept and shared.
+    """Fit a model under user-level differential privacy, and return it: it may be kept and shared.
 
-    A person's own ratings then predict that person's others, on their own device. With ``method="co-counts"`` it
-    is counted which items people have together, which needs no ratings. For research,
+    From a log with ratings, a person's own ratings then predict that person's others, on their own device; from
+    one without, what a person has recommends what they may want (``method="visits"``), by context where the log
+    has one. With ``method="co-counts"`` it is counted which items people have together. For research,
     ``method="pncf-predictions-published"`` predicts the ratings ``asked`` for, pairs of a person and an item, from
     the log itself: see the model's ``predictions``. A ``ledger`` is charged as by :func:`release`.
 
@@ -128,6 +129,9 @@ def fit_neighbours(
     >>> model = fit_neighbours(log, epsilon="4", delta="1e-6")
     >>> model.recommend({"rye": 3}, k=1)[0]["item"]
     'tea'
+    >>> log = EventLog.of([(f"u{n}", item) for n in range(400) for item in ("tea", "rye")], items=["rye", "tea"])
+    >>> fit_neighbours(log, epsilon="4", delta="1e-6").recommend(["tea"], k=1)[0]["item"]
+    'rye'
     """
     from headcount.neighbours.model import NeighbourModel
 

@@ -66,6 +66,7 @@ class Prepared:
 
 def prepared(request: Spending, log: EventLog) -> Prepared:
     """Validate a request for a log, without reading an event."""
+    request = request.for_log(log)
     selection, grant, taken = request.selection(log), request.grant(), assumptions_of(log.source)
     method = request.build(selecting=selection is not None)
     if selection is None:

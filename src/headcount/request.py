@@ -123,6 +123,10 @@ class Spending(BaseModel, ABC):
         """Return a fresh grant of the amounts asked for."""
         return Grant(self.epsilon, self.delta)
 
+    def for_log(self, log: EventLog) -> Self:  # noqa: ARG002
+        """Return the request with what is left to the log settled: by its description, before a row is read."""
+        return self
+
     @property
     def uses_value(self) -> bool:
         """Whether the method has a use for a value column."""

@@ -51,6 +51,38 @@ def test_related_items_of_co_counts(run: Run, work: Path) -> None:
     assert run("explain", "m").code == 0
 
 
+def test_visits_are_learnt_from_where_there_are_no_ratings(run: Run, work: Path) -> None:
+    (work / "mine.csv").write_text("item\nrye\n", encoding="utf-8")
+    fit = ("neighbours", "fit", "visits.csv", *FIT, "--epsilon", "4", "--delta", "1e-6")
+    planned = run(*fit, "--context", "sex", "--contexts", "F,M", "--dry-run", "--json")
+    assert planned.code == 0, planned.err
+    assert set(planned.data["noise"]) == {"people", "model/items", "model/edges", "model/factors"}
+    done = run(*fit, "--out", "m")
+    assert done.code == 0, done.err
+    assert "neighbours recommend m --user-items mine.csv" in done.err
+    rows = run("neighbours", "recommend", "m", "--user-items", "mine.csv", "--json").data
+    assert {row["item"] for row in rows} == {"tea", "oat"}
+    shown = run("neighbours", "recommend", "m", "--user-items", "mine.csv")
+    assert "for their eyes alone" in " ".join(shown.out.split())
+    assert "--user-items" in run("neighbours", "recommend", "m").complaint
+    assert "--user-items" in run("neighbours", "recommend", "m", "--user-ratings", "mine.csv").complaint
+    assert "knows no contexts" in run(
+        "neighbours", "recommend", "m", "--user-items", "mine.csv", "--context", "Friday"
+    ).complaint  # fmt: skip
+
+
+def test_a_model_of_ratings_goes_by_ratings(run: Run, model: str) -> None:
+    assert "--user-ratings" in run("neighbours", "recommend", model, "--user-items", "mine.csv").complaint
+    assert "--user-ratings" in run("neighbours", "recommend", model).complaint
+    both = ("--user-ratings", "mine.csv", "--user-items", "mine.csv")
+    assert "both given" in run("neighbours", "recommend", model, *both).complaint
+
+
+def test_a_rating_outside_the_range_is_an_error(run: Run, work: Path, model: str) -> None:
+    (work / "mine.csv").write_text("item,rating\nrye,9\n", encoding="utf-8")
+    assert "between 1 and 5" in run("neighbours", "recommend", model, "--user-ratings", "mine.csv").complaint
+
+
 PNCF = ("neighbours", "fit", "visits.csv", *FIT, *VALUE, "--epsilon", "1", "--method", "pncf-published")
 PREDICTIONS = (*PNCF[:-1], "pncf-predictions-published")
 
@@ -120,7 +152,7 @@ def test_a_dry_run_reads_nothing(run: Run, work: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((*FIT, "--epsilon", "1", "--out", "m"), "--value rating"),
+        ((*FIT, "--epsilon", "1", "--out", "m", "--method", "private"), "--value rating"),
         ((*FIT, *VALUE, "--epsilon", "1", "--out", "m", "--method", "privat"), "did you mean 'private'"),
         ((*FIT, *VALUE, "--epsilon", "1", "--out", "m", "--option", "relation=true"), "did you mean relations"),
         ((*FIT, *VALUE, "--epsilon", "1", "--out", "m", "--option", "relations=maybe"), "true or false"),

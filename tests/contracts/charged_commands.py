@@ -80,7 +80,7 @@ def _asked(family: Family, name: str) -> tuple[str, ...]:
 
 
 _KINDS: Mapping[str, Kind] = {"events": "counts", "ratings": "ratings", "people": "people", "tags": "tags"}
-_OTHER_KINDS: Mapping[str, Kind] = {"totals": "totals", "co-counts": "counts"}
+_OTHER_KINDS: Mapping[str, Kind] = {"totals": "totals", "co-counts": "counts", "visits": "counts"}
 _MORE = {"people": ("--groups", "home", "--max-group", "3")}
 
 

@@ -24,6 +24,7 @@ from headcount.bounding import (
     Cells,
     CountBound,
     CountTable,
+    Departures,
     FixedRange,
     Noisy,
     Norm,
@@ -263,6 +264,9 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("sampled pairs", "counts", partial(_values, SampledPairs(Sample(2), np.arange(3))), _REPEATED),
         Measurement(
             "picked pairs", "counts", partial(_values, SampledPairs(Pick(2, _SCORES), np.arange(3))), _USERS
+        ),
+        Measurement(
+            "departures", "counts", partial(_values, Departures(np.arange(3), np.array([5, 2, 0]))), _REPEATED
         ),
         Measurement("cells", "people", partial(_cells, False, False)),
         Measurement("cells, groups", "people", partial(_cells, False, True)),

@@ -310,6 +310,23 @@ TOTALS = (
 
 NEIGHBOURS = (
     Plant(
+        "items in departures are chosen by exact weights", "neighbours", "neighbours",
+        "neighbours.visits:VisitModel.release",
+        "made.departures(",
+        "replace(made, weights=Noisy(counted.items.sensitive_values, weights.law)).departures(",
+    ),
+    Plant(
+        "departures are longer than is declared", "neighbours", "neighbours",
+        "bounding.departures:departures_reach",
+        "l2_squared=DEPARTURE_LENGTH**2", "l2_squared=DEPARTURE_LENGTH**2 // 2",
+    ),
+    Plant(
+        "shares go by the exact number of people", "neighbours", "neighbours",
+        "neighbours.visits:VisitModel.release",
+        "made = _Made(float(people.counts[0]), weights)",
+        "made = _Made(float(engine.measure(log, Raters(), UNDRAWN).sensitive_values[0]), weights)",
+    ),
+    Plant(
         "relations are released where there are people enough", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
         "self._relations(float(people.counts[0]), log,",

@@ -38,6 +38,13 @@ def neighbour_cases() -> Iterator[Case]:
                 words: dict[str, Any] = {"options": options, "limit": limit}
                 request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="co-counts", **words)
                 yield Case("neighbours", "co-counts", request, crowds.events(shape, 4), Reading())
+            request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="visits")
+            for form in ("records", "contexts"):
+                yield Case("neighbours", "visits", request, crowds.events(shape, 5), Reading(crowds.FORMS[form]))
+        request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, method="visits")
+        for people in (0, 6, 40):
+            unrated = Reading(items=tuple(crowds.WIDE))
+            yield Case("neighbours", "visits", request, crowds.raters(people, people), unrated)
 
 
 def _rated(epsilon: str, delta: str | None, relations: bool | None, crowd: Crowd, reading: Reading) -> Case:

@@ -209,6 +209,7 @@ def selection_cases() -> Iterator[Case]:
                 yield _selecting(f"top-k, {form}", request_of(RankRequest, **words), next(shapes), form)
         model = {key: value for key, value in price.items() if key != "shares"}
         rated = {"value": "stars", "value_range": "1,5"}
+        yield _selecting("visits", request_of(NeighboursRequest, method="visits", **model), "random", "contexts")
         yield _selecting("co-counts", request_of(NeighboursRequest, method="co-counts", **model), "random", {})
         yield _selecting(
             "private", request_of(NeighboursRequest, options={"relations": True}, **model), "random", rated

@@ -50,7 +50,7 @@ def tagged(seed: int) -> EventLog:
 LOGS: Mapping[Reads, Callable[[int], EventLog]] = {
     "events": visits, "ratings": ratings, "people": people, "tags": tagged,
 }  # fmt: skip
-UNRATED = ("co-counts",)
+UNRATED = ("co-counts", "visits")
 
 
 def case_of(name: str, delta: str | None = None, **options: Any) -> Case:

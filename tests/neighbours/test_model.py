@@ -55,6 +55,22 @@ def test_predictions_stay_within_the_declared_range() -> None:
     assert wide.predict({"r": 25}, ["t"])[0]["rating"] > 75
 
 
+def test_a_rating_lies_in_the_range_of_the_model(model: hc.NeighbourModel) -> None:
+    with pytest.raises(UsageError, match=r"between 1 and 5.*not 9"):
+        model.predict({"t": 9})
+
+
+def test_a_label_may_be_given_without_its_bracket() -> None:
+    films = hc.Catalogue.of(
+        [1, 2, 3, 4], ["Toy Story (1995)", "Toy Story 2 (1999)", "Sabrina (1954)", "Sabrina (1995)"]
+    )
+    fitted = hc.fit_neighbours(hc.EventLog.of([(n, 1) for n in range(9)], items=films), epsilon="1")
+    assert fitted.place("toy story") == 0
+    assert fitted.place("Toy Story 2 (1999)") == 1
+    with pytest.raises(UnknownNameError):
+        fitted.place("Sabrina")  # which?
+
+
 @pytest.mark.parametrize("value", ["good", None, float("nan")])
 def test_a_rating_must_be_a_number(model: hc.NeighbourModel, value: Any) -> None:
     with pytest.raises(UsageError, match="must be a number"):

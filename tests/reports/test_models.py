@@ -11,6 +11,7 @@ from headcount.lab.published.pncf_method import PncfPublished
 from headcount.lab.published.pncf_predictions import PncfPredictionsPublished
 from headcount.neighbours.private import PrivateNeighbours
 from headcount.neighbours.related import CoCountRelease
+from headcount.neighbours.visits import VisitModel
 from headcount.noise import SeededNoise
 from headcount.releases import Release
 from headcount.reports.release import release_page
@@ -27,12 +28,21 @@ def had() -> EventLog:
     return EventLog.of([(user, item) for user, item, _ in STARS], items=ITEMS)
 
 
+def parted() -> EventLog:
+    """Who has tea has rye, and the others have figs."""
+    return EventLog.of([(n, item) for n in range(400) for item in (("t", "r"), ("f",))[n % 2]], items=ITEMS)
+
+
 def pages() -> dict[str, tuple[Release, tuple[str, ...]]]:
     grant = Grant("4", "1e-6")
     return {
         "private": (
             PrivateNeighbours().release(rated(), grant, SeededNoise(1)),
             ("A model of ratings", "The items liked most", "The items liked least", "Rye"),
+        ),
+        "visits": (
+            VisitModel().release(parted(), Grant("20", "1e-6"), SeededNoise(1)),
+            ("A model of visits", "The items that most people have", "What belongs together", "Rye"),
         ),
         "co-counts": (
             CoCountRelease().release(had(), Grant("4"), SeededNoise(1)),

@@ -243,6 +243,7 @@ def selection_cases() -> Iterator[Case]:
                 yield _selecting(f"top-k, {form}, k {k}{paid}", "rank", words, FORMS[form])
         own = {key: value for key, value in price.items() if key != "shares"}
         rated = {"value": "stars", "value_range": "1,5"}
+        yield _selecting(f"visits{paid}", "neighbours", {"method": "visits", **own}, {})
         yield _selecting(f"co-counts{paid}", "neighbours", {"method": "co-counts", **own}, {})
         yield _selecting(f"private{paid}", "neighbours", {"options": {"relations": True}, **own}, rated)
     shares = {"selection": "0.2", "items": "0.5", "edges": "0.3"}
@@ -260,6 +261,7 @@ def _selecting(name: str, command: str, words: Words, form: Words) -> Case:
 PAIRS = [("u7", "i00"), ("u3", "i05"), ("nobody", "i02")]
 NEIGHBOURS: Mapping[str, Sequence[Words]] = {
     "private": ({}, {"options": {"relations": True}}, {"options": {"relations": False}}),
+    "visits": ({},),
     "co-counts": (
         {},
         {"limit": 2},
@@ -275,6 +277,7 @@ NEIGHBOURS: Mapping[str, Sequence[Words]] = {
         {"options": {"by": "user", "metric": "pcc"}, "asked": PAIRS},
     ),
 }
+UNRATED = ("visits", "co-counts")
 RATINGS: Mapping[str, Words] = {
     "stars": {"value": "stars", "value_range": "1,5"},
     "all stars": {"value": "stars", "value_range": "0,6", "where": "item != i01"},
@@ -288,15 +291,15 @@ def neighbour_cases() -> Iterator[Case]:
         for changed in options:
             for rated, reading in RATINGS.items():
                 for epsilon, delta in (("4", None), ("4", "1e-5"), ("60", None), ("60", "1e-5")):
-                    if (rated == "no stars") != (method == "co-counts") and (changed or epsilon == "60"):
+                    if (rated == "no stars") != (method in UNRATED) and (changed or epsilon == "60"):
                         continue  # refused: once is enough
                     price = {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
                     name = f"neighbours: {method}, {rated}, {_named({**price, **changed})}"
                     words = _asked(method, {**price, **changed})
                     yield Case(name, "neighbours", words, reading={**LISTED, **reading})
-    for method in ("private", "co-counts"):
+    for method in ("private", *UNRATED):
         words = {"epsilon": "1", "method": method}
-        reading = RATINGS["no stars" if method == "co-counts" else "stars"]
+        reading = RATINGS["no stars" if method in UNRATED else "stars"]
         yield Case(f"neighbours: {method}, nobody", "neighbours", words, people=0, reading={**LISTED, **reading})
 
 

@@ -138,7 +138,7 @@ def _as_asked(case: Case) -> Iterator[tuple[Spending, EventLog]]:
     request = request_of(REQUESTS[case.command], **case.words)
     log = _log(case.kind, case.people, json.dumps(case.reading, sort_keys=True))
     with mock.patch.object(top_k, "MANY_CELLS", case.many_cells or top_k.MANY_CELLS):
-        yield request, log
+        yield request.for_log(log), log
 
 
 @functools.cache

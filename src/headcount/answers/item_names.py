@@ -1,7 +1,8 @@
-"""Items by their names: by id or, where that is unique, by label."""
+"""Items by their names: by id or, where that is unique, by label, whole or without a bracket at its end."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,27 +15,43 @@ from headcount.errors import UnknownNameError
 class ItemNames:
     """Where each item is in a list, by the text of its id and by its label; what several have names none of them.
 
-    >>> names = ItemNames.of([7, 8, 9], ["Tea", "Rye", "Rye"])
-    >>> names.place("Tea"), names.place(9)
-    (0, 2)
+    A label that is not there as it is given may be there in other letters, or with more in brackets at its end.
+
+    >>> names = ItemNames.of([7, 8, 9, 10], ["Tea", "Rye", "Rye", "Toy Story (1995)"])
+    >>> names.place("Tea"), names.place(9), names.place("toy story")
+    (0, 2, 3)
     """
 
     by_id: Mapping[str, int]
     by_label: Mapping[str, int]
+    by_short: Mapping[str, int]
 
     @classmethod
     def of(cls, ids: Iterable[Any], labels: Iterable[str | None]) -> Self:
         """Name the items of a list."""
         listed = list(labels)
-        many = Counter(listed)
-        return cls(
-            {str(each): place for place, each in enumerate(ids)},
-            {label: place for place, label in enumerate(listed) if label is not None and many[label] == 1},
-        )
+        short = [None if label is None else _short(label) for label in listed]
+        return cls({str(each): place for place, each in enumerate(ids)}, _once(listed), _once(short))
 
     def place(self, item: Any) -> int:
         """Return where an item is."""
-        for names in (self.by_id, self.by_label):
-            if str(item) in names:
-                return names[str(item)]
-        raise UnknownNameError.among("item", str(item), [*self.by_id, *self.by_label])
+        name = str(item)
+        for names, given in ((self.by_id, name), (self.by_label, name), (self.by_short, name.casefold())):
+            if given in names:
+                return names[given]
+        raise UnknownNameError.among("item", name, [*self.by_id, *self.by_label])
+
+
+def _once(names: list[str | None]) -> dict[str, int]:
+    """Return where each name is that is there once."""
+    many = Counter(names)
+    return {name: place for place, name in enumerate(names) if name is not None and many[name] == 1}
+
+
+def _short(label: str) -> str:
+    """Return a label as it may be given: in small letters, and without what it ends with in brackets.
+
+    >>> _short("Toy Story (1995)")
+    'toy story'
+    """
+    return re.sub(r"(?<=\S)\s*\([^()]*\)$", "", label).casefold()

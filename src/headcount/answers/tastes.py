@@ -121,13 +121,24 @@ class Tastes:
 
     def similar(self, item: int) -> tuple[NDArray[np.int64], Numbers]:
         """Return the items that factors liken to one, most alike first, and the cosine of each; maybe none."""
-        here = np.flatnonzero(self.places == item)
-        lengths = np.linalg.norm(self.factors, axis=1)
-        if not self.factors.size or not here.size or lengths[here[0]] == 0:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        at = int(here[0])
-        with np.errstate(invalid="ignore"):
-            cosines = np.nan_to_num(self.factors @ self.factors[at] / (lengths * lengths[at]))
-        order = np.argsort(-cosines, kind="stable")
-        order = order[order != at]
-        return self.places[order], cosines[order]
+        return alike(self.places, self.factors, item)
+
+
+def alike(places: NDArray[np.int64], factors: Numbers, item: int) -> tuple[NDArray[np.int64], Numbers]:
+    """Return the items whose factors point as those of one do, most alike first, and the cosine of each.
+
+    There are none where the item has no factors.
+
+    >>> alike(np.array([3, 5, 9]), np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)[0].tolist()
+    [9, 5]
+    """
+    here = np.flatnonzero(places == item)
+    lengths = np.linalg.norm(factors, axis=1)
+    if not factors.size or not here.size or lengths[here[0]] == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    at = int(here[0])
+    with np.errstate(invalid="ignore"):
+        cosines = np.nan_to_num(factors @ factors[at] / (lengths * lengths[at]))
+    order = np.argsort(-cosines, kind="stable")
+    order = order[order != at]
+    return places[order], cosines[order]

@@ -52,8 +52,17 @@ def ranked(table: pa.Table, known: Sequence[str] | None, k: int, context: str | 
 
 def in_context(edges: pa.Table, known: Sequence[str], context: str) -> pa.Table:
     """Return the edges of one context, found by its exact name or, if that is unique, ignoring case."""
+    return edges.filter(pc.equal(edges["context"], known_context(known, context)))
+
+
+def known_context(known: Sequence[str], context: str) -> str:
+    """Return the context that is meant, by its exact name or, if that is unique, ignoring case.
+
+    >>> known_context(["Mon", "Tue"], "tue")
+    'Tue'
+    """
     close = [name for name in known if name.casefold() == context.casefold()]
     matches = [context] if context in known else close
     if len(matches) != 1:
         raise UnknownNameError.among("context", context, known, where="this release")
-    return edges.filter(pc.equal(edges["context"], matches[0]))
+    return matches[0]

@@ -21,6 +21,14 @@ from headcount.bounding.bound import (
 from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
 from headcount.bounding.cells import Cells, certify_cells
 from headcount.bounding.counting import CountBound, certify, sensitivity
+from headcount.bounding.departures import (
+    DEPARTURE_FACTOR,
+    DEPARTURE_LENGTH,
+    FURTHEST_COMMON,
+    Departures,
+    certify_departures,
+    departures_reach,
+)
 from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
 from headcount.bounding.maps import (
     column,
@@ -91,8 +99,11 @@ from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, v
 
 __all__ = [
     "ANY_SIZE",
+    "DEPARTURE_FACTOR",
+    "DEPARTURE_LENGTH",
     "EVERYONE",
     "FIXED_POINT",
+    "FURTHEST_COMMON",
     "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_HINT",
@@ -119,6 +130,7 @@ __all__ = [
     "CountTable",
     "Counting",
     "Declared",
+    "Departures",
     "FixedRange",
     "Hints",
     "LinearQueries",
@@ -162,6 +174,7 @@ __all__ = [
     "certify",
     "certify_activity",
     "certify_cells",
+    "certify_departures",
     "certify_groups",
     "certify_offsets",
     "certify_pairs",
@@ -180,6 +193,7 @@ __all__ = [
     "column",
     "columns_of",
     "count_scores",
+    "departures_reach",
     "distance_scores",
     "distances",
     "distinct",

@@ -1,4 +1,4 @@
-"""``headcount neighbours``: fit a private model of ratings, and use it where somebody's own ratings are."""
+"""``headcount neighbours``: fit a private model of ratings or visits, and use it where somebody's own are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
 from headcount.errors import DataError, UsageError
 from headcount.flags import whole_text
-from headcount.neighbours import FAMILY, ITEMS, PREDICTIONS
+from headcount.neighbours import FAMILY, ITEMS, PREDICTIONS, VISITS
 
 if TYPE_CHECKING:
     from headcount.neighbours.model import NeighbourModel
@@ -32,27 +32,30 @@ if TYPE_CHECKING:
     ),
 )
 def command() -> None:
-    """Fit a model of ratings that no single person can move far, and recommend with it.
+    """Fit a model of ratings or visits that no single person can move far, and recommend with it.
 
-    The model may be shared. What it says of a person's own ratings is for that person alone.
+    The model may be shared. What it makes of a person's own ratings or items is for that person alone.
     """
 
 
 @command.command(
     "fit",
-    short_help="Fit a private model to a log of ratings.",
+    short_help="Fit a private model to a log of ratings or visits.",
     epilog=options.example(
         "headcount neighbours fit ratings.parquet --user u --item i --value r \\",
         "  --value-range 1,5 --items movies.csv:item,title \\",
         "  --epsilon 4 --delta 1e-6 --out model/",
+        "headcount neighbours fit visits.parquet --user u --item i --items venues.csv \\",
+        "  --epsilon 1 --delta 1e-6 --out model/",
     ),
 )
 @charged_options(FAMILY)
 def fit(**flags: Any) -> None:
     """Fit a model under user-level differential privacy, and write it as a release.
 
-    By default it predicts ratings, from --value and its --value-range. With --method co-counts it counts which
-    items people have together, and needs no ratings. With --delta its noise is Gaussian, and the model better.
+    With --value and its --value-range it predicts ratings. Without, it learns from visits: which items people
+    have, by --context if there is one, and with --delta which belong together. --method co-counts counts which
+    items people have together. With --delta the noise is Gaussian, and the model better.
 
     For research alone: --method pncf-published draws neighbours of items as published, and --method
     pncf-predictions-published predicts the ratings of --asked FILE from the log itself, by items or by people.
@@ -70,7 +73,6 @@ _OWN: Mapping[str, Any] = {
     "metavar": "FILE",
     "help": "A person's own ratings: a CSV file with a header, item and rating first.",
 }
-_own = click.option("--user-ratings", "own", required=True, **_OWN)
 _many = click.option("-k", "k", default="10", show_default=True, metavar="K", help="How many.")
 
 
@@ -105,16 +107,42 @@ def predict(model: str, own: str | None, user: str | None, items: str | None, as
 @command.command(
     "recommend",
     short_help="Recommend items to a person.",
-    epilog=options.example("headcount neighbours recommend model/ --user-ratings mine.csv -k 5"),
+    epilog=options.example(
+        "headcount neighbours recommend model/ --user-ratings mine.csv -k 5",
+        "headcount neighbours recommend model/ --user-items mine.csv --context Friday",
+    ),
 )
 @click.argument("model")
-@_own
+@click.option("--user-ratings", "own", **_OWN)
+@click.option(
+    "--user-items", "has", metavar="FILE", help="A person's own items: a CSV file with a header, item first."
+)
+@click.option("--context", metavar="NAME", help="In this context, of a model of visits that knows contexts.")
 @_many
 @options.json_option
-def recommend(model: str, own: str, k: str, as_json: bool) -> None:
-    """Show the K items that somebody with these ratings would like best, of those not rated yet."""
+def recommend(model: str, own: str | None, has: str | None, context: str | None, k: str, as_json: bool) -> None:
+    """Show the K items that somebody would like best, of those that are not their own.
+
+    A model of ratings goes by a person's ratings, one of visits by their items.
+    """
     fitted = _load(model)
-    _show(fitted, fitted.recommend(_ratings(own), whole_text(k, "-k")), as_json=as_json)
+    _show(fitted, fitted.recommend(_given(fitted, own, has), whole_text(k, "-k"), context), as_json=as_json)
+
+
+def _given(fitted: NeighbourModel, own: str | None, has: str | None) -> dict[str, str] | list[str]:
+    """Read what a person has or rated, as the model needs it; items stay text, as everywhere in CSV files."""
+    from headcount.neighbours.pair_files import items_in
+
+    if own is not None and has is not None:
+        raise UsageError("--user-ratings and --user-items are both given", remedy="leave one of them out")
+    if fitted.knows_visits and has is None:
+        raise UsageError(
+            "this model was learnt from visits, and recommends by what a person has",
+            remedy="add --user-items FILE" + ("" if own is None else " in place of --user-ratings"),
+        )
+    if not fitted.knows_visits and own is None:
+        raise UsageError("this model was learnt from ratings", remedy="add --user-ratings FILE")
+    return items_in(has) if has is not None else _ratings(str(own))
 
 
 @command.command(
@@ -129,7 +157,7 @@ def recommend(model: str, own: str, k: str, as_json: bool) -> None:
 def related(model: str, item: str, k: str, as_json: bool) -> None:
     """Show the K items that belong most to ITEM, an id or a label."""
     fitted = _load(model)
-    _show(fitted, fitted.related(item, whole_text(k, "-k")), as_json=as_json)
+    _show(fitted, fitted.related(item, whole_text(k, "-k")), as_json=as_json, is_public=True)
 
 
 def _load(folder: str) -> Any:
@@ -150,8 +178,8 @@ def _ratings(path: str) -> dict[str, str]:
     return read
 
 
-def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Print answers, with labels where there are any, and what is promised."""
+def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool, is_public: bool = False) -> None:
+    """Print answers, with labels where there are any, and what is promised; all but public ones are somebody's."""
     if as_json:
         if not fitted.release.is_private:
             terminal.note(terminal.FOR_RESEARCH)
@@ -168,7 +196,7 @@ def _show(fitted: NeighbourModel, rows: list[dict[str, Any]], *, as_json: bool) 
     click.echo()
     if not fitted.release.is_private:
         terminal.say(terminal.FOR_RESEARCH)
-    own = " What is predicted from somebody's ratings is for their eyes alone." if number == "rating" else ""
+    own = "" if is_public else " What is worked out from what is somebody's own is for their eyes alone."
     terminal.say(f"{fitted.release.guarantee.short()}.{own}")
 
 
@@ -181,6 +209,7 @@ def _next(release: Release, folder: str) -> list[list[str]]:
         return [["headcount", "neighbours", "predict", folder], explain]
     if not items.num_rows:
         return [explain]
-    if PAIRS not in release.tables:
-        return [["headcount", "neighbours", "recommend", folder, "--user-ratings", "mine.csv"], explain]
-    return [["headcount", "neighbours", "related", folder, str(items["item"][0].as_py())], explain]
+    if PAIRS in release.tables:
+        return [["headcount", "neighbours", "related", folder, str(items["item"][0].as_py())], explain]
+    own = "--user-items" if release.method == VISITS else "--user-ratings"
+    return [["headcount", "neighbours", "recommend", folder, own, "mine.csv"], explain]

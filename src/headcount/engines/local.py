@@ -10,6 +10,7 @@ from headcount.bounding import (
     Activity,
     Bound,
     Cells,
+    Departures,
     Measured_co,
     Offsets,
     Pairs,
@@ -35,6 +36,7 @@ from headcount.bounding import (
 )
 from headcount.engines.cells import cells
 from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
+from headcount.engines.departures import departures
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.spread import spread, variety
@@ -64,6 +66,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Offsets: offsets,
     Pairs: pairs,
     SampledPairs: sampled_pairs,
+    Departures: departures,
     Taggers: tagged,
     TagWeights: tagged,
     TagMarginals: tagged,

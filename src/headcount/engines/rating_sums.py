@@ -15,11 +15,11 @@ from headcount.bounding import (
     SHY,
     STAR,
     USUAL,
+    Bound,
     Bounded,
     Offsets,
     Pairs,
     Raters,
-    RatingBound,
     certify_offsets,
     certify_pairs,
     certify_raters,
@@ -33,36 +33,36 @@ _NONE = np.empty(0, dtype=np.int64)
 
 def raters(passes: Passes, log: EventLog, bound: Raters, secret: bytes) -> Bounded:  # noqa: ARG001
     """Count the users who rated, or have, anything."""
-    return certify_raters(int(np.count_nonzero(np.diff(_ratings(passes, log, bound).starts))))
+    return certify_raters(int(np.count_nonzero(np.diff(rated_of(passes, log, bound).starts))))
 
 
 def offsets(passes: Passes, log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up how far ratings lie from their users' means, and how many there are."""
     from headcount.engines.kernels.ratings import offset_sums
 
-    rated = _ratings(passes, log, bound)
+    rated = rated_of(passes, log, bound)
     asked = (bound.limit * STAR, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING)
-    return certify_offsets(_summed(offset_sums, rated, asked, (2, rated.size), passes.threads), bound)
+    return certify_offsets(summed(offset_sums, rated, asked, (2, rated.size), passes.threads), bound)
 
 
 def pairs(passes: Passes, log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up products of what users gave two items, or how many have both."""
     from headcount.engines.kernels.ratings import pair_sums
 
-    rated = _ratings(passes, log, bound)
+    rated = rated_of(passes, log, bound)
     released = _NONE if bound.offsets is None else bound.offsets
     places = bound.places(rated.size)
     asked = (bound.limit, bound.norm == "l2", USUAL, SHY, FURTHEST_RATING, places, bound.items.size, released)
     threads = passes.threads_for(bound.pairs)
-    return certify_pairs(_summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
+    return certify_pairs(summed(pair_sums, rated, asked, (bound.pairs,), threads), bound)
 
 
-def _ratings(passes: Passes, log: EventLog, bound: RatingBound) -> Rated:
+def rated_of(passes: Passes, log: EventLog, bound: Bound[Bounded]) -> Rated:
     """Return the ratings of a log, which stay in memory between the stages of one release."""
     return passes.once(log, bound.reading(log), lambda: read_ratings(log, passes))
 
 
-def _summed(
+def summed(
     kernel: Callable[..., None], rated: Rated, asked: tuple[Any, ...], shape: tuple[int, ...], threads: int
 ) -> NDArray[np.int64]:
     """Run a kernel over shares of the users with about as many ratings each, and add up what they make."""

@@ -21,6 +21,7 @@ from headcount.bounding import (
     Cells,
     CountBound,
     CountTable,
+    Departures,
     Measured_co,
     Norm,
     Offsets,
@@ -56,6 +57,7 @@ from headcount.bounding import (
 from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.engines.plain_cells import plain_cells
+from headcount.engines.plain_departures import plain_departures
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_spread import plain_spread, plain_variety
 from headcount.engines.plain_support import plain_support
@@ -165,6 +167,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Offsets: plain_offsets,
     Pairs: plain_pairs,
     SampledPairs: sampled_pairs,
+    Departures: plain_departures,
     Taggers: plain_tags,
     TagWeights: plain_tags,
     TagMarginals: plain_tags,

@@ -73,7 +73,6 @@ FLAGS: Mapping[str, Flag] = {
 }
 
 _TAGS = ("resource", "tag", "resources", "vocabulary")
-_CONTEXT = ("context", "contexts", "context_of")
 _WINDOW = ("where", "time", "since", "until")
 _TEXT = ("delimiter", "encoding", "header", "format")
 _DATABASE = ("table", "query")
@@ -106,7 +105,7 @@ READERS: Mapping[str, Reader] = {
     "ratings": Reader(
         "log:read_events",
         "EVENTS...",
-        tuple(name for name in FLAGS if name not in (*_TAGS, *_CONTEXT, "count", "times")),
+        tuple(name for name in FLAGS if name not in (*_TAGS, "context_of", "count", "times")),
         ("user", "item"),
     ),
     "compared": Reader(

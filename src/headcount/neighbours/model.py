@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.answers.co_counts import CoCounts
+from headcount.answers.habits import Habits, lifts_of, shares_of
 from headcount.answers.item_names import ItemNames
 from headcount.answers.speaking import weighed
 from headcount.answers.tastes import Tastes
+from headcount.answers.top import known_context
 from headcount.errors import DataError, UnknownNameError, UsageError
-from headcount.neighbours import PREDICTIONS
+from headcount.neighbours import PREDICTIONS, VISITS
 from headcount.releases import Release, load
 
 Row = dict[str, Any]
 
 ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs", "model/neighbours"
+EDGES = "model/edges"
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,46 @@ class NeighbourModel:
             wanted = [self.place(each) for each in items]
         return [self._row(place, rating=float(expected[place])) for place in wanted]
 
-    def recommend(self, own: Mapping[Any, float], k: int = 10) -> list[Row]:
-        """Return the ``k`` items that a person with such ratings would like best, of those not rated yet."""
+    def recommend(
+        self, own: Mapping[Any, float] | Iterable[Any], k: int = 10, context: str | None = None
+    ) -> list[Row]:
+        """Return the ``k`` items that a person would like best, of those that are not their own.
+
+        A model of ratings is given a person's ratings, one of visits their items; the latter may know contexts.
+        """
+        if self.knows_visits:
+            return self._expected_items(own, k, context)
+        if context is not None:
+            raise UsageError("a model of ratings knows no contexts", given=context, remedy="leave --context out")
+        if not isinstance(own, Mapping):
+            raise UsageError(
+                "this model needs ratings, not items alone", remedy="give ratings, such as {'tea': 4}"
+            )
         rows = sorted(self.predict(own), key=lambda row: -row["rating"])[:k]
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
+
+    def _expected_items(self, own: Iterable[Any], k: int, context: str | None) -> list[Row]:
+        """Recommend by what a person has; ratings, where they are given, are not looked at."""
+        places = np.array(sorted({self.place(item) for item in own}), dtype=np.int64)
+        scores = self.habits.scores(places, None if context is None else self.lifts(context))
+        scores[places] = -np.inf
+        best = np.argsort(-scores, kind="stable")[: min(k, scores.size - places.size)].tolist()
+        return [{"rank": rank, **self._row(at, score=float(scores[at]))} for rank, at in enumerate(best, 1)]
+
+    @property
+    def knows_visits(self) -> bool:
+        """Whether it was learnt from who has what, and recommends from a person's items."""
+        return self.release.method == VISITS
+
+    def lifts(self, context: str) -> NDArray[np.float64]:
+        """Return how much more each item weighs in a context than items do in general; for a model of visits."""
+        known = self.release.contexts
+        if EDGES not in self.release.tables or known is None:
+            raise UsageError(
+                "this model knows no contexts", given=context, remedy="leave --context out, or fit with --context"
+            )
+        lifts: NDArray[np.float64] = self._lifts[:, known.index(known_context(known, context))]
+        return lifts
 
     def related(self, item: Any, k: int = 10) -> list[Row]:
         """Return the ``k`` items that belong to one most."""
@@ -129,14 +168,21 @@ class NeighbourModel:
         if not listed and "offset" not in self.release.tables[ITEMS].column_names:
             raise UsageError(
                 f"a model of {self.release.method} knows no ratings, so it predicts none",
-                remedy="ask it for related items, or fit one with --method private",
+                remedy="ask it to recommend, or for related items; or fit one with --method private",
             )
         low, high = self.range
         rated = {self.place(item): _number(item, value) for item, value in own.items()}
         if len(rated) != len(own):
             raise UsageError("an item is rated twice, by its id and its label", remedy="rate it once")
         places = np.array([*rated], dtype=np.int64)
-        values = np.clip(np.array([*rated.values()], dtype=np.float64), low, high)
+        for item, value in own.items():
+            if not low <= float(value) <= high:
+                raise UsageError(
+                    f"the rating of {item!r} must lie between {low:g} and {high:g}, as those of the model do",
+                    given=value,
+                    remedy="stretch it to that range",
+                )
+        values = np.array([*rated.values()], dtype=np.float64)
         if listed:
             return self._by_neighbours(places, values), set(rated)
         expected = self.tastes.predict(places, 1 + 4 * (values - low) / (high - low))
@@ -169,14 +215,15 @@ class NeighbourModel:
                 "this model holds predictions for named people, and no relations between items",
                 remedy="fit one without --asked",
             )
-        if not self.tastes.factors.size:
+        knows = self.habits if self.knows_visits else self.tastes
+        if not knows.factors.size:
             raise UsageError(
                 "this model holds no relations between items: they would have drowned in noise",
                 remedy="fit one with --method co-counts, with more ε, or on more people",
             )
-        places, cosines = self.tastes.similar(place)
+        places, cosines = knows.similar(place)
         if not places.size:
-            raise self._unrelated(place, self.tastes.places.size)
+            raise self._unrelated(place, knows.places.size)
         return places, cosines
 
     def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -234,12 +281,28 @@ class NeighbourModel:
     @cached_property
     def tastes(self) -> Tastes:
         """Offsets and factors, by the places of items in the catalogue."""
-        offsets = self._items["offset"].to_numpy()
+        return Tastes(self._items["offset"].to_numpy(), *self._factors)
+
+    @cached_property
+    def habits(self) -> Habits:
+        """Shares and factors, by the places of items in the catalogue; of a model of visits."""
+        people = float(self.release.chosen["model"]["people"])
+        return Habits(shares_of(self._items["count"].to_numpy(), people), *self._factors)
+
+    @cached_property
+    def _lifts(self) -> NDArray[np.float64]:
+        """How much more each item weighs in each context; the last column is the unknown one."""
+        edges = self.release.tables[EDGES]["count"].to_numpy().reshape(len(self._ids), -1)
+        return lifts_of(self._items["count"].to_numpy(), edges, self.release.noise[EDGES].variance)
+
+    @property
+    def _factors(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Places of the items that have factors, and these; none have any where nothing stood out of noise."""
         if FACTORS not in self.release.tables:
-            return Tastes(offsets, np.empty(0, dtype=np.int64), np.empty((0, 0)))
+            return np.empty(0, dtype=np.int64), np.empty((0, 0))
         table = self.release.tables[FACTORS]
         places = self._places(table["item"].to_pylist())
-        return Tastes(offsets, places, np.array(table["factors"].to_pylist(), dtype=np.float64))
+        return places, np.array(table["factors"].to_pylist(), dtype=np.float64).reshape(places.size, -1)
 
 
 def _number(item: Any, value: Any) -> float:

@@ -60,7 +60,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
-from headcount.neighbours.tables import check_ratings, item_column
+from headcount.neighbours.tables import check_ratings, item_column, standing_out
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
 from headcount.releases import Interval, Release
@@ -110,7 +110,7 @@ class PrivateNeighbours(Staged):
 
     def check(self, log: EventLog) -> None:
         """Refuse a log without ratings, and what a model of them cannot use."""
-        check_ratings(log, needs_value=True)
+        check_ratings(log)
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """A little for the number of people; the rest, and all of δ, for the model.
@@ -247,13 +247,7 @@ def _story(log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], 
         told.append(
             f"For all pairs of the {made.factors.shape[0]:,} most rated items, products of how far a person's "
             "ratings lie from what is expected were added up, made smaller in the same way, with "
-            f"{laws[RELATIONS].in_words()}. {_depth(made.depth)}"
+            f"{laws[RELATIONS].in_words()}. {standing_out(made.depth)}"
         )
     told.append(f"Sums over items and pairs were paid with {paid(model)} together.")
     return told
-
-
-def _depth(factors: int) -> str:
-    if not factors:
-        return "Nothing stood out of the noise."
-    return f"What stood out of the noise is kept as {factors} {'number' if factors == 1 else 'numbers'} an item."

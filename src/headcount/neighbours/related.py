@@ -59,7 +59,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
-from headcount.neighbours.tables import check_ratings, item_column
+from headcount.neighbours.tables import check_visits, item_column
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
 from headcount.releases import Interval, Release
@@ -124,7 +124,7 @@ class CoCountRelease(Staged):
 
     def check(self, log: EventLog) -> None:
         """Refuse ratings, and what cannot be counted."""
-        check_ratings(log, needs_value=False)
+        check_visits(log, self.name, contexts=False)
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """Items, then pairs of them."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import field_validator
 
 from headcount.errors import UsageError
 from headcount.flags import Flag
-from headcount.neighbours import FAMILY, ITEMS, PREDICTIONS
+from headcount.neighbours import EDGES, FAMILY, ITEMS, PREDICTIONS, VISITS
 from headcount.neighbours.pair_files import pairs_in
 from headcount.request import ChoosingRequest, MaybeWhole
 
@@ -32,7 +32,13 @@ class NeighboursRequest(ChoosingRequest):
 
     command: ClassVar[str] = "neighbours"
 
-    method: Annotated[str, Flag("private, co-counts, or one for research.", "NAME")] = FAMILY.default
+    method: Annotated[
+        str | None,
+        Flag(
+            "private, visits, co-counts, or one for research.  [default: private with --value, else visits]",
+            "NAME",
+        ),
+    ] = None
     limit: Annotated[MaybeWhole, Flag("How much one person's pairs of items may add, for co-counts.", "L")] = None
     asked: Annotated[
         tuple[tuple[str, str], ...],
@@ -59,8 +65,15 @@ class NeighboursRequest(ChoosingRequest):
 
     @property
     def uses_value(self) -> bool:
-        """All methods but co-counts learn from ratings, and co-counts say themselves that they cannot."""
+        """Some methods learn from ratings, and the others say themselves that they have no use for them."""
         return True
+
+    def for_log(self, log: EventLog) -> Self:
+        """Where no method is named, ratings are learnt from where there are any, and else visits."""
+        if self.method is not None:
+            return self
+        method = VISITS if log.roles.value is None else FAMILY.default
+        return self.model_validate({**self.model_dump(), "method": method})
 
     def check_delta(self, *, selecting: bool) -> None:
         """Any δ is of use; selecting items needs one."""
@@ -72,18 +85,23 @@ class NeighboursRequest(ChoosingRequest):
         own = {"limit": self.limit, "asked": self.asked or None, "shares": self.own_shares(selecting=selecting)}
         return self.chosen(FAMILY, self.method, own, instead=FAMILY.default)
 
-    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
-        """Return the columns of the model's table of items, or of what it predicts."""
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the model's tables of items and contexts, or of what it predicts."""
         from headcount.neighbours.related import CoCountRelease
 
         if self.asked:
             return {PREDICTIONS.name: PREDICTIONS.columns}
-        counted = self.method == CoCountRelease.name
+        counted = self.method in (CoCountRelease.name, VISITS)
         numbers = ("count", "low", "high") if counted else ("offset", "support")
-        return {ITEMS.name: ("item", "label", *numbers)}
+        tables = {ITEMS.name: ("item", "label", *numbers)}
+        return tables | ({EDGES.name: ("item", "context", *numbers)} if self._by_context(log) else {})
 
     def cells(self, log: EventLog) -> dict[str, int]:
-        """Return how many items the model is about, or how many ratings are predicted."""
+        """Return how many items the model is about, and how many pairs with contexts; or what is predicted."""
         if self.asked:
             return {PREDICTIONS.name: len(self.asked)}
-        return {ITEMS.name: len(log.catalogue.ids)}
+        items = {ITEMS.name: len(log.catalogue.ids)}
+        return items | ({EDGES.name: log.cells} if self._by_context(log) else {})
+
+    def _by_context(self, log: EventLog) -> bool:
+        return self.method == VISITS and log.context is not None

@@ -10,23 +10,13 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 
 
-def check_ratings(log: EventLog, *, needs_value: bool) -> None:
-    """Refuse what a model of ratings, or of who has what, cannot use."""
-    wrong = {
-        "--context": log.context is not None,
-        "--count users": log.counting == "users",
-        "--times": log.roles.times is not None,
-    }
-    for flag, given in wrong.items():
-        if given:
-            raise UsageError(
-                f"neighbours cannot use {flag}: one rating of each person and item counts",
-                remedy="leave it out, or narrow the records down with --where",
-            )
-    if needs_value and log.roles.value is None:
+def check_ratings(log: EventLog) -> None:
+    """Refuse what a model of ratings cannot use."""
+    _check(log, {"--context": log.context is not None}, "one rating of each person and item counts")
+    if log.roles.value is None:
         raise UsageError(
             "this needs ratings: a column of numbers and its public range",
-            remedy="for example --value rating --value-range 1,5; or --method co-counts, which needs none",
+            remedy="for example --value rating --value-range 1,5; or --method visits, which needs none",
         )
     if log.value_range is not None:
         low, high = map(float, log.value_range)
@@ -36,8 +26,31 @@ def check_ratings(log: EventLog, *, needs_value: bool) -> None:
                 "to tell ratings apart",
                 remedy="name the range of the ratings themselves, for example 1,5",
             )
-    if not needs_value and log.roles.value is not None:
-        raise UsageError("--value is of no use to co-counts", remedy="leave it out, or use --method private")
+
+
+def check_visits(log: EventLog, method: str = "visits", *, contexts: bool = True) -> None:
+    """Refuse what a model of who has what cannot use."""
+    wrong = {"--context": log.context is not None and not contexts, "--context-of user": log.context_of == "user"}
+    _check(log, wrong, "each person and item counts once")
+    if log.roles.value is not None:
+        raise UsageError(f"--value is of no use to {method}", remedy="leave it out, or use --method private")
+
+
+def _check(log: EventLog, wrong: dict[str, bool], why: str) -> None:
+    wrong |= {"--count users": log.counting == "users", "--times": log.roles.times is not None}
+    for flag, given in wrong.items():
+        if given:
+            raise UsageError(
+                f"neighbours cannot use {flag}: {why}",
+                remedy="leave it out, or narrow the records down with --where",
+            )
+
+
+def standing_out(factors: int) -> str:
+    """Say how much of relations stood out of their noise."""
+    if not factors:
+        return "Nothing stood out of the noise."
+    return f"What stood out of the noise is kept as {factors} {'number' if factors == 1 else 'numbers'} an item."
 
 
 def item_column(log: EventLog) -> tuple[pa.Array, pa.Array]:

@@ -7,12 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from headcount.answers.words import some
-from headcount.neighbours import ITEMS, PREDICTIONS
+from headcount.neighbours import ITEMS, PREDICTIONS, VISITS
+from headcount.neighbours.model import NeighbourModel
 from headcount.releases import Release
 from headcount.reports.part import Excerpt, Part
 from headcount.reports.wording import noise_words
 
 SHOWN = 15
+RELATED = 3
 
 
 def part(release: Release) -> Part:
@@ -27,6 +29,9 @@ def part(release: Release) -> Part:
     if "offset" in items.column_names:
         title = "A model of ratings"
         found += [_liked(release, "descending", "most"), _liked(release, "ascending", "least")]
+    elif release.method == VISITS:
+        title = "A model of visits"
+        found += [_heaviest(release), *_together(release)]
     elif PREDICTIONS.name in release.tables:
         title = "Ratings predicted for named people"
     else:
@@ -39,6 +44,26 @@ def _liked(release: Release, order: str, how: str) -> Excerpt:
     rows = [(_name(row), f"{row['offset']:+.2f}", f"{row['support']:,.0f}") for row in _first(table)]
     caption = "How many stars, of 1 to 5, an item gets above its people's own means, drawn toward 0 by noise"
     return Excerpt(f"The items liked {how}", caption, "", ("Item", "Offset", "Ratings, in part"), rows, texts=1)
+
+
+def _heaviest(release: Release) -> Excerpt:
+    table = release.tables[ITEMS.name].sort_by([("count", "descending")])
+    rows = [(_name(row), *(f"{row[each]:,.0f}" for each in ("count", "low", "high"))) for row in _first(table)]
+    caption = "How many people have an item, somebody with many items counting in part"
+    return Excerpt(
+        "The items that most people have", caption, "", ("Item", "Weight", "Low", "High"), rows, texts=1
+    )
+
+
+def _together(release: Release) -> list[Excerpt]:
+    """Show what belongs to the heaviest items, if anything stood out of the noise."""
+    model, rows = NeighbourModel(release), []
+    for row in _first(release.tables[ITEMS.name].sort_by([("count", "descending")])):
+        places, _ = model.habits.similar(model.place(row["item"]))
+        names = release.tables[ITEMS.name].take(pa.array(places[:RELATED])).to_pylist()
+        rows += [(_name(row), ", ".join(map(_name, names)))] if names else []
+    caption = "Whose factors point the same way, the nearest first"
+    return [Excerpt("What belongs together", caption, "", ("Item", "Goes with"), rows, texts=2)] if rows else []
 
 
 def _pairs(release: Release) -> Excerpt:

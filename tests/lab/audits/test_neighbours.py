@@ -42,12 +42,14 @@ def test_a_limit_that_is_forgotten_is_found() -> None:
     assert not found.violation, found.sentence()
 
 
-def test_a_model_of_ratings_stands() -> None:
-    """It publishes offsets that are shrunk, which show so little that even a forgotten limit is hard to see.
+@pytest.mark.parametrize("name", ["private", pytest.param("visits", marks=pytest.mark.slow)])
+def test_a_model_of_ratings_or_visits_stands(name: str) -> None:
+    """What a person adds is spread over so many numbers that even a forgotten limit is hard to see.
 
-    That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines``.
+    That nobody adds more than the limit is checked from inside, without chance, in ``tests/engines`` and
+    ``tests/bounding``.
     """
-    found = audit(target("private", 2, Decimal(1)), pairs_for("private", 2)[:2], 300)
+    found = audit(target(name, 2, Decimal(1)), pairs_for(name, 2)[:2], 300)
     assert not found.violation, found.sentence()
 
 

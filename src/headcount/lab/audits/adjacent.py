@@ -149,6 +149,15 @@ def raters() -> Iterator[Pair]:
     yield Pair("one item too many", story, RELATED + 1, (), (RELATED - 1, RELATED))
 
 
+def visitors() -> Iterator[Pair]:
+    """Pairs for visits: one item, a person at the limit, far above it, among others, and who decides on pairs."""
+    yield Pair("one item", "a person with a single item", 2, (), (0,))
+    yield Pair("at the limit", "a person with as many items as count fully", 12, (), tuple(range(10)))
+    yield Pair("many items", "a person whose items must be weighed down to count", 60, (), tuple(range(60)))
+    yield Pair("among others", "a person who has what all others have", 4, ((0, 1, 2),) * 5, (0, 1))
+    yield Pair("one item too many", "a person with the only items, in more than pairs are of", 21, (), (19, 20))
+
+
 def collectors() -> Iterator[Pair]:
     """Pairs for co-counts of 29 items at limit 1: one pair of items, three, many, and who decides which."""
     yield Pair("two items", "a person with one pair of items", 2, (), (0, 1))

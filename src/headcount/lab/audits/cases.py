@@ -93,6 +93,13 @@ CASES: Mapping[str, Case] = {
         reason="what a person adds is spread over all items they rated: a few thousand runs show nothing of it",
         runs=2_000,
     ),
+    "visits": Case(
+        visible=Decimal(0),
+        reason="what a person adds is spread over ten items or more: a few thousand runs show nothing of it",
+        only=lambda _: adjacent.visitors(),
+        rates=False,
+        runs=2_000,
+    ),
     "co-counts": Case(
         {"limit": 1, "items": adjacent.PAIRED},
         visible=Decimal("0.9"),

@@ -1,0 +1,43 @@
+"""Departures from what is common, one person after the other in plain Python: what the kernel must equal."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+
+from headcount.bounding import DEPARTURE_FACTOR, DEPARTURE_LENGTH, Bounded, Departures, certify_departures
+from headcount.engines.collecting import collected
+from headcount.events.encoding import EncodedLog
+from headcount.events.log import EventLog
+
+
+def plain_departures(log: EventLog, bound: Departures, secret: bytes) -> Bounded:  # noqa: ARG001
+    """Write each person's departure out, as long as it may be, and multiply each two of its numbers."""
+    rows = collected(EncodedLog(log, bound.reading(log)))
+    has: dict[int, set[int]] = defaultdict(set)
+    for user, item in zip(rows.users.tolist(), rows.cells.tolist(), strict=True):
+        has[user].add(item)
+    sums = np.zeros(bound.pairs, dtype=np.int64)
+    for items in has.values():
+        own = [int(item in items) for item in bound.items.tolist()]
+        departure = next(each for each in _tried(own, bound.common.tolist()) if _is_short(each))
+        sums += np.array([one * other for one, other in itertools.combinations(departure, 2)], dtype=np.int64)
+    return certify_departures(sums, bound)
+
+
+def _tried(own: list[int], common: list[int]) -> itertools.chain[list[int]]:
+    """Return the departures at all factors, the largest first."""
+    along, squares = sum(a * g for a, g in zip(own, common, strict=True)), sum(g * g for g in common)
+
+    def at(b: int) -> list[int]:
+        c = (2 * b * along + squares) // (2 * squares) if squares else 0
+        return [b * a - c * g for a, g in zip(own, common, strict=True)]
+
+    return itertools.chain(map(at, range(DEPARTURE_FACTOR, 0, -1)), [[0] * len(own)])
+
+
+def _is_short(departure: list[int]) -> bool:
+    squares, fourths = sum(z**2 for z in departure), sum(z**4 for z in departure)
+    return squares <= 2 * DEPARTURE_LENGTH and squares**2 - fourths <= 2 * DEPARTURE_LENGTH**2
