@@ -20,6 +20,7 @@ from headcount.bounding.bound import (
 )
 from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
 from headcount.bounding.cells import Cells, certify_cells
+from headcount.bounding.contrasts import Subset, contrasts, contrasts_moved, cut, decoded
 from headcount.bounding.counting import CountBound, certify, sensitivity
 from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
 from headcount.bounding.maps import (
@@ -87,6 +88,11 @@ from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, Per
 from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, variety_of
 
 __all__ = [
+    "decoded",
+    "cut",
+    "contrasts_moved",
+    "contrasts",
+    "Subset",
     "ANY_SIZE",
     "EVERYONE",
     "FIXED_POINT",

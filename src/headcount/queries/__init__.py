@@ -25,6 +25,7 @@ FAMILY = Family(
     methods={
         "auto": Listed("choosing:Automatic"),
         "histogram": Listed("histogram:Histogram"),
+        "residuals": Listed("residuals:Residuals"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
         "pmw": Listed("private_weights:PrivateWeights"),
     },
