@@ -40,13 +40,13 @@ from headcount.queries.residuals import CONTRASTS, Residuals, fitted_release, un
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out
 
-SHARE = Decimal("0.02")
+SHARE = Decimal("0.01")
 """What the choice costs."""
 
-FITTING = {CONTRASTS: Decimal("0.96"), ERROR: Decimal("0.04")}
+FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
 """How a fit shares the rest."""
 
-_CLEAR = 8.0  # deviations of its noise that the average count of a table has where no fit is needed
+_CLEAR = 32.0  # deviations of its noise that the average count of a table has where no fit is needed
 
 
 @dataclass(frozen=True, kw_only=True)

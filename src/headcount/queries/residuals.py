@@ -61,7 +61,7 @@ from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
 
 CONTRASTS = "contrasts"
-SHARES = {TOTAL: "0.02", CONTRASTS: "0.94", ERROR: "0.04"}
+SHARES = {TOTAL: "0.01", CONTRASTS: "0.96", ERROR: "0.03"}
 
 _CLEAR = 4.0  # how many deviations of its noise the average count of a table should have to weigh in full
 _LEAST = 0.02

@@ -16,6 +16,9 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +29,9 @@ from headcount.bounding import Subset
 Orders = Sequence[Sequence[Subset]]
 """Tables to fit to, those of the same number of columns together, few columns first."""
 
-_SWEEPS = (1, 10)  # over tables of one column, of two; of more, _LATER
-_LATER = 3
+_SWEEPS = (1, 40)  # over tables of one column, of two at most; of more, _LATER
+_LATER = 4
+_SETTLED = 1e-4  # of the total, that all tables of an order are missed by
 _WORK = 1 << 29  # cells that may be multiplied in all
 _LEAST = 1e-6  # of a record: a count that is not 0
 _CLASSES = 128  # of m / s, each twice the one before
@@ -50,18 +54,29 @@ def fitted_to(known: Floats, noise: Callable[[Subset], float], orders: Orders, t
     """
     cells = np.full(known.shape, total / known.size)
     for tables in orders:
-        counts = [_summed(known, columns) for columns in tables]
+        merged = [_merged(known.shape, columns) for columns in tables]
+        counts = [known.reshape(each.shape).sum(axis=each.others, keepdims=True) for each in merged]
         if len(tables[0]) == 1:
             wanted = [onto_total(each, total) for each in counts]
         else:
-            expected = [_summed(cells, columns) for columns in tables]
+            expected = [cells.reshape(each.shape).sum(axis=each.others, keepdims=True) for each in merged]
             wanted = shrunk(counts, expected, [noise(columns) for columns in tables])
-        for _ in range(_sweeps(tables)):
-            for columns, table in zip(tables, wanted, strict=True):
-                aim, found = np.maximum(table, _LEAST), _summed(cells, columns)
-                factors = np.divide(aim, found, out=np.zeros_like(found), where=found > 0)
-                cells = cells * (factors * (total / aim.sum()))
+        aims = [np.maximum(each, _LEAST) for each in wanted]
+        _multiply(cells, merged, [each * (total / each.sum()) for each in aims], _sweeps(tables), _SETTLED * total)
     return np.asarray(cells * (total / cells.sum()))
+
+
+def _multiply(cells: Floats, merged: Sequence[_Merged], aims: Sequence[Floats], sweeps: int, near: float) -> None:
+    """Multiply cells, in place, until they add up to each table, or nearly so."""
+    for _ in range(sweeps):
+        furthest = 0.0
+        for each, aim in zip(merged, aims, strict=True):
+            view = cells.reshape(each.shape)
+            found = view.sum(axis=each.others, keepdims=True)
+            furthest = max(furthest, float(np.abs(aim - found).sum()))
+            view *= np.divide(aim, found, out=np.zeros_like(found), where=found > 0)
+        if furthest < near:
+            break
 
 
 def shrunk(known: Sequence[Floats], expected: Sequence[Floats], noise: Sequence[float]) -> list[Floats]:
@@ -98,6 +113,16 @@ def _sweeps(tables: Sequence[Subset]) -> int:
     return _SWEEPS[order - 1] if order <= len(_SWEEPS) else _LATER
 
 
-def _summed(values: Floats, columns: Subset) -> Floats:
-    others = tuple(axis for axis in range(values.ndim) if axis not in columns)
-    return np.asarray(values.sum(axis=others, keepdims=True))
+class _Merged(NamedTuple):
+    """A grid with neighbouring columns made one where all or none of them are in a table: sums are quicker so."""
+
+    shape: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+def _merged(shape: tuple[int, ...], columns: Subset) -> _Merged:
+    runs = [
+        (inside, prod(shape[place] for place in places))
+        for inside, places in groupby(range(len(shape)), key=lambda place: place in columns)
+    ]
+    return _Merged(tuple(size for _, size in runs), tuple(at for at, (inside, _) in enumerate(runs) if not inside))
