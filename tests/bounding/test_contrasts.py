@@ -1,4 +1,4 @@
-"""Contrasts: equal to plain matrices, never moved further than declared, and declared no further than they move."""
+"""Contrasts: equal to plain matrices, and moved as far as is declared, not further."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_they_are_those_of_a_plain_matrix_and_move_as_declared(
     """One record moves them by exactly what is declared, in L1 and L2, in whatever cell it is."""
     weights = weights_of(shape, seed)
     matrix = np.vstack([weights[some] * plain(shape, some, norm) for some in in_order(weights, len(shape))])
-    values = np.random.default_rng(seed).integers(0, 1000, matrix.shape[1])
+    values = np.random.default_rng(seed).integers(0, 1000, (matrix.shape[1],))
     told = contrasts(bounded(values, reach), shape, weights, norm)
     assert told.sensitive_values.tolist() == (matrix @ values).tolist()
     moved = told.sensitivity
@@ -79,7 +79,7 @@ def test_a_group_moves_them_no_further_than_its_records_one_by_one() -> None:
     furthest = 0
     for cells in product(range(6), repeat=3):
         for signs in product((1, -1), repeat=3):
-            step = sum(sign * matrix[:, cell] for sign, cell in zip(signs, cells, strict=True))
+            step = matrix[:, list(cells)] @ np.array(signs)
             furthest = max(furthest, int((step**2).sum()))
     assert furthest == moved.l2_squared
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.budget import Price
 from headcount.queries import FAMILY
-from headcount.queries.choosing import best_plan, stands_clear
+from headcount.queries.choosing import stands_clear, way_of
 from headcount.queries.request import QueryRequest
 from headcount.request import request_of
+from headcount.stages import share_out
 from tests.contracts import crowds
 from tests.contracts.replay_case import Case, Reads
 from tests.contracts.replay_counts import uneven
@@ -87,8 +87,9 @@ def _every_choice() -> Iterator[Case]:
         yield Case("queries", "auto", request, crowd, crowds.town_log)
     for delta in (None, "1e-6"):
         request = request_of(QueryRequest, epsilon="1", delta=delta, bins=crowds.BINS, queries=STATEMENTS[-1:])
-        plan, price = best_plan(request.asked, request.grant().price), Price.of("0.99", delta)
-        enough = next(people for people in range(9, 2000) if stands_clear(plan, people, price))
+        way = way_of(request.asked, request.grant().price, delta is not None)
+        price = share_out(way.stages, request.grant().price)["rest"]
+        enough = next(people for people in range(9, 4000) if stands_clear(way.plan, people, price))
         for people in (enough - 1, enough):
             yield Case("queries", "auto", request, crowds.town(people, 1), crowds.town_log)
 

@@ -88,11 +88,6 @@ from headcount.bounding.totals import MOST_EXACT, BoundedTotals, FixedRange, Per
 from headcount.bounding.variety import VARIETY_UNIT, Variety, certify_variety, variety_of
 
 __all__ = [
-    "decoded",
-    "cut",
-    "contrasts_moved",
-    "contrasts",
-    "Subset",
     "ANY_SIZE",
     "EVERYONE",
     "FIXED_POINT",
@@ -148,6 +143,7 @@ __all__ = [
     "SparseScored",
     "Spread",
     "SpreadWeights",
+    "Subset",
     "Support",
     "SupportCounts",
     "TagBound",
@@ -175,7 +171,11 @@ __all__ = [
     "check_limit",
     "column",
     "columns_of",
+    "contrasts",
+    "contrasts_moved",
     "count_scores",
+    "cut",
+    "decoded",
     "distance_scores",
     "distances",
     "exact_answers",

@@ -16,15 +16,16 @@ Why it is bounded
     One record is in one cell. To the block of the columns A it adds the product, over the columns in A, of one
     column of each code, times the weight g. The L1 of such a product is the product of the L1 of its factors, and
     so for L2 and L∞. A column of (1, -1) and of I has 1 in every norm; one of n I - J has n - 1 once and -1 n - 1
-    times: 2 (n - 1) in L1, n (n - 1) in L2 squared, n - 1 in L∞. Summed over blocks that is what one record moves,
-    in whatever cell: m₁ in L1, √m₂ in L2. Cells that move by Δ in L1 are Δ records at most, joining or leaving, and
-    by the triangle inequality they move all blocks together by at most Δ m₁ in L1 and Δ √m₂ in L2.
+    times: 2 (n - 1) in L1, n (n - 1) in L2 squared, n - 1 in L∞. Summed over blocks that is what one record
+    moves, in whatever cell: m₁ in L1, √m₂ in L2. Cells that move by Δ in L1 are Δ records at most, joining or
+    leaving, and by the triangle inequality they move all blocks together by at most Δ m₁ in L1 and Δ √m₂ in L2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from math import prod
+
 import numpy as np
 
 from headcount.arrays import Floats, Integers
@@ -38,9 +39,7 @@ Subset = tuple[int, ...]
 _MOST_L2_SQUARED = 1 << 62
 
 
-def contrasts(
-    cells: Bounded, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm
-) -> Bounded:
+def contrasts(cells: Bounded, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm) -> Bounded:
     """Return the blocks of a grid of some shape, each times its weight, one after the other.
 
     >>> cells = Bounded(np.array([5, 3, 1, 0]), Sensitivity(l1=1, l2_squared=1, linf=1), SEAL)
@@ -57,9 +56,7 @@ def contrasts(
     return Bounded(np.concatenate(parts), moved, SEAL, unit=cells.unit, admission=cells.admission)
 
 
-def contrasts_moved(
-    reach: int, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm
-) -> Sensitivity:
+def contrasts_moved(reach: int, shape: tuple[int, ...], weights: Mapping[Subset, int], norm: Norm) -> Sensitivity:
     """Return how far cells that move by ``reach`` in L1 move their weighed contrasts."""
     if not weights or any(type(weight) is not int or weight < 1 for weight in weights.values()):
         raise ValueError("contrasts need weights that are whole and positive")
@@ -111,12 +108,12 @@ def decoded(blocks: Mapping[Subset, Floats], shape: tuple[int, ...], norm: Norm)
         if place == len(shape):
             return blocks[some]
         axis, (without, inside) = len(some), _parted(inner, place)
-        spread = [0.0, 0.0]
+        spread = list[Floats]()
         if without:
-            spread[0] = np.repeat(np.expand_dims(walk(some, place + 1, without), axis), shape[place], axis)
+            spread.append(np.repeat(np.expand_dims(walk(some, place + 1, without), axis), shape[place], axis))
         if inside:
-            spread[1] = _code_back(walk((*some, place), place + 1, inside), axis, shape[place], norm)
-        return np.asarray(spread[0] + spread[1])
+            spread.append(_code_back(walk((*some, place), place + 1, inside), axis, shape[place], norm))
+        return np.asarray(sum(spread), dtype=np.float64)
 
     return walk((), 0, blocks)
 

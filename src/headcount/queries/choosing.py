@@ -1,16 +1,18 @@
 """The automatic choice: what is asked decides what is measured, and what was measured decides how it is answered.
 
-Nothing is tried on the data to choose. The queries are public, and so is the variance that their answers would have
-if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the smaller one is
-taken. Then a small share releases how many records there are. If the counts that queries add up stand clear of their
-noise on average, unbiased answers are given, with exact intervals, and get all that is left. If not, a table is
-fitted to what is measured, as :mod:`headcount.queries.residuals` does with ``consistent``, and its error is released.
+Nothing is tried on the data to choose. The queries are public, and so is the variance that their answers would
+have if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the
+smaller one is taken. With δ there is Gaussian noise to choose from as well; where Laplace noise is better, as it
+is for few numbers, δ pays for no more than the total. Then a small share releases how many records there are. If
+the counts that queries add up stand clear of their noise on average, unbiased answers are given, with exact
+intervals, and get all that is left. If not, a table is fitted to what is measured, as
+:mod:`headcount.queries.residuals` does with ``consistent``, and its error is released.
 
 Why it is private
-    The total moves by at most Δ, and noise pays for it with a share of its own. What is measured, and whether a table
-    is fitted to it, hangs on that noisy number and on public ones. Cells and contrasts are paid for as in
-    :mod:`headcount.queries.histogram` and :mod:`headcount.queries.residuals`, the error that 97 % of answers do not
-    exceed as in :mod:`headcount.queries.accuracy`. All shares add up to the grant, by composition.
+    The total moves by at most Δ, and noise pays for it with a share of its own. What is measured, and whether a
+    table is fitted to it, hangs on that noisy number and on public ones. Cells and contrasts are paid for as in
+    :mod:`headcount.queries.histogram` and :mod:`headcount.queries.residuals`, the error that 97 % of answers do
+    not exceed as in :mod:`headcount.queries.accuracy`. All shares add up to the grant, by composition.
 
 Departures from the paper
     None of the papers chooses; the rules are ours.
@@ -40,7 +42,7 @@ from headcount.queries.residuals import CONTRASTS, Residuals, fitted_release, un
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out
 
-SHARE = Decimal("0.01")
+SHARE = Decimal("0.02")
 """What the choice costs."""
 
 FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
@@ -69,18 +71,20 @@ class Automatic(Answering):
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """The total, and the rest, which a fit divides; whatever is chosen must be possible."""
-        bell, moved = bool(price.delta), self.asked.moved
-        parts = tuple(Stage(name, share, gaussian=bell, moves=moved) for name, share in FITTING.items())
-        choice = Stage(TOTAL, SHARE, gaussian=bell, moves=moved, tells=("choice",))
-        return choice, Stage("rest", 1 - SHARE, gaussian=bell, moves=moved, parts=parts)
+        return self._way(price).stages
+
+    def _way(self, price: Price) -> Way:
+        """Return the better way of spending a price; without δ there is one alone."""
+        return min(
+            (way_of(self.asked, price, bell) for bell in {False, bool(price.delta)}), key=lambda way: way.variance
+        )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the total, choose, and do the rest."""
         self.check(log)
         asked, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
-        stages = self.stages(log, grant.price)
-        plan = best_plan(asked, share_out(stages[1].parts, share_out(stages, grant.price)["rest"])[CONTRASTS])
-        grants = share_out(stages, grant)
+        way = self._way(grant.price)
+        stages, plan, grants = way.stages, way.plan, share_out(way.stages, grant)
         cells = asked.count(log, engine, noise.key())
         total = released_total(cells, grants[TOTAL], noise)
         method = Histogram.name if plan.contrasts is None else Residuals.name
@@ -108,6 +112,25 @@ class Automatic(Answering):
         )
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way of spending a price: its stages, what is measured, and the mean variance of unbiased answers."""
+
+    stages: Stages
+    plan: Plan
+    variance: float
+
+
+def way_of(asked: Asked, price: Price, bell: bool) -> Way:
+    """Return the best that can be done with Gaussian noise, or without: then δ goes to the total alone."""
+    parts = tuple(Stage(name, share, gaussian=bell, moves=asked.moved) for name, share in FITTING.items())
+    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), moves=asked.moved, tells=("choice",))
+    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, moves=asked.moved, parts=parts)
+    own = share_out(parts, share_out(stages, price)["rest"])[CONTRASTS]
+    plan = best_plan(asked, own)
+    return Way(stages, plan, plan.mean_variance(plan.law(own).variance))
+
+
 _FOR = {
     Histogram.name: "noise on all cells is best",
     Residuals.name: "noise on what columns tell alone, in pairs and so on is best",
@@ -120,10 +143,10 @@ def best_plan(asked: Asked, price: Price) -> Plan:
 
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.of({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
-    >>> def chosen(query):
-    ...     return best_plan(Asked(grid=grid, statements=(query,)), Price.of("1")).contrasts
-    >>> chosen("SELECT COUNT(*) FROM t GROUP BY a, b, c, d") is None, chosen("SELECT COUNT(*) FROM t GROUP BY a") is None
-    (True, False)
+    >>> def takes_cells(query):
+    ...     return best_plan(Asked(grid=grid, statements=(query,)), Price.of("1")).contrasts is None
+    >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
+    [True, False]
     """
     cells, contrasts = Plan(asked, None), contrasts_for(asked, price)
     if contrasts is None:

@@ -126,7 +126,7 @@ def subsets(columns: Subset) -> list[Subset]:
 
 
 def transformed(values: Floats, axes: tuple[int, ...], *, back: bool = False) -> Floats:
-    """Turn values into coordinates of components, orthonormal along each axis, the first one of the mean; or back."""
+    """Turn values into coordinates of components, orthonormal along each axis, that of the mean first; or back."""
     for axis in axes:
         basis = _basis(values.shape[axis])
         values = np.moveaxis(np.tensordot(basis.T if back else basis, values, (1, axis)), 0, axis)

@@ -1,9 +1,9 @@
 """Cells of a grid, estimated without bias from what was measured of them: from themselves, or from contrasts.
 
 Contrasts (:mod:`headcount.bounding.contrasts`) are linear in the cells, and all components of a grid
-(:mod:`headcount.queries.components`) are told apart by them. So least squares needs no solver: what was measured is
-spread back over the cells, turned into coordinates of components, and each coordinate is divided by how precisely
-it was told. What no query asks for stays unknown, and is taken as 0.
+(:mod:`headcount.queries.components`) are told apart by them. So least squares needs no solver: what was measured
+is spread back over the cells, turned into coordinates of components, and each coordinate is divided by how
+precisely it was told. What no query asks for stays unknown, and is taken as 0.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Plan:
     def variances(self, each: float) -> Floats:
         """Return the variance of every answer."""
         if self.contrasts is None or self.asked.energies is None:
-            return each * self.asked.queries.sizes
+            return np.asarray(each * self.asked.queries.sizes, dtype=np.float64)
         told = {some: each / precision for some, precision in self.contrasts.precision.items()}
         return variances(self.asked.queries, self.asked.energies, told)
 
@@ -167,13 +167,11 @@ def least_squares(measured: Floats, told: Weighed) -> Floats:
 def widths(variances: Floats, law: Law, level: float) -> Floats:
     """Return the half-widths of answers that are weighted sums of many draws, from their variances.
 
-    A sum of discrete Gaussian draws is a normal one but for its steps, the finest of which is at most its deviation
-    over that of a draw in steps. Of Laplace noise, no sum of several draws that we worked out goes further, for the
-    same variance, than a single draw.
+    A sum of discrete Gaussian draws is a normal one but for its steps, the finest of which is at most its
+    deviation over that of a draw in steps. Of Laplace noise, no sum of several draws that we worked out goes
+    further, for the same variance, than a single draw.
     """
-    deviations = np.sqrt(variances)
-    steps = max(float(law.variance) ** 0.5 / float(law.step), 1e-9)
-    if isinstance(law, DiscreteGaussian):
-        two = [Term(1.0, law, copies=2)]
-        return deviations * (half_width(two, level) / (2 * law.variance) ** 0.5 + 0.5 / steps)
-    return deviations * (half_width([Term(1.0, law)], level) / law.variance**0.5 + 0.5 / steps)
+    draw = max(float(law.variance) ** 0.5, 1e-9)
+    terms = [Term(1.0, law, copies=2 if isinstance(law, DiscreteGaussian) else 1)]
+    reach = half_width(terms, level) / (draw * terms[0].copies ** 0.5) + float(law.step) / (2 * draw)
+    return np.asarray(reach * np.sqrt(variances), dtype=np.float64)

@@ -1,13 +1,13 @@
 """Residuals: noise on what columns tell alone, in pairs and in threes, as much on each as the queries call for.
 
-What is asked of a table is mostly about few columns at a time. Here just that is measured: for every set of columns
-that some query looks at together, what they tell and fewer do not, with noise that is the less the more queries need
-it. All answers are linear in these numbers. They agree with each other, are unbiased, and their variances are exact:
-for marginals and Gaussian noise (with δ) no linear method has a smaller sum of variances.
+What is asked of a table is mostly about few columns at a time. Here just that is measured: for every set of
+columns that some query looks at together, what they tell and fewer do not, with noise that is the less the more
+queries need it. All answers are linear in these numbers. They agree with each other, are unbiased, and their
+variances are exact: for marginals and Gaussian noise (with δ) no linear method has a smaller sum of variances.
 
-With ``consistent`` a table that is nowhere negative is fitted to what was measured, and answers come from that: see
-:mod:`headcount.queries.shrinking`. Where cells hold few records that takes most of the noise away. Answers are then
-biased, so that intervals come from a released accuracy: see :mod:`headcount.queries.accuracy`.
+With ``consistent`` a table that is nowhere negative is fitted to what was measured, and answers come from that:
+see :mod:`headcount.queries.shrinking`. Where cells hold few records that takes most of the noise away. Answers
+are then biased, so that intervals come from a released accuracy: see :mod:`headcount.queries.accuracy`.
 
 Why it is private
     One group moves the cells by at most Δ in L1. :mod:`headcount.bounding.contrasts` proves by how much that moves
@@ -19,13 +19,13 @@ Why it is private
     Least squares, fitting and answering are post-processing.
 
 Departures from the paper
-    The paper adds correlated continuous noise to a marginal and subtracts means. Here the residual itself, times the
-    number of cells of its table, is a vector of whole numbers, with independent discrete noise: its part outside of
-    the residual's space is dropped by least squares, and inside it has the covariance of the paper. So nothing is
-    lost against the optimum but what rounding weights to whole numbers costs, less than one in a thousand. Any
-    counting query may be asked, not marginals alone: what counts is how much of it falls to which columns. For
-    queries that are not marginals the weights are the best of this kind, not the best there are. The loss is the sum
-    of all variances. Pure ε, where long columns are measured as they are, is ours.
+    The paper adds correlated continuous noise to a marginal and subtracts means. Here the residual itself, times
+    the number of cells of its table, is a vector of whole numbers, with independent discrete noise: its part
+    outside of the residual's space is dropped by least squares, and inside it has the covariance of the paper. So
+    nothing is lost against the optimum but what rounding weights to whole numbers costs, less than one in a
+    thousand. Any counting query may be asked, not marginals alone: what counts is how much of it falls to which
+    columns. For queries that are not marginals the weights are the best of this kind, not the best there are. The
+    loss is the sum of all variances. Pure ε, where long columns are measured as they are, is ours.
 
 Reference
     Y. Xiao, G. He, D. Zhang, D. Kifer. An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex
@@ -80,7 +80,8 @@ class Residuals(Answering):
     >>> log = read_people(pa.table({"id": range(90), "age": [n % 100 for n in range(90)]}), user="id")
     >>> grid = Grid.of({"age": {"edges": [0, 18, 65, 120]}})
     >>> asked = Asked(grid=grid, statements=("SELECT COUNT(*) FROM people WHERE age >= 18",))
-    >>> Residuals(asked=asked).release(log, Grant("90", "1e-6"), SeededNoise(1)).answers["answer"][0].as_py().__round__()
+    >>> release = Residuals(asked=asked).release(log, Grant("90", "1e-6"), SeededNoise(1))
+    >>> round(release.answers["answer"][0].as_py())
     72
     """
 
@@ -95,11 +96,13 @@ class Residuals(Answering):
         bell, moved = bool(price.delta), self._plan(price).moved
         total, told, error = (Stage(name, Decimal(share), gaussian=bell) for name, share in SHARES.items())
         if not self.consistent:  # else the weights hang on the total
-            return shared([replace(told, moves=moved, on="every weighed contrast", tells=(CONTRASTS,))], self.shares)
+            return shared(
+                [replace(told, moves=moved, on="every weighed contrast", tells=(CONTRASTS,))], self.shares
+            )
         total, error = (replace(each, moves=self.asked.moved, tells=(each.name,)) for each in (total, error))
         return shared([total, replace(told, moves=moved), error], self.shares)
 
-    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
         """Say how noisy answers will be, where that is known."""
         if self.consistent:
             return ()
@@ -167,8 +170,9 @@ def fitted_release(
 ) -> Release:
     """Measure what is planned, fit a table to it, answer from that, and say how good it is.
 
-    The fit is not taken if its answers are further from unbiased ones than noise can make them: if the fit's errors
-    have nothing to do with the noise, their squares are what is left of that distance, and more if they have.
+    The fit is not taken if its answers are further from unbiased ones than noise can make them: if the fit's
+    errors have nothing to do with the noise, their squares are what is left of that distance, and more if they
+    have.
     """
     asked, estimate = plan.asked, estimated(cells, plan, grants[CONTRASTS], noise)
     answers, laws = estimate.answers, dict(_noise(estimate))
@@ -215,8 +219,10 @@ def fitted_table(estimate: Estimate, total: Total) -> np.ndarray | None:
 
 
 def worthwhile(plan: Plan, total: float, price: Price) -> Plan:
-    """Return a plan that spends less on tables whose counts do not stand clear of their noise: a fit will not
-    believe these much anyway. What is less precise by a factor f weighs as if queries asked f² of it.
+    """Return a plan that spends less on tables whose counts do not stand clear of their noise.
+
+    A fit will not believe these much anyway. A component that is to be less precise by a factor f weighs as if
+    queries asked f² of it, or f^(3/2) in L1: that is how weights follow from energies.
     """
     each, shape = plan.law(price).variance, plan.asked.grid.shape
     discount = dict[Subset, float]()
@@ -238,8 +244,8 @@ def _measured(estimate: Estimate) -> str:
     told = estimate.plan.contrasts
     if told is None:
         return f"Every cell, empty ones included, got {estimate.law.in_words()}."
-    most = max(map(len, told.weights))
+    most, blocks = max(map(len, told.weights)), len(told.weights)
     return (
-        f"What up to {most} columns tell together and fewer do not was measured in {len(told.weights):,} blocks, each "
+        f"What up to {most} columns tell together and fewer do not was measured in {blocks:,} blocks, each "
         f"weighed as the queries call for; every number got {estimate.law.in_words()}."
     )

@@ -3,9 +3,9 @@
 Where a noisy count is to be believed hangs on how far it is from what fewer columns tell, and on its noise. So
 tables are taken order by order. What the fit so far expects of a count, m, is compared with the noisy count t, of
 noise variance s². Over all counts with about the same m / s, the squares of t - m are more than s² by what the
-columns really tell together: on average some share of m². Each count is moved from m towards t as far as that share
-says (empirical Bayes, linear). Cells are then multiplied until they add up to these counts, and the next order is
-looked at. All of it is post-processing.
+columns really tell together: on average some share of m². Each count is moved from m towards t as far as that
+share says (empirical Bayes, linear). Cells are then multiplied until they add up to these counts, and the next
+order is looked at. All of it is post-processing.
 
 Reference
     B. Efron, C. Morris. Data Analysis Using Stein's Estimator and its Generalizations. JASA 1975.
@@ -87,9 +87,7 @@ def shrunk(known: Sequence[Floats], expected: Sequence[Floats], noise: Sequence[
     >>> [each.round(1).tolist() for each in shrunk([np.array([90.0, 10.0])], [np.array([50.0, 50.0])], [4.0])]
     [[89.9, 10.1]]
     """
-    tables = [
-        (t, m, s2, _class_of(m, s2)) for t, m, s2 in zip(known, expected, noise, strict=True)
-    ]
+    tables = [(t, m, s2, _class_of(m, s2)) for t, m, s2 in zip(known, expected, noise, strict=True)]
     excess, squares = np.zeros(_CLASSES), np.zeros(_CLASSES)
     for t, m, s2, where in tables:
         np.add.at(excess, where, (t - m) ** 2 - s2)
@@ -98,7 +96,9 @@ def shrunk(known: Sequence[Floats], expected: Sequence[Floats], noise: Sequence[
     moved = []
     for t, m, s2, where in tables:
         real = share[where] * m**2
-        moved.append(np.maximum(m + (t - m) * np.divide(real, real + s2, out=np.ones_like(m), where=real + s2 > 0), 0.0))
+        moved.append(
+            np.maximum(m + (t - m) * np.divide(real, real + s2, out=np.ones_like(m), where=real + s2 > 0), 0.0)
+        )
     return moved
 
 

@@ -1,13 +1,13 @@
 """How much each component is to weigh, so that the answers asked for have the least variance in all.
 
 The answers' variances add up to the sum, over components, of energy over precision. Weights g of blocks (see
-:mod:`headcount.bounding.contrasts`) make the precision, and they cost privacy: the sum of their squares in L2, their
-sum in L1.
+:mod:`headcount.bounding.contrasts`) make the precision, and they cost privacy: the sum of their squares in L2,
+their sum in L1.
 
-In L2 no block tells of another component than its own, and the best weights are known in closed form: the precision
-of a component is in proportion to the root of its energy over its cost (Xiao et al., theorem 5). In L1 a block over
-long columns tells of all that lies in it, and the best weights are looked for, step by step, from two starts.
-All numbers here are public: the queries, the shape of the grid.
+In L2 no block tells of another component than its own, and the best weights are known in closed form: the
+precision of a component is in proportion to the root of its energy over its cost (Xiao et al., theorem 5). In L1
+a block over long columns tells of all that lies in it, and the best weights are looked for, step by step, from
+two starts. All numbers here are public: the queries, the shape of the grid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headcount.arrays import Floats
 from headcount.bounding import Norm, Subset, contrasts_moved
 
 _FINE = 64  # the smallest weight that is rounded to a whole number: by less than one in a hundred
-_FEW = 1500  # components that are looked at against each other
+_FEW = 600  # components that are looked at against each other
 _STEPS = 300
 _NOTHING = 1e-3  # weights so much smaller than the largest are left out, where others tell the same
 
@@ -78,7 +78,7 @@ def precision(
 
 
 def _searched(some: Sequence[Subset], asked: Floats, shape: tuple[int, ...]) -> Floats:
-    """Look for the weights of blocks that make the least variance at L1 = 1, from all blocks and from the largest."""
+    """Look for the weights that make the least variance at L1 = 1, from all blocks and from the largest."""
     tells = np.array([[_told(shape, block, each, "l1") for each in some] for block in some])
     largest = np.array([not any(set(each) < set(other) for other in some) for each in some])
     starts = [np.cbrt(asked / np.diag(tells)), np.where(largest, 1.0, 1e-4)]
