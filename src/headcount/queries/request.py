@@ -156,9 +156,8 @@ class QueryRequest(TableRequest, ChoosingRequest):
     def check_delta(self, *, selecting: bool) -> None:
         """Refuse a δ that the method has no use for."""
         name = self.method or FAMILY.default
-        if self.delta is not None and name in FAMILY.methods and FAMILY.kind(name).takes_delta:
-            return
-        super().check_delta(selecting=selecting)
+        if name not in FAMILY.methods or not getattr(FAMILY.kind(name), "takes_delta", False):
+            super().check_delta(selecting=selecting)
 
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
         """Return how many answers there will be."""
