@@ -7,6 +7,7 @@ ANSWERS = Table(
     "answer",
     title="Answers to queries",
     columns=("query", "cell", "answer", "low", "high"),
+    unforeseen="each {noun}: as noted below, or not known before the data is read",
     error="a query over one cell: {reach}; over s cells, about √s times that",
 )
 

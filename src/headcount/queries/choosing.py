@@ -29,7 +29,7 @@ from decimal import Decimal
 from math import prod
 from typing import Any, ClassVar
 
-from headcount.budget import Grant, Price
+from headcount.budget import Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
@@ -77,6 +77,14 @@ class Automatic(Answering):
         """Return the better way of spending a price; without δ there is one alone."""
         return min(
             (way_of(self.asked, price, bell) for bell in {False, bool(price.delta)}), key=lambda way: way.variance
+        )
+
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+        """Say how noisy unbiased answers would be."""
+        way = self._way(price_of(priced))
+        return (
+            f"Unbiased answers would have a standard deviation of about {way.variance**0.5:,.1f}; if counts do "
+            "not stand clear of that, a table is fitted, and the error of its answers is released.",
         )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:

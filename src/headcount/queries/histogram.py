@@ -146,8 +146,9 @@ def _width(size: int, law: Law) -> float:
     Of many, it is that of a normal, but for the heavier tails of Laplace noise (Cornish and Fisher's correction
     for the fourth moment, of which a draw has 3 in excess), one step and one part in a thousand more.
     """
-    if size <= _FEW or isinstance(law, DiscreteGaussian):
+    if size <= _FEW:
         return half_width([Term(1.0, law, copies=size)], LEVEL) if size else 0.0
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     deviation = math.sqrt(size * law.variance)
-    return 1.001 * (z + (z**3 - 3 * z) / (8 * size)) * deviation + float(law.step)
+    heavier = 0.0 if isinstance(law, DiscreteGaussian) else (z**3 - 3 * z) / (8 * size)
+    return 1.001 * (z + heavier) * deviation + float(law.step)

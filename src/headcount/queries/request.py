@@ -104,6 +104,10 @@ class QueryRequest(TableRequest, ChoosingRequest):
 
     command: ClassVar[str] = "query"
 
+    delta: Annotated[
+        Delta | None,
+        Flag("How likely the promise may fail, such as 1e-6: Gaussian noise, where it is better.", "D"),
+    ] = None
     queries: Annotated[
         tuple[str, ...],
         Flag(
