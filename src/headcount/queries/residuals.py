@@ -229,8 +229,9 @@ def worthwhile(plan: Plan, total: float, price: Price) -> Plan:
     for some in plan.contrasts.precision if plan.contrasts else ():
         if plan.contrasts and all(one in plan.contrasts.precision for one in subsets(some)):
             average = total / prod(shape[place] for place in some)
-            clear = average / (_CLEAR * plan.noise(some, each) ** 0.5)
-            discount[some] = max(_LEAST, min(1.0, clear) ** 2) ** (2 if norm_of(price) == "l2" else 1.5)
+            wanted = _CLEAR * plan.noise(some, each) ** 0.5
+            clear = 1.0 if average >= wanted else average / wanted
+            discount[some] = max(_LEAST, clear**2) ** (2 if norm_of(price) == "l2" else 1.5)
     return contrasts_for(plan.asked, price, discount) or plan
 
 
