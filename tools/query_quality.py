@@ -164,7 +164,6 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     given = parser.parse_args()
     folder = Path(os.environ.get("HEADCOUNT_DATA", "../shared/data"))
-    # of random queries over all cells, residuals are the histogram: there is nothing to leave out
     methods = [name for name in given.methods.split(",") if not (given.delta and name in PURE_ALONE)]
     for table in given.tables:
         people, bins = TABLES[table](folder)
@@ -174,8 +173,12 @@ def main() -> None:
             queries, weights = workload(grid, asking)
             asked = Asked(grid=grid, rows=queries, max_records=given.records)
             truth = queries.counts(asked.count(log, engine, bytes(16)).sensitive_values)
-            for name in [each for each in methods if (asking, each) != ("random", "residuals")]:
+            for name in methods:
                 kind, options = METHODS[name]
+                if asked.energies is None and kind is Residuals:
+                    continue  # there are too many components to tell apart
+                if asking == "random" and name == "residuals":
+                    continue  # the histogram, nearly: there is nothing to leave out
                 begin, errors, chosen = time.perf_counter(), [], set[str]()
                 for seed in range(given.runs):
                     grant = Grant(given.epsilon, given.delta)
