@@ -143,6 +143,25 @@ def test_queries_over_too_many_columns_are_refused_by_name_and_taken_by_the_choi
     assert Automatic(asked=asked).laws(log, Grant("1"))
 
 
+@pytest.mark.parametrize("kind", [Residuals, Automatic])
+@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_queries_that_leave_components_out_are_answered(kind: Any, consistent: bool, delta: str | None) -> None:
+    """Odd sums over three columns ask nothing of one or two of them; what is empty asks nothing at all."""
+    grid = Grid.of({name: {"values": [0, 1]} for name in "abc"})
+    log = read_people(
+        pa.table({"id": range(90), **{name: [n % 2 for n in range(90)] for name in "abc"}}), user="id"
+    )
+    odd = np.indices((2, 2, 2)).sum(axis=0).ravel() % 2 == 1
+    options = {"consistent": consistent} if kind is Residuals else {}
+    for rows, answer in ((odd[None], 45), (np.zeros((1, 8), dtype=bool), 0)):
+        method = kind(asked=Asked(grid=grid, rows=LinearQueries.of(rows)), **options)
+        for epsilon, near in (("0.1", 2000), ("900", 10)):
+            release = method.release(log, Grant(epsilon, delta), SeededNoise(1))
+            assert abs(release.answers["answer"][0].as_py() - answer) <= near
+            assert release.answers["low"].null_count == 0
+
+
 def test_plans_say_how_noisy_answers_will_be() -> None:
     log = read_people(pa.table({"id": [1], "a": [1], "b": [1], "c": [1]}), user="id")
     (note,) = Residuals(asked=ASKED).notes(log, Price.of("1", "1e-6"))

@@ -44,7 +44,7 @@ class Energies:
 
     @property
     def components(self) -> dict[Subset, float]:
-        """The energy of all queries together in each component that has any."""
+        """The energy of all queries together in each component that has any; that of none at all is the mean's."""
         found = dict[Subset, float]()
         for columns, rows in self.rows.items():
             times = self.places[columns].size / rows.shape[0]
@@ -55,7 +55,7 @@ class Energies:
             for some, more in zip(subsets(columns), energy.tolist(), strict=True):
                 found[some] = found.get(some, 0.0) + more
         most = max(found.values(), default=0.0)
-        return {some: energy for some, energy in found.items() if energy > 1e-12 * most}
+        return {some: energy for some, energy in found.items() if energy > 1e-12 * most} or {(): 1.0}
 
 
 def energies(queries: LinearQueries, shape: tuple[int, ...]) -> Energies | None:

@@ -57,8 +57,9 @@ class Plan:
         others = prod(shape) / size
         if self.contrasts is None:
             return each * others
-        told = self.contrasts.precision
-        parts = (prod(shape[place] - 1 for place in some) / told[some] for some in subsets(columns))
+        told = self.contrasts.precision  # what no query asks for is not measured, and has no noise
+        whole = (some for some in subsets(columns) if some in told)
+        parts = (prod(shape[place] - 1 for place in some) / told[some] for some in whole)
         return each * sum(parts) * others / size
 
     def variances(self, each: float) -> Floats:

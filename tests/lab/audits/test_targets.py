@@ -40,7 +40,7 @@ def test_whatever_is_registered_can_be_audited(name: str) -> None:
         assert there.numbers.shape == (2, len(there.names))
 
 
-@pytest.mark.parametrize("name", ["top-k", "totals", "pncf-published", "pritop-published", "auto", "gs-r"])
+@pytest.mark.parametrize("name", ["top-k", "totals", "pncf-published", "pritop-published", "mwem", "gs-r"])
 def test_what_cannot_use_a_delta_refuses_it(name: str) -> None:
     with pytest.raises(UsageError, match="takes no delta"):
         target(name, 2, Decimal(1), Decimal("1e-6"))
