@@ -42,13 +42,13 @@ from headcount.queries.residuals import CONTRASTS, Residuals, fitted_release, un
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out
 
-SHARE = Decimal("0.02")
+SHARE = Decimal("0.04")
 """What the choice costs."""
 
 FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
 """How a fit shares the rest."""
 
-_CLEAR = 32.0  # deviations of its noise that the average count of a table has where no fit is needed
+_CLEAR, _CLEAR_CELLS = 32.0, 16.0  # deviations of noise that average counts have where no fit is needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,8 @@ def stands_clear(plan: Plan, total: float, price: Price) -> bool:
     if plan.asked.energies is None:
         return False
     each, shape = plan.law(price).variance, plan.asked.grid.shape
+    enough = _CLEAR_CELLS if plan.contrasts is None else _CLEAR
     return all(
-        total / prod(shape[place] for place in columns) >= _CLEAR * plan.noise(columns, each) ** 0.5
+        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, each) ** 0.5
         for columns in plan.asked.energies.places
     )

@@ -65,7 +65,7 @@ SHARES = {TOTAL: "0.01", CONTRASTS: "0.96", ERROR: "0.03"}
 
 _CLEAR = 4.0  # how many deviations of its noise the average count of a table should have to weigh in full
 _LEAST = 0.02
-_TOO_FAR = 2.0  # times the noise's variance: a fit that is further from unbiased answers is worse than these
+_TOO_FAR = 4.0  # times the noise's variance: a fit that is further from unbiased answers is worse than these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +170,8 @@ def fitted_release(
 ) -> Release:
     """Measure what is planned, fit a table to it, answer from that, and say how good it is.
 
-    The fit is not taken if its answers are further from unbiased ones than noise can make them: if the fit's
-    errors have nothing to do with the noise, their squares are what is left of that distance, and more if they
-    have.
+    A fit to tables knows nothing of what is asked beyond them, as of odd sums. It is not taken if its answers are
+    much further from unbiased ones than noise makes them. A fit to cells knows all that was measured.
     """
     asked, estimate = plan.asked, estimated(cells, plan, grants[CONTRASTS], noise)
     answers, laws = estimate.answers, dict(_noise(estimate))
@@ -180,7 +179,8 @@ def fitted_release(
     told = "Unbiased answers follow from these by least squares"
     if table is not None:
         fit = asked.queries.sums(table)
-        if float(((fit - answers) ** 2).mean()) <= _TOO_FAR * estimate.mean_variance:
+        near = float(((fit - answers) ** 2).mean()) <= _TOO_FAR * estimate.mean_variance
+        if near or plan.contrasts is None:
             answers, told = fit, "A table that is nowhere negative was fitted to these, and answers come from it"
         else:
             told += "; a fitted table was further from them than their noise"

@@ -33,6 +33,7 @@ _SWEEPS = (1, 40)  # over tables of one column, of two at most; of more, _LATER
 _LATER = 4
 _SETTLED = 1e-4  # of the total, that all tables of an order are missed by
 _WORK = 1 << 29  # cells that may be multiplied in all
+_NOTHING = 1e-200  # records: what is less stays nothing
 _LEAST = 1e-6  # of a record: a count that is not 0
 _CLASSES = 128  # of m / s, each twice the one before
 _LOWEST = -8
@@ -74,7 +75,7 @@ def _multiply(cells: Floats, merged: Sequence[_Merged], aims: Sequence[Floats], 
             view = cells.reshape(each.shape)
             found = view.sum(axis=each.others, keepdims=True)
             furthest = max(furthest, float(np.abs(aim - found).sum()))
-            view *= np.divide(aim, found, out=np.zeros_like(found), where=found > 0)
+            view *= np.divide(aim, found, out=np.zeros_like(found), where=found > _NOTHING)
         if furthest < near:
             break
 
