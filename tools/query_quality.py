@@ -3,7 +3,7 @@
 Five workloads over four tables at ε = 1, pure or with δ: random queries that take every cell with probability
 1/2; all marginals of one, two and three columns; and random ranges over up to three columns. Printed is the mean
 error as a share of all people, of marginals their mean total variation: half of all errors of a marginal
-together. The two tables that constants were chosen on come first; the other two only confirm them.
+together.
 """
 
 from __future__ import annotations
