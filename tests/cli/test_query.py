@@ -133,7 +133,7 @@ def test_couplings_come_from_a_file_or_from_the_table(run: Run, work: Path, coup
         (("--groups", "home", "--max-group", "3"), "'home' is not in"),
         (("--max-records", "0"), "max-records must be a whole number"),
         (("--method", "sra"), "method 'sra'"),
-        (("--delta", "1e-6"), "there is no option --delta"),
+        (("--delta", "1e-6", "--method", "mwem"), "--delta is of no use here: mwem answers with pure ε"),
         (("--select-limit", "3"), "there is no option --select-limit"),
         (("--queries", "none.sql"), "none.sql cannot be read"),
         (("--bins", "none.toml"), "none.toml cannot be read"),

@@ -74,9 +74,9 @@ def _resealed(values: str, like: str) -> str:
 
 ISSUE = (
     Plant(
-        "the automatic choice tests without noise", "queries", "auto", "queries.choosing:Automatic._fitted",
-        "typical = max(0.0, float(median.counts[0]))",
-        "typical = float(quantile(apart, 0.5).sensitive_values[0])",
+        "the automatic choice looks at the exact total", "queries", "auto", "queries.choosing:Automatic.release",
+        "fits = not stands_clear(plan, total.people,",
+        "fits = not stands_clear(plan, float(cells.sensitive_values.sum()),",
     ),
     Plant(
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
@@ -411,6 +411,16 @@ QUERIES = (
         "cells that are empty stay empty", "queries", "histogram", "queries.histogram:Histogram.release",
         "answers, widths = queries.sums(noisy.counts),",
         "answers, widths = queries.sums(noisy.counts * (cells.sensitive_values > 0)),",
+    ),
+    Plant(
+        "what weighs little is found in the cells", "queries", "residuals", "queries.estimating:estimated",
+        "noisy = add(contrasts(cells, shape, told.weights, told.norm), grant, noise)",
+        "noisy = add(contrasts(cells, shape, {some: w + int(cells.sensitive_values.sum() % 2) "
+        "for some, w in told.weights.items()}, told.norm), grant, noise)",
+    ),
+    Plant(
+        "contrasts of long columns are taken to move as their values do", "queries", "residuals",
+        "bounding.contrasts:_moved", 'if size == 2 or norm == "l1":', "if True:",
     ),
     Plant(
         "tables are chosen by the exact total", "queries", "mwem", "queries.fitting:fitted",

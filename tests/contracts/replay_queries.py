@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.queries import FAMILY
+from headcount.queries.choosing import stands_clear, way_of
 from headcount.queries.request import QueryRequest
 from headcount.request import request_of
+from headcount.stages import share_out
 from tests.contracts import crowds
 from tests.contracts.replay_case import Case, Reads
 from tests.contracts.replay_counts import uneven
@@ -35,14 +37,16 @@ QUERY_VALUES: Mapping[str, Sequence[Any]] = {
 
 QUERY_STAGES: Mapping[str, Sequence[str]] = {
     "histogram": ("cells",),
+    "residuals": ("contrasts",),
     "mwem": ("total", "start", "rounds", "error"),
     "pmw": ("total", "start", "tests", "answers"),
 }
 
 
 def query_cases(name: str) -> Iterator[Case]:
-    """Yield a method of queries with all its options."""
+    """Yield a method of queries with all its options, with and without δ."""
     method = FAMILY.kind(name)
+    deltas = (None, "1e-6") if getattr(method, "takes_delta", False) else (None,)
     changes: list[dict[str, Any]] = [{}]
     for each in dataclasses.fields(method):  # type: ignore[arg-type]
         if each.name != "asked":
@@ -58,7 +62,9 @@ def query_cases(name: str) -> Iterator[Case]:
             words |= {"groups": "household", "max_group": 3}
             crowd, reading = crowds.households(crowd), crowds.household_log
         words |= {"shares": shares, "options": chosen, "method": name, "queries": STATEMENTS, "bins": crowds.BINS}
-        yield Case("queries", name, request_of(QueryRequest, epsilon=epsilon, **words), crowd, reading)
+        for delta in deltas:
+            asked = request_of(QueryRequest, epsilon=epsilon, delta=delta, **words)
+            yield Case("queries", name, asked, crowd, reading)
     if name == "auto":
         yield from _every_choice()
     if name == "pmw":
@@ -72,13 +78,20 @@ def _along() -> NDArray[np.bool_]:
 
 
 def _every_choice() -> Iterator[Case]:
-    """Yield what each choice of ``auto`` is best for; the last is a table that no single column tells of."""
+    """Yield what each choice of ``auto`` is best for, and tables that are one person short of standing clear."""
     rows = np.random.default_rng(5).random((40, 256)) < 0.5
     for people, epsilon, correlated in ((600, "0.1", False), (600, "60", True), (2000, "0.1", True)):
         asked = rows | _along() if correlated else rows
         request = request_of(QueryRequest, epsilon=epsilon, bins=crowds.BINS, rows=asked)
         crowd = crowds.town(people, 1, correlated=correlated)
         yield Case("queries", "auto", request, crowd, crowds.town_log)
+    for delta in (None, "1e-6"):
+        request = request_of(QueryRequest, epsilon="1", delta=delta, bins=crowds.BINS, queries=STATEMENTS[-1:])
+        way = way_of(request.asked, request.grant().price, delta is not None)
+        price = share_out(way.stages, request.grant().price)["rest"]
+        enough = next(people for people in range(9, 4000) if stands_clear(way.plan, people, price))
+        for people in (enough - 1, enough):
+            yield Case("queries", "auto", request, crowds.town(people, 1), crowds.town_log)
 
 
 def _every_distance() -> Iterator[Case]:

@@ -126,6 +126,14 @@ CASES: Mapping[str, Case] = {
     "auto": asked("auto"),
     "histogram": asked("histogram"),
     "histogram, consistent": asked("histogram", consistent=True),
+    "residuals": asked("residuals"),
+    "residuals, consistent": asked("residuals", consistent=True),
+    **{
+        f"{name}, {options}, with δ": (*asked(name, **options)[:3], True)
+        for name in ("auto", "histogram", "residuals")
+        for options in ({}, {"consistent": True})
+        if name != "auto" or not options
+    },
     "mwem": asked("mwem"),
     "mwem, rounds": asked("mwem", rounds=20),
     "pmw": asked("pmw"),

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 
 NEIGHBOURS = 3
 METHODS = method_names()
-UNSTEADY = ("rankings", "selection", "auto", "histogram", "mwem", "pmw", "sessions")
+UNSTEADY = ("rankings", "selection", "auto", "histogram", "residuals", "mwem", "pmw", "sessions")
 """Where which step comes at which place hangs on what came out before."""
 
 SHARED = [pytest.param(group, marks=pytest.mark.slow if group.endswith("-published") else ()) for group in GROUPS]
@@ -70,7 +70,7 @@ BRANCHES: Mapping[str, set[tuple[str, Any]]] = {
     "selection": {("items", True), ("items", False), ("law", "few"), ("law", "many")},
     "neighbours": {("items", True), ("items", False), ("factors", True), ("factors", False)},
     "tags": {("measured", True), ("measured", False)},
-    "auto": {("method", "histogram"), ("method", "mwem"), ("method", "consistent histogram")},
+    "auto": {("method", "histogram"), ("method", "residuals"), ("fits", True), ("fits", False)},
     "mwem": {("rounds", True), ("rounds", False)},
 }
 """What was decided from released numbers, somewhere this way and somewhere that way."""

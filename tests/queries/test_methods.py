@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from headcount.errors import GrantError, UsageError
 from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing
 from headcount.method import Method, section
 from headcount.noise import OperatingSystemNoise, SeededNoise
-from headcount.noise_law import DiscreteLaplace
+from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.queries.asked import Asked
 from headcount.queries.choosing import Automatic
 from headcount.queries.histogram import Histogram, cell_widths
 from headcount.queries.mwem import MultiplicativeWeights
 from headcount.queries.private_weights import PrivateWeights
+from headcount.queries.residuals import Residuals
 from headcount.releases import load
 from tests.contracts.method_checks import recorded_spending
 from tests.queries.town import asked, halves, log_of, plain_cells, table
@@ -33,12 +35,15 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "auto": (Automatic, {}),
     "histogram": (Histogram, {}),
     "consistent": (Histogram, {"consistent": True}),
+    "residuals": (Residuals, {}),
+    "residuals-consistent": (Residuals, {"consistent": True}),
     "mwem": (MultiplicativeWeights, {}),
     "mwem-3": (MultiplicativeWeights, {"rounds": 3}),
     "mwem-0": (MultiplicativeWeights, {"rounds": 0}),
     "pmw": (PrivateWeights, {}),
     "pmw-2": (PrivateWeights, {"updates": 2, "expected": 10}),
 }
+WITH_DELTA = ("auto", "histogram", "consistent", "residuals", "residuals-consistent")
 GROUPED: dict[str, Any] = {"groups": "household", "max_group": 3, "max_records": 2}
 
 
@@ -57,8 +62,40 @@ def test_the_grant_is_spent_exactly_and_only_once(name: str) -> None:
     assert sum(Fraction(each.epsilon) for each in spent) == grant.exact
     with pytest.raises(GrantError):
         made(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
-    with pytest.raises(GrantError):
-        made(name).release(LOG, Grant("1", "1e-6"), SeededNoise(1), ReferenceEngine())
+    if name not in WITH_DELTA:
+        with pytest.raises(GrantError):
+            made(name).release(LOG, Grant("1", "1e-6"), SeededNoise(1), ReferenceEngine())
+
+
+@pytest.mark.parametrize("name", WITH_DELTA)
+@pytest.mark.parametrize("groups", [{}, GROUPED], ids=["people", "groups"])
+def test_with_delta_all_of_rho_is_spent_and_noise_is_gaussian(name: str, groups: dict[str, Any]) -> None:
+    grant = Grant("0.7", "1e-6")
+    method = made(name, asked(**groups))
+    promised, laws = method.guarantee(grant), method.laws(LOG, grant)
+    with recorded_spending() as spent:
+        release = method.release(LOG, grant, SeededNoise(1), ReferenceEngine())
+    assert grant.is_spent
+    pure = [each for each in spent if not each.delta]
+    if pure:  # Laplace noise is better: δ pays for the total
+        assert name == "auto"
+        assert sum(each.epsilon for each in spent) == grant.epsilon
+        assert sum(each.delta for each in spent) == grant.delta
+    else:
+        assert abs(sum(each.price.rho for each in spent) / grant.price.rho - 1) < Decimal("1e-12")
+        assert sum(each.price.rho for each in spent) <= grant.price.rho
+    assert (promised.delta, release.guarantee) == (Decimal("1e-6"), promised)
+    gaussian = [isinstance(law, DiscreteGaussian) for law in release.noise.values()]
+    assert any(gaussian) if pure else all(gaussian)
+    assert all(release.noise[table] == law for table, law in laws.items())
+
+
+def test_what_a_group_may_add_scales_gaussian_noise_in_proportion() -> None:
+    """Six records in one cell move L2 by six, not by √6: of the same contrasts, noise is six times as large."""
+    for name in ("histogram", "residuals"):
+        one, six = (made(name, asked(**more)).laws(LOG, Grant("1", "1e-6")) for more in ({}, GROUPED))
+        for each, law in one.items():
+            assert abs((six[each].variance / law.variance) ** 0.5 / 6 - 1) < 1e-5
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -131,7 +168,10 @@ def test_much_budget_makes_exact_answers(name: str) -> None:
     assert np.allclose(release.answers["answer"].to_numpy(), truth, atol=3), release.answers
 
 
-@pytest.mark.parametrize("name", ["histogram", "consistent", "mwem", "mwem-3", "pmw", "pmw-2"])
+@pytest.mark.parametrize(
+    "name",
+    ["histogram", "consistent", "residuals", "residuals-consistent", "auto", "mwem", "mwem-3", "pmw", "pmw-2"],
+)
 def test_intervals_hold(name: str) -> None:
     """Over 12 releases of 400 queries at least 93 % of all intervals hold the exact count, where there are any.
 
@@ -208,7 +248,7 @@ def test_parameters_out_of_range_are_refused() -> None:
             kind(asked=asked(), **wrong)
 
 
-@pytest.mark.parametrize("kind", [Automatic, Histogram, MultiplicativeWeights, PrivateWeights])
+@pytest.mark.parametrize("kind", [Automatic, Histogram, Residuals, MultiplicativeWeights, PrivateWeights])
 def test_every_file_says_why_it_is_private(kind: type[Method]) -> None:
     for title in ("Why it is private", "Departures from the paper", "Reference"):
         assert section(kind, title)

@@ -58,7 +58,7 @@ def test_rows_are_known_by_their_digest() -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"delta": "1e-6"}, "--delta is of no use here: queries"),
+        ({"delta": "1e-6", "method": "mwem"}, "--delta is of no use here: mwem"),
         ({"max_group": 3}, "go together"),
         ({"method": "sra"}, "sra"),
         ({"method": "histogram", "options": {"rounds": 3}}, "cannot use rounds"),

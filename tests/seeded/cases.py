@@ -337,8 +337,18 @@ STATEMENTS = (
     "SELECT COUNT(*) FROM people GROUP BY job",
 )
 QUERIES: Mapping[str, Sequence[Words]] = {
-    "auto": ({},),
-    "histogram": ({}, {"options": {"consistent": True}}, {"shares": {"cells": "1"}}),
+    "auto": ({}, {"delta": "1e-6"}),
+    "histogram": (
+        {}, {"options": {"consistent": True}}, {"shares": {"cells": "1"}},
+        {"delta": "1e-6"}, {"delta": "1e-6", "options": {"consistent": True}},
+    ),
+    "residuals": (
+        {}, {"options": {"consistent": True}}, {"delta": "1e-6"},
+        {
+            "delta": "1e-6", "options": {"consistent": True},
+            "shares": {"total": "0.1", "contrasts": "0.8", "error": "0.1"},
+        },
+    ),
     "mwem": (
         {}, {"options": {"rounds": 0}}, {"options": {"rounds": 3}},
         {"shares": {"total": "0.1", "start": "0.3", "rounds": "0.5", "error": "0.1"}},

@@ -20,6 +20,7 @@ from headcount.bounding.bound import (
 )
 from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
 from headcount.bounding.cells import Cells, certify_cells
+from headcount.bounding.contrasts import Subset, contrasts, contrasts_moved, cut, decoded
 from headcount.bounding.counting import CountBound, certify, sensitivity
 from headcount.bounding.departures import (
     DEPARTURE_FACTOR,
@@ -161,6 +162,7 @@ __all__ = [
     "SparseScored",
     "Spread",
     "SpreadWeights",
+    "Subset",
     "Support",
     "SupportCounts",
     "TagBound",
@@ -192,7 +194,11 @@ __all__ = [
     "check_limit",
     "column",
     "columns_of",
+    "contrasts",
+    "contrasts_moved",
     "count_scores",
+    "cut",
+    "decoded",
     "departures_reach",
     "distance_scores",
     "distances",

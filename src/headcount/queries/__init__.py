@@ -7,6 +7,7 @@ ANSWERS = Table(
     "answer",
     title="Answers to queries",
     columns=("query", "cell", "answer", "low", "high"),
+    unforeseen="each {noun}: as noted below, or not known before the data is read",
     error="a query over one cell: {reach}; over s cells, about √s times that",
 )
 
@@ -25,6 +26,7 @@ FAMILY = Family(
     methods={
         "auto": Listed("choosing:Automatic"),
         "histogram": Listed("histogram:Histogram"),
+        "residuals": Listed("residuals:Residuals"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
         "pmw": Listed("private_weights:PrivateWeights"),
     },

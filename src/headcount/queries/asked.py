@@ -24,6 +24,7 @@ from headcount.events.grid import Grid, NumberBins
 from headcount.events.log import EventLog
 from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, what_counted
+from headcount.queries.components import Energies, energies
 from headcount.queries.sql import counts_of
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
@@ -109,6 +110,11 @@ class Asked:
         """The rows of all queries."""
         return self._read[0]
 
+    @cached_property
+    def energies(self) -> Energies | None:
+        """What the queries ask of columns alone, in pairs and so on; None if that is too much."""
+        return energies(self.queries, self.grid.shape)
+
     @property
     def named(self) -> Named:
         """What each of them is called."""
@@ -129,8 +135,8 @@ class Asked:
         check_table(log, self.grid, self.groups)
 
     def guarantee(self, priced: Priced) -> Guarantee:
-        """Pure ε, for adding or removing a person, or a whole group."""
-        promised = Guarantee(epsilon=priced.epsilon, assumes=(PUBLIC_GRID, ONE_ID))
+        """ε, and δ if there is one, for adding or removing a person, or a whole group."""
+        promised = Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_GRID, ONE_ID))
         if self.groups is None:
             return promised
         return replace(
@@ -191,11 +197,13 @@ def _at_random(most: int, noun: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answering(Staged):
-    """A method that answers what is asked, at pure ε for adding or removing a person, or a whole group."""
+    """A method that answers what is asked, for adding or removing a person, or a whole group."""
 
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Cells,)
+    takes_delta: ClassVar[bool] = False
+    """Whether it has a use for a δ."""
 
     asked: Asked
 

@@ -1,27 +1,21 @@
-"""The automatic choice: the method with the least error to expect, as far as public and released numbers tell.
+"""The automatic choice: what is asked decides what is measured, and what was measured decides how it is answered.
 
-A small share of ε releases how many records there are. With that, the number of cells and queries, what one group
-may add, and ε, the mean error of each method is predicted:
-
-- *histogram*: a query over s cells carries s draws of noise, so the error follows from the sizes of the queries;
-- *mwem*, *pmw*: a fitted table is at best as wrong as chance. Of n records that fell into cells at random, a query
-  over a share φ of them holds n φ give or take √(n φ (1 - φ)). Where pairs of columns can be measured, some real
-  tables were found to be little worse than that, and about four times as wrong where only single columns can. A
-  table of one column is a histogram itself, with less of ε.
-
-If the histogram is predicted to be best, it gets the rest of ε. Else a table is fitted, as MWEM does, and its
-median error is released. Where that is clearly more than what a consistent histogram would have with what is left,
-there is something in the table that columns and pairs do not tell, and the consistent histogram is taken. If not,
-the fitted table is mended for some rounds, as MWEM does.
+Nothing is tried on the data to choose. The queries are public, and so is the variance that their answers would
+have if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the
+smaller one is taken. With δ there is Gaussian noise to choose from as well; where Laplace noise is better, as it
+is for few numbers, δ pays for no more than the total. Then a small share releases how many records there are. If
+the counts that queries add up stand clear of their noise on average, unbiased answers are given, with exact
+intervals, and get all that is left. If not, a table is fitted to what is measured, as
+:mod:`headcount.queries.residuals` does with ``consistent``, and its error is released.
 
 Why it is private
-    The total moves by at most Δ, as does the median distance of all answers from their estimates, which are public
-    given what was released before; discrete Laplace noise pays for both with shares of their own. What is chosen
-    hangs on these noisy numbers and on public ones. The tables of the fit, its rounds and the histogram are paid
-    for as in their own files. All shares add up to the grant, by composition.
+    The total moves by at most Δ, and noise pays for it with a share of its own. What is measured, and whether a
+    table is fitted to it, hangs on that noisy number and on public ones. Cells and contrasts are paid for as in
+    :mod:`headcount.queries.histogram` and :mod:`headcount.queries.residuals`, the error that 97 % of answers do
+    not exceed as in :mod:`headcount.queries.accuracy`. All shares add up to the grant, by composition.
 
 Departures from the paper
-    None of the papers chooses; the predictions are ours.
+    None of the papers chooses; the rules are ours.
 
 Reference
     M. Hay, A. Machanavajjhala, G. Miklau, Y. Chen, D. Zhang. Principled Evaluation of Differentially Private
@@ -32,45 +26,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
-from math import pi, sqrt
+from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
-
-from headcount.bounding import Bounded, distances, exact_answers, quantile
-from headcount.budget import Grant, Price
+from headcount.budget import Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, scale_for
-from headcount.noise_law import DiscreteLaplace, Law
+from headcount.noise import NoiseSource
 from headcount.queries.accuracy import ERROR, TOTAL, released_total
 from headcount.queries.asked import Answering, Asked
-from headcount.queries.fitting import columns_in_words, fitted, order_for, start_stage
-from headcount.queries.histogram import SHARES as CONSISTENT
+from headcount.queries.estimating import Plan, contrasts_for, estimated
 from headcount.queries.histogram import Histogram
-from headcount.queries.mwem import SHARES as MWEM_SHARES
-from headcount.queries.mwem import MultiplicativeWeights, mended_release, rounds_worth
-from headcount.queries.private_weights import SHARES as PMW_SHARES
-from headcount.queries.private_weights import PrivateWeights
+from headcount.queries.residuals import CONTRASTS, Residuals, fitted_release, unbiased_release, worthwhile
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out
 
-SHARE = Decimal("0.02")
+SHARE = Decimal("0.04")
 """What the choice costs."""
 
-MENDING = Stage("rounds", Decimal("0.87")), Stage(ERROR, Decimal("0.13"))
-"""How mending shares what the fit leaves; where a consistent histogram can be drawn from it, this can as well."""
+FITTING = {CONTRASTS: Decimal("0.97"), ERROR: Decimal("0.03")}
+"""How a fit shares the rest."""
 
-_MEAN_TO_MEDIAN = 1.18  # of absolute values of normals
-_PAIRS, _SINGLE = 1.25, 4.0  # how much worse than chance fitted tables were found to be
-_MEAN = sqrt(2 / pi)  # of the absolute value of a standard normal
+_CLEAR, _CLEAR_CELLS = 32.0, 16.0  # deviations of noise that average counts have where no fit is needed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Automatic(Answering):
-    """Answer queries by the method that is predicted to be best.
+    """Answer queries by what is predicted to be best.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
@@ -84,118 +67,108 @@ class Automatic(Answering):
     """
 
     name: ClassVar[str] = "auto"
+    takes_delta: ClassVar[bool] = True
 
-    def stages(self, log: EventLog, price: Price) -> Stages:
-        """The total that decides; the rest hangs on it, but whatever is chosen must be possible."""
-        choice = Stage(TOTAL, SHARE, moves=self.asked.moved, tells=("choice",))
-        *fit, rest = self._fitting()
-        cells = Histogram(asked=self.asked, consistent=True).stages(log, price)
-        rest = replace(rest, parts=tuple(replace(stage, tells=()) for stage in cells))
-        return choice, Stage("rest", 1 - SHARE, parts=(*fit, rest))
+    def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
+        """The total, and the rest, which a fit divides; whatever is chosen must be possible."""
+        return self._way(price).stages
 
-    def _fitting(self) -> Stages:
-        """Return the stages of a fit and of its test; what it leaves is for mending, or for a histogram."""
-        moved, reach = self.asked.moved, self.asked.bound.reach
-        start = start_stage(self.asked.grid, reach, Decimal("0.54"))
-        total, test = Stage(TOTAL, Decimal("0.05"), moves=moved), Stage("test", Decimal("0.05"), moves=moved)
-        return total, start, test, Stage("rest", Decimal("0.36"))
+    def _way(self, price: Price) -> Way:
+        """Return the better way of spending a price; without δ there is one alone."""
+        return min(
+            (way_of(self.asked, price, bell) for bell in {False, bool(price.delta)}), key=lambda way: way.variance
+        )
+
+    def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:  # noqa: ARG002
+        """Say how noisy unbiased answers would be."""
+        way = self._way(price_of(priced))
+        return (
+            f"Unbiased answers would have a standard deviation of about {way.variance**0.5:,.1f}; if counts do "
+            "not stand clear of that, a table is fitted, and the error of its answers is released.",
+        )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Release the total, choose, and do the rest."""
         self.check(log)
-        guarantee, engine = self.guarantee(grant), engine or LocalEngine()
-        grants = share_out(self.stages(log, grant.price), grant)
-        cells = self.asked.count(log, engine, noise.key())
+        asked, guarantee, engine = self.asked, self.guarantee(grant), engine or LocalEngine()
+        way = self._way(grant.price)
+        stages, plan, grants = way.stages, way.plan, share_out(way.stages, grant)
+        cells = asked.count(log, engine, noise.key())
         total = released_total(cells, grants[TOTAL], noise)
-        errors = predicted(self.asked, total.people, float(grants["rest"].exact))
-        best = min(errors, key=errors.__getitem__)
-        shown = ", ".join(f"{name} {error:,.3g}" for name, error in errors.items())
-        story = [
-            f"To choose a method, the number of records was released with {total.law.in_words()}, paid with "
-            f"{SHARE:%} of ε. From it and public numbers alone mean errors were predicted ({shown})."
-        ]
-        laws: dict[str, Law] = {"choice": total.law}
-        choice: dict[str, Any] = {"method": best, "total": total.people, "predicted": errors}
-        if best == Histogram.name:
-            release = Histogram(asked=self.asked).release(log, grants["rest"], noise, engine)
+        method = Histogram.name if plan.contrasts is None else Residuals.name
+        fits = not stands_clear(plan, total.people, grants["rest"].price)
+        if fits:
+            parts = share_out(stages[1].parts, grants["rest"])
+            better = worthwhile(plan, total.people, parts[CONTRASTS].price)
+            release = fitted_release(log, guarantee, cells, better, total, parts, noise)
         else:
-            release, choice["method"] = self._fitted(log, cells, grants["rest"], noise, engine)
+            release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise)
+        choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
+        story = (
+            f"To choose how to answer, the number of records was released with {total.law.in_words()}, paid with "
+            f"{SHARE:%} of the budget. The queries are such that {_FOR[method]}; "
+            f"{'a fit was tried, for' if fits else 'no fit was needed:'} {_COUNTS[fits]}."
+        )
         return replace(
             release,
             method=self.name,
             guarantee=guarantee,
-            noise={**release.noise, **laws},
+            noise={**release.noise, "choice": total.law},
             chosen={**release.chosen, "choice": choice},
-            steps=(*story, *release.steps),
+            steps=(story, *release.steps),
             simulated=not noise.is_private,
         )
 
-    def _fitted(
-        self, log: EventLog, cells: Bounded, grant: Grant, noise: NoiseSource, engine: Engine
-    ) -> tuple[Release, str]:
-        """Fit a table and find out how wrong it is; then mend it, or count all cells instead.
 
-        What the choice knows of the total was cheap; a table that sums to it needs a better one.
-        """
-        asked, grants = self.asked, share_out(self._fitting(), grant)
-        known = released_total(cells, grants[TOTAL], noise)
-        total = known.people
-        fit = fitted(cells, asked.grid, total, grants["start"], noise)
-        apart = distances(exact_answers(cells, asked.queries), asked.queries.sums(fit.cells))
-        median = add(quantile(apart, 0.5), grants["test"], noise)
-        typical = max(0.0, float(median.counts[0]))
-        surely = max(0.0, typical - 2 * median.law.variance**0.5) * _MEAN_TO_MEDIAN
-        instead = consistent_error(asked, total, float(grants["rest"].exact))
-        tested = (
-            f"The number of records was released again, with {known.law.in_words()}. A table was fitted to it and "
-            f"to counts over {columns_in_words(fit.order)}, which got {fit.law.in_words()}. "
-            f"Its median error was released with {median.law.in_words()}: {typical:,.0f}."
-        )
-        if surely > instead:
-            release = Histogram(asked=asked, consistent=True).release(log, grants["rest"], noise, engine)
-            story = f"{tested} That is more than counting all cells would have, so these were counted."
-            laws: dict[str, Law] = {TOTAL: known.law, **release.noise, "start": fit.law, "test": median.law}
-            return replace(release, noise=laws, steps=(story, *release.steps)), "consistent histogram"
-        rounds = rounds_worth(total, float(grants["rest"].exact) * float(MENDING[0].share), asked)
-        parts = share_out(MENDING if rounds else (Stage(ERROR),), grants["rest"])
-        release = mended_release(asked, log, self.guarantee(grant), cells, fit, total, rounds, parts, noise)
-        laws = {TOTAL: known.law, **release.noise, "test": median.law}
-        return replace(release, noise=laws, steps=(tested, *release.steps)), MultiplicativeWeights.name
+@dataclass(frozen=True)
+class Way:
+    """A way of spending a price: its stages, what is measured, and the mean variance of unbiased answers."""
+
+    stages: Stages
+    plan: Plan
+    variance: float
 
 
-def consistent_error(asked: Asked, total: float, epsilon: float) -> float:
-    """Predict the mean error of a consistent histogram: cells moved to a total are off by about √(n b) in all.
+def way_of(asked: Asked, price: Price, bell: bool) -> Way:
+    """Return the best that can be done with Gaussian noise, or without: then δ goes to the total alone."""
+    parts = tuple(Stage(name, share, gaussian=bell, moves=asked.moved) for name, share in FITTING.items())
+    choice = Stage(TOTAL, SHARE, gaussian=bool(price.delta), moves=asked.moved, tells=("choice",))
+    stages = choice, Stage("rest", 1 - SHARE, gaussian=bell, moves=asked.moved, parts=parts)
+    own = share_out(parts, share_out(stages, price)["rest"])[CONTRASTS]
+    plan = best_plan(asked, own)
+    return Way(stages, plan, plan.mean_variance(plan.law(own).variance))
 
-    Squares of their errors add up to 2.3 n b or less, for noise of scale b, on all tables that we tried.
-    """
-    share = asked.queries.sizes / asked.grid.cells
-    spread = float(np.sqrt(share * (1 - share)).mean())
-    return _MEAN * spread * sqrt(2.3 * total * asked.bound.reach / (float(CONSISTENT["cells"]) * epsilon))
+
+_FOR = {
+    Histogram.name: "noise on all cells is best",
+    Residuals.name: "noise on what columns tell alone, in pairs and so on is best",
+}
+_COUNTS = {True: "their counts do not stand clear of noise", False: "their counts stand clear of noise"}
 
 
-def predicted(asked: Asked, total: float, epsilon: float) -> dict[str, float]:
-    """Predict the mean error of each method, in records.
+def best_plan(asked: Asked, price: Price) -> Plan:
+    """Return what to measure at a price, cells or contrasts, so that answers have the smaller variance on average.
 
-    >>> from headcount.bounding import LinearQueries
     >>> from headcount.events.grid import Grid
     >>> grid = Grid.of({name: {"from": 0, "to": 4, "bins": 4} for name in "abcd"})
-    >>> asked = Asked(grid=grid, rows=LinearQueries.of(np.arange(256)[None, :] < 128))
-    >>> little, much = predicted(asked, 10_000, 0.1), predicted(asked, 10_000, 100.0)
-    >>> min(little, key=little.get), min(much, key=much.get)
-    ('mwem', 'histogram')
+    >>> def takes_cells(query):
+    ...     return best_plan(Asked(grid=grid, statements=(query,)), Price.of("1")).contrasts is None
+    >>> [takes_cells(f"SELECT COUNT(*) FROM t GROUP BY {columns}") for columns in ("a, b, c, d", "a")]
+    [True, False]
     """
-    sizes, reach = asked.queries.sizes, asked.bound.reach
-    draw = DiscreteLaplace(scale_for(reach, Fraction(epsilon))).variance
-    cells = float(np.sqrt(draw * sizes).mean()) * _MEAN
-    share = sizes / asked.grid.cells
-    chance = _MEAN * float(np.sqrt(total * share * (1 - share)).mean())
-    errors = {Histogram.name: cells}
-    for name, shares in ((MultiplicativeWeights.name, MWEM_SHARES), (PrivateWeights.name, PMW_SHARES)):
-        start = float(shares["start"]) * epsilon
-        order = order_for(asked.grid, total, reach, start)
-        if order == len(asked.grid.bins):
-            errors[name] = cells * epsilon / start
-        else:
-            noise = 1 / (float(shares["start"]) ** 0.5)  # less for the start, more noise in it
-            errors[name] = chance * (_SINGLE if order == 1 else _PAIRS) * noise
-    return {name: float(f"{error:.4g}") for name, error in errors.items()}
+    cells, contrasts = Plan(asked, None), contrasts_for(asked, price)
+    if contrasts is None:
+        return cells
+    return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.law(price).variance))
+
+
+def stands_clear(plan: Plan, total: float, price: Price) -> bool:
+    """Say whether the counts of all tables that queries look at are well above their noise, on average."""
+    if plan.asked.energies is None:
+        return False
+    each, shape = plan.law(price).variance, plan.asked.grid.shape
+    enough = _CLEAR_CELLS if plan.contrasts is None else _CLEAR
+    return all(
+        total / prod(shape[place] for place in columns) >= enough * plan.noise(columns, each) ** 0.5
+        for columns in plan.asked.energies.places
+    )

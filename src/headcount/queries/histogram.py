@@ -1,8 +1,9 @@
 """Histogram: every cell of the grid counted with noise, and queries answered by adding cells up.
 
-Every cell, empty ones included, gets discrete Laplace noise; a query is the sum of its cells. Answers are
-unbiased, and each comes with an interval that follows from the noise alone. A query over s cells carries s draws
-of noise, so this is best for queries of few cells, or where ε is large; any number of queries costs the same.
+Every cell, empty ones included, gets discrete Laplace noise, or Gaussian noise if there is a δ; a query is the
+sum of its cells. Answers are unbiased, and each comes with an interval that follows from the noise alone. A query
+over s cells carries s draws of noise, so this is best for queries of few cells, or where ε is large; any number
+of queries costs the same.
 
 With ``consistent``, cells are moved to the nearest counts that are not negative and add up to a released total.
 Most of a sparse table is empty cells, and their noise then mostly goes; what is left is biased, so that intervals
@@ -11,7 +12,9 @@ come from a released accuracy instead: see :mod:`headcount.queries.accuracy`.
 Why it is private
     One group that joins or leaves moves the cells by at most Δ in L1: so many people of a group, times so many
     records of a person. Discrete Laplace noise of scale Δ/ε on every cell pays for it, and adding up costs
-    nothing. The total and the accuracy, where these are released, are paid for with shares of their own.
+    nothing. All of them may be in one cell, so that Δ is what L2 moves by as well: with δ, discrete Gaussian
+    noise of σ = Δ/√(2ρ), for the ρ that ε and δ allow for. The total and the accuracy, where these are released,
+    are paid for with shares of their own.
 
 Departures from the paper
     Discrete noise; consistency by projection, as post-processing.
@@ -41,7 +44,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add
-from headcount.noise_law import Law
+from headcount.noise_law import DiscreteGaussian, Law
 from headcount.queries.accuracy import ERROR, LEVEL, TOTAL, released_accuracy, released_total
 from headcount.queries.asked import Answering, answers_table
 from headcount.releases import Interval, Release
@@ -69,19 +72,19 @@ class Histogram(Answering):
     """
 
     name: ClassVar[str] = "histogram"
+    takes_delta: ClassVar[bool] = True
 
     consistent: bool = False
     shares: Mapping[str, Amount] | None = None
 
     def stages(self, log: EventLog, price: Price) -> Stages:  # noqa: ARG002
         """All cells; where they are made consistent, the total before and the error after them."""
-        cells = Stage(
-            "cells", Decimal(SHARES["cells"]), moves=self.asked.moved, on="every cell", tells=("answers",)
+        total, cells, error = (
+            Stage(name, Decimal(share), gaussian=bool(price.delta), moves=self.asked.moved, tells=(name,))
+            for name, share in SHARES.items()
         )
-        beside = [
-            Stage(name, Decimal(SHARES[name]), moves=self.asked.moved, tells=(name,)) for name in (TOTAL, ERROR)
-        ]
-        return shared([beside[0], cells, beside[1]] if self.consistent else [cells], self.shares)
+        cells = replace(cells, on="every cell", tells=("answers",))
+        return shared([total, cells, error] if self.consistent else [cells], self.shares)
 
     def laws(self, log: EventLog, priced: Priced) -> Mapping[str, Law]:
         """Return the noise of every cell, and of what is released beside them."""
@@ -140,11 +143,12 @@ def cell_widths(sizes: NDArray[np.int64], law: Law) -> NDArray[np.float64]:
 def _width(size: int, law: Law) -> float:
     """Return the half-width of a sum of so many draws.
 
-    Of many, it is that of a normal, but for their heavier tails (Cornish and Fisher's correction for the fourth
-    moment, of which a draw has 3 in excess), one step and one part in a thousand more.
+    Of many, it is that of a normal, but for the heavier tails of Laplace noise (Cornish and Fisher's correction
+    for the fourth moment, of which a draw has 3 in excess), one step and one part in a thousand more.
     """
     if size <= _FEW:
         return half_width([Term(1.0, law, copies=size)], LEVEL) if size else 0.0
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     deviation = math.sqrt(size * law.variance)
-    return 1.001 * (z + (z**3 - 3 * z) / (8 * size)) * deviation + float(law.step)
+    heavier = 0.0 if isinstance(law, DiscreteGaussian) else (z**3 - 3 * z) / (8 * size)
+    return 1.001 * (z + heavier) * deviation + float(law.step)

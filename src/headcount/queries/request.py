@@ -64,7 +64,11 @@ class TableRequest(Spending):
     def check_delta(self, *, selecting: bool) -> None:  # noqa: ARG002
         """Refuse a δ: there is no use for one."""
         if self.delta is not None:
-            raise UsageError("--delta is of no use here: queries are answered with pure ε", remedy="leave it out")
+            how = getattr(self, "method", None) or "a session"
+            raise UsageError(
+                f"--delta is of no use here: {how} answers with pure ε",
+                remedy="leave it out, or use --method auto, residuals or histogram",
+            )
 
     @property
     def grid(self) -> Grid:
@@ -100,6 +104,10 @@ class QueryRequest(TableRequest, ChoosingRequest):
 
     command: ClassVar[str] = "query"
 
+    delta: Annotated[
+        Delta | None,
+        Flag("How likely the promise may fail, such as 1e-6: Gaussian noise, where it is better.", "D"),
+    ] = None
     queries: Annotated[
         tuple[str, ...],
         Flag(
@@ -148,6 +156,12 @@ class QueryRequest(TableRequest, ChoosingRequest):
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
         own = {"shares": self.shares, "asked": self.asked}
         return self.chosen(FAMILY, self.method, own, instead=FAMILY.default)
+
+    def check_delta(self, *, selecting: bool) -> None:
+        """Refuse a δ that the method has no use for."""
+        name = self.method or FAMILY.default
+        if name not in FAMILY.methods or not getattr(FAMILY.kind(name), "takes_delta", False):
+            super().check_delta(selecting=selecting)
 
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
         """Return how many answers there will be."""

@@ -49,7 +49,7 @@ def test_a_ranking_with_delta_is_picked() -> None:
     assert CASES["top-k"].visible_at(Decimal("1e-6")) != CASES["top-k"].visible_at(Decimal(0))
 
 
-@pytest.mark.parametrize("name", ["totals", "pncf-published", "pritop-published", "auto", "gs-r"])
+@pytest.mark.parametrize("name", ["totals", "pncf-published", "pritop-published", "mwem", "gs-r"])
 def test_what_cannot_use_a_delta_refuses_it(name: str) -> None:
     with pytest.raises(UsageError, match="takes no delta"):
         target(name, 2, Decimal(1), Decimal("1e-6"))

@@ -25,6 +25,8 @@ Pairs = Callable[[int], Iterable[Pair]]
 _SAMPLE = "the other half is spent on a sample that is not published"
 _TOTAL = "what is fitted carries the noise of the total as well, which has a twentieth of ε"
 
+_SPREAD = "what a person adds is spread over several numbers, which no answer shows alone"
+
 
 @dataclass(frozen=True)
 class Case:
@@ -117,8 +119,17 @@ CASES: Mapping[str, Case] = {
         reason="of tags measured twice the average is published, and some is spent on the number of people",
     ),
     "pritop-published": Case({"topics": 2}),
-    "auto": Case(more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)]),
+    "auto": Case(
+        visible=Decimal(0),
+        reason=_SPREAD,
+        more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
+    ),
     "histogram": Case(more=lambda limit: [adjacent.crowded(limit)]),
+    "residuals": Case(
+        visible=Decimal(0),
+        reason=_SPREAD,
+        more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
+    ),
     "mwem": Case(visible=Decimal(0), reason=_TOTAL, more=lambda limit: [adjacent.crowded(limit)]),
     "pmw": Case(
         {"updates": 1},
