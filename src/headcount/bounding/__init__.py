@@ -21,8 +21,16 @@ from headcount.bounding.bound import (
 from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
 from headcount.bounding.cells import Cells, certify_cells
 from headcount.bounding.counting import CountBound, certify, sensitivity
-from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
+from headcount.bounding.linear import (
+    LinearQueries,
+    distance_scores,
+    distances,
+    exact_answers,
+    quantile,
+    total_distance,
+)
 from headcount.bounding.maps import (
+    beside,
     column,
     fourier,
     group_sums,
@@ -33,6 +41,7 @@ from headcount.bounding.maps import (
     transformed,
     walsh_hadamard,
 )
+from headcount.bounding.marginals import BoundedTables, Marginals, Places, certify_marginals
 from headcount.bounding.people import (
     People,
     SparseCounts,
@@ -109,6 +118,7 @@ __all__ = [
     "Bound",
     "Bounded",
     "BoundedCounts",
+    "BoundedTables",
     "BoundedTotals",
     "Cells",
     "CountBound",
@@ -119,6 +129,7 @@ __all__ = [
     "Hints",
     "Leaning",
     "LinearQueries",
+    "Marginals",
     "Measured_co",
     "Noisy",
     "Norm",
@@ -127,6 +138,7 @@ __all__ = [
     "People",
     "PersonTotals",
     "Pick",
+    "Places",
     "Raters",
     "RatingBound",
     "Records",
@@ -150,10 +162,12 @@ __all__ = [
     "TagWeights",
     "Taggers",
     "Variety",
+    "beside",
     "capped_total_scores",
     "certify",
     "certify_activity",
     "certify_cells",
+    "certify_marginals",
     "certify_offsets",
     "certify_pairs",
     "certify_raters",
@@ -189,6 +203,7 @@ __all__ = [
     "sparse_scores",
     "square",
     "tail_scores",
+    "total_distance",
     "transformed",
     "unit_for",
     "variety_of",

@@ -10,6 +10,7 @@ from headcount.bounding import (
     Activity,
     Bound,
     Cells,
+    Marginals,
     Measured_co,
     Offsets,
     Pairs,
@@ -33,6 +34,7 @@ from headcount.bounding import (
 )
 from headcount.engines.cells import cells
 from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
+from headcount.engines.marginals import marginals
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.spread import spread, variety
@@ -55,6 +57,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Variety: variety,
     PersonTotals: totals,
     Cells: cells,
+    Marginals: marginals,
     Raters: raters,
     Offsets: offsets,
     Pairs: pairs,

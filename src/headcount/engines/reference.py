@@ -21,6 +21,7 @@ from headcount.bounding import (
     Cells,
     CountBound,
     CountTable,
+    Marginals,
     Measured_co,
     Norm,
     Offsets,
@@ -54,6 +55,7 @@ from headcount.bounding import (
 from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.engines.plain_cells import plain_cells
+from headcount.engines.plain_marginals import plain_marginals
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_spread import plain_spread, plain_variety
 from headcount.engines.plain_support import plain_support
@@ -156,6 +158,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Variety: plain_variety,
     PersonTotals: plain_totals,
     Cells: plain_cells,
+    Marginals: plain_marginals,
     Raters: plain_raters,
     Offsets: plain_offsets,
     Pairs: plain_pairs,

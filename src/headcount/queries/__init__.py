@@ -26,6 +26,7 @@ FAMILY = Family(
         "auto": Listed("choosing:Automatic"),
         "histogram": Listed("histogram:Histogram"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
+        "pairs": Listed("pairs:PairCounts"),
         "pmw": Listed("private_weights:PrivateWeights"),
     },
 )

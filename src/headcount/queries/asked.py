@@ -25,17 +25,10 @@ from headcount.events.log import EventLog
 from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, what_counted
 from headcount.queries.sql import counts_of
+from headcount.queries.workload import Named, RowsAsked, StatementsAsked, Workload, nothing_asked
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
 PUBLIC_GROUPS = "who belongs to which group is public"
-
-
-@dataclass(frozen=True)
-class Named:
-    """What each answer is to: the statement, and the cell of its GROUP BY where it has one."""
-
-    statements: tuple[str, ...]
-    cells: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +78,19 @@ class Asked:
         return bool(self.statements) or self.rows is not None
 
     @cached_property
+    def workload(self) -> Workload:
+        """The queries as counts of tables over few columns, for methods that never look at all cells."""
+        if self.rows is not None:
+            return RowsAsked(self.rows, self.grid)
+        return StatementsAsked.of(self.statements, self.grid)
+
+    @cached_property
     def _read(self) -> tuple[LinearQueries, Named]:
         if self.rows is not None:
-            places = range(1, self.rows.size + 1)
-            return self.rows, Named(tuple(f"row {place}" for place in places), (None,) * self.rows.size)
+            return self.rows, Named.of_rows(self.rows)
         if not self.statements:
-            raise UsageError("no query is asked", remedy="for example SELECT COUNT(*) FROM people WHERE age >= 18")
+            raise nothing_asked()
+        self.grid.check_narrow()
         statements: list[str] = []
         cells: list[str | None] = []
 
@@ -126,11 +126,12 @@ class Asked:
 
     def check_table(self, log: EventLog) -> None:
         """Refuse a log that does not fit, whatever is asked."""
+        self.grid.check_narrow()
         check_table(log, self.grid, self.groups)
 
     def guarantee(self, priced: Priced) -> Guarantee:
-        """Pure ε, for adding or removing a person, or a whole group."""
-        promised = Guarantee(epsilon=priced.epsilon, assumes=(PUBLIC_GRID, ONE_ID))
+        """ε, and δ if there is one, for adding or removing a person, or a whole group."""
+        promised = Guarantee(epsilon=priced.epsilon, delta=priced.delta, assumes=(PUBLIC_GRID, ONE_ID))
         if self.groups is None:
             return promised
         return replace(
