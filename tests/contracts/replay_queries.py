@@ -29,12 +29,14 @@ QUERY_VALUES: Mapping[str, Sequence[Any]] = {
     "rounds": (0, 3),
     "updates": (1, 4),
     "expected": (2,),
+    "synthetic": (7,),
     "shares": ("uneven",),
 }
 """Other values of every parameter that a method of queries has."""
 
 QUERY_STAGES: Mapping[str, Sequence[str]] = {
     "histogram": ("cells",),
+    "pairs": ("columns", "scores", "pairs", "error"),
     "mwem": ("total", "start", "rounds", "error"),
     "pmw": ("total", "start", "tests", "answers"),
 }

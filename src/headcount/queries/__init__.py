@@ -10,6 +10,18 @@ ANSWERS = Table(
     error="a query over one cell: {reach}; over s cells, about √s times that",
 )
 
+SYNTHETIC = Table(
+    "synthetic",
+    "synthetic row",
+    title="Synthetic rows",
+    unforeseen="synthetic rows: drawn from the model that answers queries, at no cost",
+    beside="synthetic rows",
+)
+"""Its columns are those of the bins."""
+
+WIDE = "pairs"
+"""What answers where there are too many cells for any other method."""
+
 FAMILY = Family(
     name="queries",
     package=__name__,
@@ -19,14 +31,14 @@ FAMILY = Family(
     reads="people",
     request="request:QueryRequest",
     default="auto",
-    tables=(ANSWERS,),
+    tables=(ANSWERS, SYNTHETIC),
     report="answers:part",
     page="query.md",
     methods={
         "auto": Listed("choosing:Automatic"),
         "histogram": Listed("histogram:Histogram"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
-        "pairs": Listed("pairs:PairCounts"),
+        WIDE: Listed("pairs:PairCounts"),
         "pmw": Listed("private_weights:PrivateWeights"),
     },
 )

@@ -159,7 +159,8 @@ class Asked:
         columns = ", ".join(f"{each.column} ({some(each.size, 'bin')})" for each in self.grid.bins)
         told = [
             *what_counted(log),
-            f"Records were counted in {some(self.grid.cells, 'cell')} of a public grid: {columns}.",
+            f"Records were {'told apart by' if self.grid.is_wide else 'counted in'} "
+            f"{some(self.grid.cells, 'cell')} of a public grid: {columns}.",
             f"Of each person {_at_random(self.max_records, 'record')} counted.",
         ]
         if any(isinstance(each, NumberBins) for each in self.grid.bins):
@@ -192,11 +193,13 @@ def _at_random(most: int, noun: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answering(Staged):
-    """A method that answers what is asked, at pure ε for adding or removing a person, or a whole group."""
+    """A method that answers what is asked, for adding or removing a person, or a whole group."""
 
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Cells,)
+    takes_delta: ClassVar[bool] = False
+    """Whether it has a use for a δ."""
 
     asked: Asked
 

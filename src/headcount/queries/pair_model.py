@@ -8,7 +8,7 @@ drawn before that tell most of it.
 Pairs come from noisy counts where these were released, and else from what other pairs tell. Of two columns a and b
 a third one c tells Σ P(a | c) P(b | c) P(c): as much as if nothing else joined them. That is expected of a pair,
 c being the column that tells most of both, and noisy counts are drawn towards it: see
-:mod:`headcount.queries.shrinking`.
+:mod:`headcount.queries.empirical_bayes`.
 
 Everything here looks at released numbers alone.
 
@@ -34,7 +34,7 @@ from numpy.random import Generator
 
 from headcount.answers.consistency import onto_total
 from headcount.arrays import Floats, Integers
-from headcount.queries.shrinking import shrunk
+from headcount.queries.empirical_bayes import shrunk
 
 Pair = tuple[int, int]
 """Two columns by their places, the first before the second."""

@@ -64,6 +64,7 @@ from headcount.events.log import EventLog
 from headcount.method import Bounds
 from headcount.noise import NoiseSource, add, law_of
 from headcount.noise_law import Law
+from headcount.queries import SYNTHETIC
 from headcount.queries.accuracy import ERROR, LEVEL, WITHIN, Accuracy
 from headcount.queries.asked import Answering, answers_table
 from headcount.queries.pair_model import Pair, PairModel, cleaned, fitted, independent
@@ -76,7 +77,6 @@ SHARES = {COLUMNS: "0.25", SCORES: "0.1", PAIRS: "0.6", ERROR: "0.05"}
 OF_RHO = {COLUMNS: "0.2", SCORES: "0.02", PAIRS: "0.73", ERROR: "0.05"}
 """How stages share ε, and ρ where noise is Gaussian. Chosen on NLTCS and Online Retail, not on Adult."""
 
-SYNTHETIC = "synthetic"
 _MEAN = 0.8  # of the absolute value of a draw, as a share of its standard deviation
 
 
@@ -99,6 +99,7 @@ class PairCounts(Answering):
 
     name: ClassVar[str] = "pairs"
     bounds: ClassVar[Bounds] = (Marginals,)
+    takes_delta: ClassVar[bool] = True
 
     synthetic: int | None = None
     shares: Mapping[str, Amount] | None = None
@@ -158,7 +159,7 @@ class PairCounts(Answering):
         least, most = (law_of(self._moved(tables), part).variance ** 0.5 for tables in (1, len(self._candidates)))
         return (
             f"Of {some(len(self._candidates), 'pair')} of columns those that are worth it are counted: each cell "
-            f"of them gets noise of standard deviation {least:,.0f} if it is one pair, and {most:,.0f} if it is all.",
+            f"of them gets noise of standard deviation {least:,.0f} if it is one pair, {most:,.0f} if it is all.",
         )
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
@@ -226,7 +227,7 @@ class PairCounts(Answering):
     def _synthetic(self, model: PairModel, noise: NoiseSource) -> dict[str, pa.Table]:
         if self.synthetic is None:
             return {}
-        return {SYNTHETIC: synthetic_rows(model, self.asked.grid, self.synthetic, noise.key())}
+        return {SYNTHETIC.name: synthetic_rows(model, self.asked.grid, self.synthetic, noise.key())}
 
     def _rows_story(self) -> list[str]:
         if self.synthetic is None:
@@ -241,7 +242,7 @@ class PairCounts(Answering):
         if SCORES in laws:
             told.append(
                 "How far each pair of columns is from what these two alone would make of it was released with "
-                f"{laws[SCORES].in_words()}; by that {some(taken, 'pair')} of {len(self._candidates):,} were taken."
+                f"{laws[SCORES].in_words()}; {taken:,} of {some(len(self._candidates), 'pair')} were taken."
             )
         if PAIRS in laws:
             told.append(f"These were counted, every cell with {laws[PAIRS].in_words()}.")

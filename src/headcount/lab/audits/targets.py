@@ -90,6 +90,8 @@ def _takes_delta(name: str) -> bool:
     if name == SELECTION:
         return True
     family = family_of(name)
+    if getattr(family.kind(name), "takes_delta", False):
+        return True
     return is_proven(name) if family.delta == "proven" else family.delta == "noise" and "noise" in _fields(name)
 
 
