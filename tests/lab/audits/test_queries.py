@@ -29,7 +29,7 @@ def test_pairs_are_chosen_and_counted_under_attack(delta: str) -> None:
     """Which were taken is seen; with δ noise is Gaussian."""
     pair = next(pair for pair in pairs_for("pairs", 2) if pair.items == COLUMNS_CELLS)
     seen = target("pairs", 2, Decimal(8), Decimal(delta)).observe(pair, SeededNoise(1), 8, present=True)
-    assert all('{"pairs": [["column' in kind for kind in seen.kinds.tolist()])
+    assert all('{"pairs": [["column' in kind for kind in seen.kinds.tolist())
     assert len(set(seen.kinds.tolist())) > 1
     assert all(("Gaussian" in kind) == (delta != "0") for kind in seen.kinds.tolist())
 
