@@ -63,6 +63,8 @@ def query_cases(name: str) -> Iterator[Case]:
         yield Case("queries", name, request_of(QueryRequest, epsilon=epsilon, **words), crowd, reading)
     if name == "auto":
         yield from _every_choice()
+    if name == "pairs":
+        yield from _wide_tables()
     if name == "pmw":
         yield from _every_distance()
 
@@ -71,6 +73,19 @@ def _along() -> NDArray[np.bool_]:
     """Return the cells that people of a correlated town are in."""
     ages, hours = np.arange(8)[:, None, None], np.arange(8)[None, None, :]
     return np.ascontiguousarray(np.broadcast_to(ages * 3 % 8 == hours, (8, 4, 8))).ravel()
+
+
+def _wide_tables() -> Iterator[Case]:
+    """Yield grids that nobody could count whole, with Gaussian noise and without."""
+    wide = {**crowds.BINS, **{name: {"from": 0, "to": 96, "bins": 96} for name in ("age", "hours")}}
+    wide |= {"household": {"values": [f"h{n}" for n in range(2000)], "other": True}}
+    for place, (people, epsilon, delta) in enumerate(
+        ((0, "1", "1e-6"), (40, "20", "1e-6"), (400, "1", None), (400, "60", "1e-9"), (400, "300", None))
+    ):
+        words: dict[str, Any] = {"bins": wide, "delta": delta, "max_records": 1 + place % 3, "synthetic": 5}
+        crowd = crowds.town(people, place, correlated=True)
+        request = request_of(QueryRequest, epsilon=epsilon, queries=STATEMENTS, **words)
+        yield Case("queries", "pairs", request, crowd, crowds.town_log)
 
 
 def _every_choice() -> Iterator[Case]:

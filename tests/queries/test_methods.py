@@ -23,6 +23,7 @@ from headcount.queries.asked import Asked
 from headcount.queries.choosing import Automatic
 from headcount.queries.histogram import Histogram, cell_widths
 from headcount.queries.mwem import MultiplicativeWeights
+from headcount.queries.pairs import PairCounts
 from headcount.queries.private_weights import PrivateWeights
 from headcount.releases import load
 from tests.contracts.method_checks import recorded_spending
@@ -36,6 +37,8 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "mwem": (MultiplicativeWeights, {}),
     "mwem-3": (MultiplicativeWeights, {"rounds": 3}),
     "mwem-0": (MultiplicativeWeights, {"rounds": 0}),
+    "pairs": (PairCounts, {}),
+    "pairs-rows": (PairCounts, {"synthetic": 5}),
     "pmw": (PrivateWeights, {}),
     "pmw-2": (PrivateWeights, {"updates": 2, "expected": 10}),
 }

@@ -64,7 +64,10 @@ class TableRequest(Spending):
     def check_delta(self, *, selecting: bool) -> None:  # noqa: ARG002
         """Refuse a δ: there is no use for one."""
         if self.delta is not None:
-            raise UsageError("--delta is of no use here: queries are answered with pure ε", remedy="leave it out")
+            raise UsageError(
+                "--delta is of no use here: this is answered with pure ε",
+                remedy=f"leave it out, or use --method {WIDE}",
+            )
 
     @property
     def grid(self) -> Grid:
