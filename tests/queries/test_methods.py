@@ -38,7 +38,6 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "mwem-3": (MultiplicativeWeights, {"rounds": 3}),
     "mwem-0": (MultiplicativeWeights, {"rounds": 0}),
     "pairs": (PairCounts, {}),
-    "pairs-rows": (PairCounts, {"synthetic": 5}),
     "pmw": (PrivateWeights, {}),
     "pmw-2": (PrivateWeights, {"updates": 2, "expected": 10}),
 }
@@ -60,6 +59,8 @@ def test_the_grant_is_spent_exactly_and_only_once(name: str) -> None:
     assert sum(Fraction(each.epsilon) for each in spent) == grant.exact
     with pytest.raises(GrantError):
         made(name).release(LOG, grant, SeededNoise(1), ReferenceEngine())
+    if METHODS[name][0].takes_delta:
+        return
     with pytest.raises(GrantError):
         made(name).release(LOG, Grant("1", "1e-6"), SeededNoise(1), ReferenceEngine())
 

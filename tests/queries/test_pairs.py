@@ -155,6 +155,14 @@ def test_noise_follows_from_how_many_tables_a_group_moves() -> None:
     ]
 
 
+def test_so_much_budget_that_empty_cells_are_seen_to_be_empty() -> None:
+    """A column of which no bin is left uncounted may have a bin with nobody: nothing is divided by that."""
+    bins = {**BINS, "c0": {"from": 0, "to": 2 * SIZE, "bins": 2 * SIZE}}
+    for epsilon, delta in (("100000", None), ("10000", "1e-6"), ("1e-6", None), ("1e-6", "1e-9")):
+        answers = released(made((TRIPLE,), bins, synthetic=3), epsilon, delta).answers["answer"].to_numpy()
+        assert np.isfinite(answers).all()
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_one_column_and_two_have_nothing_to_choose(columns: int) -> None:
     bins = {f"c{n}": BINS[f"c{n}"] for n in range(columns)}

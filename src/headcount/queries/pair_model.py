@@ -42,6 +42,7 @@ Pair = tuple[int, int]
 _SWEEPS = 20
 _SETTLED = 1e-4  # of the total
 _LEAST = 1e-3  # of what columns alone would make of a cell: nothing is known to be impossible
+_TINY = 1e-6
 _PARENTS = 3
 _LARGEST = 100_000  # cells of a table that rows are drawn from
 _AT_ONCE = 1 << 22
@@ -146,12 +147,12 @@ def _drawn(tables: Floats, given: Integers, draw: Generator) -> Integers:
 def cleaned(noisy: Sequence[Floats], deviation: float) -> tuple[Floats, ...]:
     """Return counts of columns that are above 0 and sum to one total, the mean of what they say, weighed by noise.
 
-    >>> [each.tolist() for each in cleaned([np.array([8.0, -2.0]), np.array([5.0, 3.0])], 0.0)]
+    >>> [each.round(3).tolist() for each in cleaned([np.array([8.0, -2.0]), np.array([5.0, 3.0])], 0.0)]
     [[7.0, 0.0], [4.5, 2.5]]
     """
     weights = [1 / each.size for each in noisy]
     total = max(1.0, float(np.average([each.sum() for each in noisy], weights=weights)))
-    least = deviation / 16  # noise cannot tell such a count from 0
+    least = max(deviation / 16, _TINY)  # noise cannot tell such a count from 0
     raised = [np.maximum(onto_total(each, total), least) for each in noisy]
     return tuple(each * (total / each.sum()) for each in raised)
 
