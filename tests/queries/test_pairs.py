@@ -126,6 +126,21 @@ def test_a_statement_over_too_many_columns_is_refused_before_anything_is_spent()
         made((everything,)).check(LOG)
 
 
+def test_bins_whose_pairs_alone_are_too_many_are_refused() -> None:
+    many = {**BINS, **{f"c{n}": {"from": 0, "to": 4000, "bins": 4000} for n in range(2)}}
+    with pytest.raises(
+        UsageError, match=r"all pairs of columns have 16,40\d,\d+ cells.*as of 'c0', which has 4,000"
+    ):
+        made(bins=many).check(LOG)
+
+
+def test_a_pair_of_very_many_cells_is_not_counted() -> None:
+    large = {**BINS, **{f"c{n}": {"from": 0, "to": 400, "bins": 400} for n in range(2)}}
+    release = released(made(("SELECT COUNT(*) FROM t WHERE c0 < 2 GROUP BY c1",), large), "100")
+    assert ["c0", "c1"] not in release.chosen["answers"]["pairs"]
+    assert np.isfinite(release.answers["answer"].to_numpy()).all()
+
+
 def test_pairs_that_belong_together_are_taken() -> None:
     taken = released(made(), "3").chosen["answers"]["pairs"]
     neighbours = [[f"c{n}", f"c{n + 1}"] for n in range(COLUMNS - 1)]

@@ -26,6 +26,7 @@ from headcount.arrays import Floats
 _STEP = 0.3
 _FACTORS = np.exp(np.append(np.arange(-20, 21) * _STEP, -12.0))  # from 1/400 to 400, and next to nothing
 _ROUNDS = 15  # of expectation and maximisation
+_MOST_LEARNT = 200_000  # cells that are looked at together, evenly spread over all
 _ALIKE = 10  # cells by which a table is taken to resemble the others
 
 
@@ -44,10 +45,12 @@ def shrunk(noisy: Sequence[Floats], expected: Sequence[Floats], deviation: float
     >>> [round(float(each)) for each in found]
     [9, 10, 8, 9, 10, 8000]
     """
-    told = [_told(*each, deviation) for each in zip(noisy, expected, strict=True)]
-    together = _learnt(np.concatenate([each.likely for each in told]), np.full(_FACTORS.size, 1.0), 0)
+    step = -(-sum(each.size for each in noisy) // _MOST_LEARNT)
+    seen, thought = (np.concatenate([each.ravel()[::step] for each in tables]) for tables in (noisy, expected))
+    together = _learnt(_told(seen, thought, deviation).likely, np.full(_FACTORS.size, 1.0), 0)
     found = []
-    for table, (likely, counts) in zip(noisy, told, strict=True):
+    for table, usual in zip(noisy, expected, strict=True):
+        likely, counts = _told(table, usual, deviation)
         weights = _weights(likely, _learnt(likely, together, _ALIKE))
         found.append((weights * counts).sum(axis=1).reshape(table.shape))
     return found

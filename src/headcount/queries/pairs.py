@@ -60,6 +60,7 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.coders import check_table
+from headcount.events.grid import MOST_CELLS
 from headcount.events.log import EventLog
 from headcount.method import Bounds
 from headcount.noise import NoiseSource, add, law_of
@@ -76,6 +77,9 @@ COLUMNS, SCORES, PAIRS = "columns", "scores", "pairs"
 SHARES = {COLUMNS: "0.25", SCORES: "0.1", PAIRS: "0.6", ERROR: "0.05"}
 OF_RHO = {COLUMNS: "0.2", SCORES: "0.02", PAIRS: "0.73", ERROR: "0.05"}
 """How stages share ε, and ρ where noise is Gaussian. Chosen on NLTCS and Online Retail, not on Adult."""
+
+MOST_PAIR_CELLS = 100_000
+"""Larger pairs are not counted: what is known of them is what other columns tell."""
 
 _MEAN = 0.8  # of the absolute value of a draw, as a share of its standard deviation
 
@@ -115,12 +119,22 @@ class PairCounts(Answering):
 
     def check(self, log: EventLog) -> None:
         """Refuse what cannot be counted or asked."""
-        check_table(log, self.asked.grid, self.asked.groups)
+        grid = self.asked.grid
+        check_table(log, grid, self.asked.groups)
+        cells = (sum(grid.shape) ** 2 - sum(size**2 for size in grid.shape)) // 2
+        if cells > MOST_CELLS:
+            largest = max(grid.bins, key=lambda each: each.size)
+            raise UsageError(
+                f"all pairs of columns have {cells:,} cells, more than {MOST_CELLS:,}",
+                remedy=f"use coarser bins, as of {largest.column!r}, which has {largest.size:,}",
+            )
         _ = self._bound
 
     @property
     def _candidates(self) -> list[Pair]:
-        return list(combinations(range(len(self.asked.grid.bins)), 2))
+        shape = self.asked.grid.shape
+        every = combinations(range(len(shape)), 2)
+        return [(first, second) for first, second in every if shape[first] * shape[second] <= MOST_PAIR_CELLS]
 
     @property
     def _bound(self) -> Marginals:
