@@ -37,7 +37,7 @@ def test_pairs_are_chosen_and_counted_under_attack(delta: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_pairs_stand(delta: str) -> None:
-    """A violation is called where there is none less than once in a million."""
+    """Seeded, so that it never fails by chance; unseeded it would, once in a thousand times at most."""
     found = audit(target("pairs", 2, Decimal(1), Decimal(delta)), pairs_for("pairs", 2), 200)
     assert not found.violation, found.sentence()
 
