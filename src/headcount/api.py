@@ -143,11 +143,13 @@ def query(
     queries: Any,
     *,
     epsilon: Amount,
+    delta: Amount | None = None,
     bins: Any,
     groups: str | None = None,
     max_group: int | None = None,
     max_records: int = 1,
     method: str | None = None,
+    synthetic: int | None = None,
     shares: Mapping[str, Amount] | None = None,
     research: bool = False,
     ledger: Ledger | str | None = None,
@@ -160,7 +162,8 @@ def query(
     """Answer counting queries over a table of people, all under one ε, which may cover whole ``groups``.
 
     ``queries`` are SQL statements, one text or several, or a matrix of zeros and ones with a row a query and a
-    column a cell of the ``bins``. A ``ledger`` is charged as by :func:`release`.
+    column a cell of the ``bins``. So many ``synthetic`` rows are drawn beside the answers, as the table of that
+    name. A ``ledger`` is charged as by :func:`release`.
 
     >>> import pyarrow as pa
     >>> from headcount.events.people import read_people

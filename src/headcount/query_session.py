@@ -29,10 +29,10 @@ from headcount.ledger import Ledger, Reservation
 from headcount.method import check_engine
 from headcount.noise import OperatingSystemNoise
 from headcount.prepared import prepared
-from headcount.queries.asked import Named
 from headcount.queries.private_weights import Mediator, PrivateWeights, Reply, answered
 from headcount.queries.request import SessionRequest
 from headcount.queries.sql import counts_of
+from headcount.queries.workload import Named
 from headcount.releases import Release
 from headcount.request import request_of
 

@@ -164,8 +164,8 @@ class Release:
 
         The tables of a model are what is inside it.
         """
-        columns = [name for table, held in self.tables.items() if "/" not in table for name in held.column_names]
-        return next((word for column, word in _NUMBERS.items() if column in columns), None)
+        held = (each.column_names for name, each in self.tables.items() if "/" not in name)
+        return next((word for names in held for column, word in _NUMBERS.items() if column in names), None)
 
     @property
     def covered(self) -> str:

@@ -13,9 +13,11 @@ from headcount.bounding import (
     UNDRAWN,
     Activity,
     Bound,
+    BoundedTables,
     Cells,
     Departures,
     FixedRange,
+    Marginals,
     Noisy,
     Offsets,
     Pairs,
@@ -45,6 +47,7 @@ from headcount.noise_law import DiscreteLaplace
 SECRET = bytes(range(16))
 ITEMS, PARTS = ["tea", "rye", "oat"], ["AM", "PM"]
 SCORES = Noisy(np.array([3, 9, 3]), DiscreteLaplace.from_json({"scale": "1"}))
+CELLS = Cells(Grid.of({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
 BOUNDS: tuple[Bound[Any], ...] = (
     Sample(2),
     SampleUsers(2, 1 << 63),
@@ -59,6 +62,7 @@ BOUNDS: tuple[Bound[Any], ...] = (
     Spread("roots", 2, ((2, 50_000),)),
     PersonTotals(2, FixedRange(1, 5, 1)),
     Cells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
+    Marginals(CELLS, ((0,), (0, 1))),
     Raters(),
     Offsets(3, "l2"),
     Pairs(2, "l1", np.arange(3)),
@@ -88,7 +92,7 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
     names = ("user", "item", "part", "stars")
     kinds = (pa.string(), pa.string(), pa.string(), pa.float64())
     table = pa.table({n: pa.array([row[at] for row in rows], kinds[at]) for at, n in enumerate(names)})
-    if isinstance(bound, Cells):
+    if isinstance(bound, Cells | Marginals):
         return hc.read_people(table, user="user")
     if isinstance(bound, Taggers | TagWeights | TagMarginals | TagPairs):
         return hc.read_tags(table, user="user", resource="item", tag="part", resources=ITEMS, vocabulary=PARTS)
@@ -115,6 +119,8 @@ def shown(measured: Any) -> Any:
     if hasattr(measured, "starts"):
         runs = zip(measured.starts[:-1], measured.starts[1:], strict=True)
         return measured.sums.tolist(), [sorted(measured.columns[first:last].tolist()) for first, last in runs]
+    if isinstance(measured, BoundedTables):
+        return [shown(each) for each in measured.tables]
     return {name: shown(each) for name, each in vars(measured).items() if each is not None}
 
 
@@ -157,6 +163,7 @@ def test_what_is_of_another_bound_is_refused() -> None:
         (Spread("shares"), Spread("one")),
         (Records("items", 3), Records("items", 4)),
         (PersonTotals(2), PersonTotals(3)),
+        (Marginals(CELLS, ((0,),)), Marginals(CELLS, ((0,), (0,)))),
     )
     for bound, another in pairs:
         one, other = (LocalEngine().measure(log_of(rows(), each), each, SECRET) for each in (bound, another))

@@ -67,7 +67,7 @@ def test_answers_are_printed_kept_and_explained(run: Run, work: Path) -> None:
     assert "it holds answers" in top.complaint
 
 
-@pytest.mark.parametrize("method", ["auto", "histogram", "mwem", "pmw"])
+@pytest.mark.parametrize("method", ["auto", "histogram", "mwem", "pairs", "pmw"])
 def test_every_method_runs_and_is_run_again_from_its_release(run: Run, method: str) -> None:
     assert run(*ASK, "--epsilon", "1", "--method", method, "--out", "out", "--quiet").code == 0
     again = run("query", "people.csv", "--config", "out", "--out", "again", "--json")
@@ -156,3 +156,29 @@ def test_a_condition_that_cuts_a_bin_says_where_and_what_to_do(run: Run, work: P
     assert "add 65 to the edges of 'age'" in done.complaint
     (work / "queries.sql").write_text("-- nothing\n", encoding="utf-8")
     assert "no query is asked" in run(*ASK, "--epsilon", "1", "--out", "out").complaint
+
+
+WIDE = BINS + "".join(f'[x{n}]\nvalues = ["p{n}"]\nother = true\n' for n in range(24))
+
+
+def test_a_wide_table_has_answers_and_synthetic_rows(run: Run, work: Path) -> None:
+    people = table(400)
+    for n in range(24):
+        people = people.append_column(f"x{n}", pa.array([f"p{row % (n + 2)}" for row in range(people.num_rows)]))
+    pacsv.write_csv(people, work / "people.csv")
+    (work / "bins.toml").write_text(WIDE, encoding="utf-8")
+    planned = run(*ASK, "--epsilon", "1", "--delta", "1e-9", "--synthetic", "50", "--dry-run")
+    assert planned.code == 0, planned.err
+    shown = " ".join(planned.out.split())
+    assert "5 answers and 50 synthetic rows" in shown
+    assert "Of 325 pairs of columns those that are worth it are counted" in shown
+    done = run(*ASK, "--epsilon", "1", "--delta", "1e-9", "--synthetic", "50", "--out", "out")
+    assert done.code == 0, done.err
+    assert "5 answers, of at most 1 record per person, and 50 synthetic rows: out" in " ".join(done.out.split())
+    rows = hc.load("out").tables["synthetic"]
+    assert (rows.num_rows, rows.num_columns) == (50, 26)
+    assert (work / "out" / "synthetic.parquet").exists()
+    assert run("export", "out", "--to", "sheets").code == 0
+    assert (work / "sheets" / "synthetic.csv").read_text("utf-8").startswith('"age","job","x0"')
+    refused = run(*ASK, "--epsilon", "1", "--method", "histogram", "--out", "more")
+    assert "use --method pairs" in " ".join(refused.err.split())

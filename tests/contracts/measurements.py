@@ -26,6 +26,7 @@ from headcount.bounding import (
     CountTable,
     Departures,
     FixedRange,
+    Marginals,
     Noisy,
     Norm,
     Offsets,
@@ -179,13 +180,22 @@ def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -
 
 
 def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    return _dense("cell", engine.measure(log, _in_cells(other, groups, log), secret))
+
+
+def _marginals(groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    bound = Marginals(_in_cells(True, groups, log), ((0,), (1,), (0, 1)))
+    found = engine.measure(log, bound, secret).tables
+    return {cell: value for place, each in enumerate(found) for cell, value in _dense(f"{place}", each).items()}
+
+
+def _in_cells(other: bool, groups: bool, log: EventLog) -> Cells:
     def called(name: str) -> str:  # a file without a header numbers its columns
         return name if log.roles.user == "user" else str(COLUMNS.index(name) + 1)
 
     places = {"values": list(PLACES), **({"other": True} if other else {})}
     grid = Grid.of({called("age"): {"edges": [0, 18, 65, 120]}, called("place"): places})
-    bound = Cells(grid, called("home"), 2, 2) if groups else Cells(grid, None, 2)
-    return _dense("cell", engine.measure(log, bound, secret))
+    return Cells(grid, called("home"), 2, 2) if groups else Cells(grid, None, 2)
 
 
 def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
@@ -271,6 +281,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("cells", "people", partial(_cells, False, False)),
         Measurement("cells, groups", "people", partial(_cells, False, True)),
         Measurement("cells, groups, other", "people", partial(_cells, True, True)),
+        Measurement("marginals", "people", partial(_marginals, False)),
+        Measurement("marginals, groups", "people", partial(_marginals, True)),
         *(Measurement(f"tags, {norm}", "tags", partial(_tagged, norm)) for norm in ("l1", "l2")),
     )
 }

@@ -430,7 +430,22 @@ QUERIES = (
     Plant(
         "the error is exact", "queries", "mwem", "queries.accuracy:released_accuracy",
         "return Accuracy(float(noisy.counts[0]), noisy.law)",
-        "return Accuracy(float(quantile(apart, _WITHIN).sensitive_values[0]), noisy.law)",
+        "return Accuracy(float(quantile(apart, WITHIN).sensitive_values[0]), noisy.law)",
+    ),
+    Plant(
+        "pairs are taken by exact distances", "queries", "pairs", "queries.pairs:PairCounts._chosen",
+        "worth_it(noisy.counts, alone, deviations)",
+        "worth_it(far.sensitive_values * 1.0, alone, deviations)",
+    ),
+    Plant(
+        "tables side by side are thought to move as one", "queries", "pairs", "bounding.maps:beside",
+        "l1=sum(each.l1 for each in reach)", "l1=max(each.l1 for each in reach)",
+    ),
+    Plant(
+        "pairs that nobody is in are left out", "queries", "pairs", "queries.pairs:PairCounts.release",
+        "counted = dict(zip(taken, _apart(noisy, held), strict=True))",
+        "counted = {pair: table * (tables[pair].sensitive_values > 0)"
+        " for pair, table in zip(taken, _apart(noisy, held), strict=True)}",
     ),
 )  # fmt: skip
 

@@ -31,6 +31,7 @@ QUERY_VALUES: Mapping[str, Sequence[Any]] = {
     "rounds": (0, 3),
     "updates": (1, 4),
     "expected": (2,),
+    "synthetic": (7,),
     "shares": ("uneven",),
 }
 """Other values of every parameter that a method of queries has."""
@@ -38,6 +39,7 @@ QUERY_VALUES: Mapping[str, Sequence[Any]] = {
 QUERY_STAGES: Mapping[str, Sequence[str]] = {
     "histogram": ("cells",),
     "residuals": ("contrasts",),
+    "pairs": ("columns", "scores", "pairs", "error"),
     "mwem": ("total", "start", "rounds", "error"),
     "pmw": ("total", "start", "tests", "answers"),
 }
@@ -67,6 +69,8 @@ def query_cases(name: str) -> Iterator[Case]:
             yield Case("queries", name, asked, crowd, reading)
     if name == "auto":
         yield from _every_choice()
+    if name == "pairs":
+        yield from _wide_tables()
     if name == "pmw":
         yield from _every_distance()
 
@@ -75,6 +79,20 @@ def _along() -> NDArray[np.bool_]:
     """Return the cells that people of a correlated town are in."""
     ages, hours = np.arange(8)[:, None, None], np.arange(8)[None, None, :]
     return np.ascontiguousarray(np.broadcast_to(ages * 3 % 8 == hours, (8, 4, 8))).ravel()
+
+
+def _wide_tables() -> Iterator[Case]:
+    """Yield grids that nobody could count whole, with Gaussian noise and without."""
+    wide = {**crowds.BINS, **{name: {"from": 0, "to": 96, "bins": 96} for name in ("age", "hours")}}
+    wide |= {"household": {"values": [f"h{n}" for n in range(280)], "other": True}}
+    for place, (people, epsilon, delta) in enumerate(
+        ((40, "20", "1e-6"), (400, "300", None), (0, "1", "1e-6"), (400, "1", "1e-6"), (400, "60", "1e-9"))
+    ):
+        bins = wide if place < 2 else crowds.BINS
+        words: dict[str, Any] = {"bins": bins, "delta": delta, "max_records": 1 + place % 3, "synthetic": 5}
+        crowd = crowds.town(people, place, correlated=True)
+        request = request_of(QueryRequest, epsilon=epsilon, queries=STATEMENTS, **words)
+        yield Case("queries", "pairs", request, crowd, crowds.town_log)
 
 
 def _every_choice() -> Iterator[Case]:

@@ -72,7 +72,7 @@ def every_case() -> Iterator[tuple[str, Callable[[], Case]]]:
         for name, kind in family.kinds().items():
             if family.name != "counts" and kind.standing is Standing.PROVEN:
                 yield name, partial(case_of, name)
-                if family.delta == "proven":
+                if family.delta == "proven" or getattr(kind, "takes_delta", False):
                     yield f"{name} with δ", partial(case_of, name, "1e-6")
     for relations in (True, False):
         for delta in ("1e-6", None):

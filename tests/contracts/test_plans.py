@@ -123,6 +123,8 @@ CASES: Mapping[str, Case] = {
     },
     "tag-model": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), False),
     "tag-model, with δ": (TagsRequest, {}, lambda: worlds.log_of(worlds.crowd(50)), True),
+    "pairs": asked("pairs"),
+    "pairs, with δ": (*asked("pairs")[:3], True),
     "auto": asked("auto"),
     "histogram": asked("histogram"),
     "histogram, consistent": asked("histogram", consistent=True),

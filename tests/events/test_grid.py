@@ -92,12 +92,22 @@ def test_bounds_of_broken_numbers_are_strict() -> None:
         ({"a": {"values": ["x", 1]}}, "different texts"),
         ({"a": {"values": ["x", "x"]}}, "different texts"),
         ({"a": {"edges": [1, 2], "other": True}}, "must have edges"),
-        ({f"c{n}": {"from": 0, "to": 20, "bins": 20} for n in range(6)}, "64,000,000 cells"),
+        ({f"c{n}": {"from": 0, "to": 20, "bins": 20} for n in range(15)}, "more than 4,611,686,018,427,387,904"),
+        ({f"c{n}": {"edges": [0, 1]} for n in range(61)}, "bins of 61 columns"),
     ],
 )
 def test_bins_that_make_no_grid_are_refused(bins: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Grid.of(bins)
+
+
+def test_a_wide_grid_is_refused_where_all_cells_are_counted() -> None:
+    narrow, wide = (
+        Grid.of({f"c{n}": {"from": 0, "to": 20, "bins": 20} for n in range(columns)}) for columns in (5, 6)
+    )
+    narrow.check_narrow()
+    with pytest.raises(UsageError, match=r"64,000,000 cells, more than 10,000,000; use --method pairs"):
+        wide.check_narrow()
 
 
 def test_bins_come_from_a_file_and_go_back_to_plain_data(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from headcount.queries.asked import Asked
 from headcount.queries.choosing import Automatic
 from headcount.queries.histogram import Histogram, cell_widths
 from headcount.queries.mwem import MultiplicativeWeights
+from headcount.queries.pairs import PairCounts
 from headcount.queries.private_weights import PrivateWeights
 from headcount.queries.residuals import Residuals
 from headcount.releases import load
@@ -40,10 +41,11 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "mwem": (MultiplicativeWeights, {}),
     "mwem-3": (MultiplicativeWeights, {"rounds": 3}),
     "mwem-0": (MultiplicativeWeights, {"rounds": 0}),
+    "pairs": (PairCounts, {}),
     "pmw": (PrivateWeights, {}),
     "pmw-2": (PrivateWeights, {"updates": 2, "expected": 10}),
 }
-WITH_DELTA = ("auto", "histogram", "consistent", "residuals", "residuals-consistent")
+WITH_DELTA = ("auto", "histogram", "consistent", "residuals", "residuals-consistent", "pairs")
 GROUPED: dict[str, Any] = {"groups": "household", "max_group": 3, "max_records": 2}
 
 

@@ -349,6 +349,10 @@ QUERIES: Mapping[str, Sequence[Words]] = {
             "shares": {"total": "0.1", "contrasts": "0.8", "error": "0.1"},
         },
     ),
+    "pairs": (
+        {}, {"synthetic": 9}, {"delta": "1e-6"},
+        {"shares": {"columns": "0.3", "scores": "0.2", "pairs": "0.4", "error": "0.1"}},
+    ),
     "mwem": (
         {}, {"options": {"rounds": 0}}, {"options": {"rounds": 3}},
         {"shares": {"total": "0.1", "start": "0.3", "rounds": "0.5", "error": "0.1"}},

@@ -30,8 +30,16 @@ from headcount.bounding.departures import (
     certify_departures,
     departures_reach,
 )
-from headcount.bounding.linear import LinearQueries, distance_scores, distances, exact_answers, quantile
+from headcount.bounding.linear import (
+    LinearQueries,
+    distance_scores,
+    distances,
+    exact_answers,
+    quantile,
+    total_distance,
+)
 from headcount.bounding.maps import (
+    beside,
     column,
     distinct,
     fourier,
@@ -43,6 +51,7 @@ from headcount.bounding.maps import (
     transformed,
     walsh_hadamard,
 )
+from headcount.bounding.marginals import BoundedTables, Marginals, Places, certify_marginals
 from headcount.bounding.people import (
     People,
     SparseCounts,
@@ -124,6 +133,7 @@ __all__ = [
     "Bound",
     "Bounded",
     "BoundedCounts",
+    "BoundedTables",
     "BoundedTotals",
     "By",
     "Cells",
@@ -135,6 +145,7 @@ __all__ = [
     "FixedRange",
     "Hints",
     "LinearQueries",
+    "Marginals",
     "Measured_co",
     "Noisy",
     "Norm",
@@ -146,6 +157,7 @@ __all__ = [
     "PersonTotals",
     "PersonValues",
     "Pick",
+    "Places",
     "Raters",
     "RatingBound",
     "Records",
@@ -172,12 +184,14 @@ __all__ = [
     "Taggers",
     "ValueGrid",
     "Variety",
+    "beside",
     "capped_total_scores",
     "certify",
     "certify_activity",
     "certify_cells",
     "certify_departures",
     "certify_groups",
+    "certify_marginals",
     "certify_offsets",
     "certify_pairs",
     "certify_raters",
@@ -221,6 +235,7 @@ __all__ = [
     "sparse_scores",
     "square",
     "tail_scores",
+    "total_distance",
     "transformed",
     "unit_for",
     "variety_of",

@@ -211,8 +211,24 @@ def distances(answers: Bounded, estimates: Floats) -> Bounded:
     if type(answers) is not Bounded:
         raise TypeError(f"distances are of Bounded answers alone, not of {type(answers).__name__}")
     rounded = np.clip(np.nan_to_num(np.rint(estimates)), -(2.0**62), 2.0**62).astype(np.int64)
-    apart = np.abs(answers.sensitive_values - rounded)
+    apart = np.asarray(np.abs(answers.sensitive_values - rounded))
     return Bounded(apart, answers.sensitivity, SEAL, unit=answers.unit, admission=answers.admission)
+
+
+def total_distance(table: Bounded, estimates: Floats) -> Bounded:
+    """Return how far a table is from public estimates of its cells, in all, as one value.
+
+    Each distance moves by no more than its cell, so that their sum moves by no more than the cells do in L1.
+
+    >>> cells = Bounded(np.array([5, 3, 1]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
+    >>> far = total_distance(cells, np.array([4.0, 4.0, 1.0]))
+    >>> far.sensitive_values, far.sensitivity
+    (array([2]), Sensitivity(l1=2, l2_squared=4, linf=2))
+    """
+    apart = distances(table, estimates)
+    summed = apart.sensitive_values.sum(dtype=np.int64).reshape(1)
+    reach = Sensitivity.of_l1(apart.sensitivity.l1)
+    return Bounded(summed, reach, SEAL, unit=table.unit, admission=table.admission)
 
 
 def distance_scores(apart: Bounded) -> Scored:

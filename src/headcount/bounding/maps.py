@@ -61,6 +61,28 @@ def part(bounded: Bounded, places: Sequence[int]) -> Bounded:
     return _mapped(bounded, taken, bounded.sensitivity.of_some(taken.size))
 
 
+def beside(tables: Sequence[Bounded]) -> Bounded:
+    """Put tables side by side, as one vector.
+
+    One person may move all of them: distances in L1 add up, and so do squares of those in L2.
+
+    >>> counts = Bounded(np.array([4, 7, 9]), Sensitivity(l1=2, l2_squared=4, linf=2), SEAL)
+    >>> beside([counts, head(counts, 1)]).sensitivity
+    Sensitivity(l1=4, l2_squared=8, linf=2)
+    """
+    values = [_values(each) for each in tables]
+    first, *others = tables
+    if any((each.unit, each.admission) != (first.unit, first.admission) for each in others):
+        raise ValueError("tables of different units, or of other people, do not go side by side")
+    reach = [each.sensitivity for each in tables]
+    moved = Sensitivity(
+        l1=sum(each.l1 for each in reach),
+        l2_squared=sum(each.l2_squared for each in reach),
+        linf=max(each.linf for each in reach),
+    )
+    return _mapped(first, np.concatenate(values), moved)
+
+
 def column(bounded: Bounded, place: int) -> Bounded:
     """Take one column of a table of counts: no user moves it further than the whole table."""
     _values(bounded)

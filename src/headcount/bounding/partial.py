@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from headcount.arrays import Integers
 from headcount.bounding.bounded import SEAL, Bounded, BoundedCounts
+from headcount.bounding.marginals import BoundedTables
 from headcount.bounding.people import SparseCounts, certify_sparse
 from headcount.bounding.spread import SpreadWeights, certify_spread
 from headcount.bounding.support import SupportCounts, certify_support
@@ -103,7 +104,12 @@ def put_together(nobody: Measured, cells: pa.Table) -> Measured:
         filled = [
             _filled(table, place[part == number], values[part == number]) for number, table in enumerate(tables)
         ]
-        measured = filled[0] if isinstance(nobody, Bounded) else type(nobody)(*_as_before(nobody, filled))
+        if isinstance(nobody, Bounded):
+            measured = filled[0]
+        elif isinstance(nobody, BoundedTables):
+            measured = BoundedTables(tuple(filled))
+        else:
+            measured = type(nobody)(*_as_before(nobody, filled))
     return cast("Measured", measured)
 
 
@@ -113,6 +119,8 @@ def _tables(measured: Any) -> Iterator[Bounded]:
         yield measured
     elif isinstance(measured, BoundedCounts):
         yield from (measured.items, measured.edges)
+    elif isinstance(measured, BoundedTables):
+        yield from measured.tables
     elif isinstance(measured, BoundedTotals):
         yield from (each for each in (measured.users, measured.records, measured.distances) if each is not None)
     else:

@@ -10,7 +10,7 @@ import click
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
-from headcount.queries import FAMILY
+from headcount.queries import FAMILY, SYNTHETIC
 
 if TYPE_CHECKING:
     from headcount.releases import Release
@@ -47,6 +47,8 @@ def command(degrees: str | None, **flags: Any) -> None:
     release, folder = spent.release, str(spent.folder)
     sheets = ["headcount", "export", folder, "--to", f"{spent.folder.name or 'answers'}-sheets"]
     made = f"{some(release.answers.num_rows, 'answer')}, of {release.bounded}"
+    if SYNTHETIC.name in release.tables:
+        made += f", and {some(release.tables[SYNTHETIC.name].num_rows, SYNTHETIC.noun)}"
     above = partial(_show_answers, release)
     show(spent, flags, made, sheets, ["headcount", "explain", folder], above=above)
 

@@ -17,10 +17,13 @@ from headcount.events.log import EventLog
 
 
 def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded:
-    """Keep what the bound allows of each person and of each group, and count it per cell.
+    """Keep what the bound allows of each person and of each group, and count it per cell."""
+    places = kept_places(passes, log, bound, secret)
+    return certify_cells(bound, np.bincount(places, minlength=bound.grid.cells).astype(np.int64))
 
-    The records stay in memory between the stages of one release.
-    """
+
+def kept_places(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Integers:
+    """Return the cells of all records that are kept; the others stay in memory between the stages of a release."""
     reading = bound.reading(log)
     coded, rows = passes.once(log, reading, lambda: passes.read(log, reading, "counting"))
     users, places = rows.users.astype(np.int64), rows.cells.astype(np.int64)
@@ -28,8 +31,7 @@ def cells(passes: Passes, log: EventLog, bound: Cells, secret: bytes) -> Bounded
     if coded.groups is not None:
         inside = _members(groups_of_all(coded, rows), keys, bound.people)[users]
         users, places = users[inside], places[inside]
-    places = _kept(users, places, keys, bound.records)
-    return certify_cells(bound, np.bincount(places, minlength=bound.grid.cells).astype(np.int64))
+    return _kept(users, places, keys, bound.records)
 
 
 def groups_of_all(coded: EncodedLog, rows: Collected) -> Integers:
@@ -82,13 +84,18 @@ def _kept(users: Integers, places: Integers, keys: Draws, most: int) -> Integers
     """Return the cells of the records of smallest draw, ``most`` of each person."""
     order = np.lexsort((places, users))
     users, places = users[order], places[order]
-    equal = _number_within(users * (int(places.max(initial=0)) + 1) + places)
+    equal = _number_within(users, places)
     drawn = draws.record_draws(keys[users], places, equal)
     order = np.lexsort((places, drawn, users))
     return places[order[_number_within(users[order]) < most]]
 
 
-def _number_within(column: Integers) -> Integers:
-    """Number the rows of each run of equal values, from 0."""
-    starts = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1]])[: column.size])
-    return np.arange(column.size) - np.repeat(starts, np.diff(np.append(starts, column.size)))
+def _number_within(*columns: Integers) -> Integers:
+    """Number the rows of each run of equal values, from 0; two columns may be too large to make one number."""
+    size = columns[0].size
+    new = np.zeros(size, dtype=bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    starts = np.flatnonzero(new)
+    return np.arange(size) - np.repeat(starts, np.diff(np.append(starts, size)))

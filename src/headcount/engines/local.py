@@ -11,6 +11,7 @@ from headcount.bounding import (
     Bound,
     Cells,
     Departures,
+    Marginals,
     Measured_co,
     Offsets,
     Pairs,
@@ -37,6 +38,7 @@ from headcount.bounding import (
 from headcount.engines.cells import cells
 from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
 from headcount.engines.departures import departures
+from headcount.engines.marginals import marginals
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
 from headcount.engines.spread import spread, variety
@@ -62,6 +64,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     PersonTotals: totals,
     PersonValues: values,
     Cells: cells,
+    Marginals: marginals,
     Raters: raters,
     Offsets: offsets,
     Pairs: pairs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -24,17 +24,22 @@ def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
     >>> plain_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])
     """
+    counts = np.zeros(bound.grid.cells, dtype=np.int64)
+    for cell in plain_places(log, bound, secret):
+        counts[cell] += 1
+    return certify_cells(bound, counts)
+
+
+def plain_places(log: EventLog, bound: Cells, secret: bytes) -> Iterator[int]:
+    """Yield the cell of each record that is kept."""
     histories: dict[Name, Counter[int]] = defaultdict(Counter)
     named: dict[Name, Counter[Name]] = defaultdict(Counter)
     for who, cell, group in in_cells(log, bound):
         histories[who][cell] += 1
         if group is not None:
             named[who][group] += 1
-    counts = np.zeros(bound.grid.cells, dtype=np.int64)
     for who in _members(histories, named, bound.people, secret):
-        for cell in _kept(histories[who], bound.records, _key(secret, who)):
-            counts[cell] += 1
-    return certify_cells(bound, counts)
+        yield from _kept(histories[who], bound.records, _key(secret, who))
 
 
 def _members(

@@ -22,6 +22,7 @@ from headcount.bounding import (
     CountBound,
     CountTable,
     Departures,
+    Marginals,
     Measured_co,
     Norm,
     Offsets,
@@ -58,6 +59,7 @@ from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.engines.plain_cells import plain_cells
 from headcount.engines.plain_departures import plain_departures
+from headcount.engines.plain_marginals import plain_marginals
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_spread import plain_spread, plain_variety
 from headcount.engines.plain_support import plain_support
@@ -163,6 +165,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     PersonTotals: plain_totals,
     PersonValues: plain_values,
     Cells: plain_cells,
+    Marginals: plain_marginals,
     Raters: plain_raters,
     Offsets: plain_offsets,
     Pairs: plain_pairs,

@@ -7,6 +7,7 @@ depend on them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,8 @@ from headcount.events.texts import is_textual
 from headcount.events.values import finite_numbers
 
 Coder = Callable[[pa.RecordBatch], Codes]
+
+_MOST_CODES = 2**31 - 1
 
 
 class ListedItems:
@@ -86,16 +89,18 @@ class GridCells:
 
     def __init__(self, log: EventLog, grid: Grid) -> None:
         self._bins = [(bins, _coder(bins, log.type_of(bins.column))) for bins in grid.bins]
+        self._start = np.int32(0) if grid.cells <= _MOST_CODES else np.int64(0)
 
     def __call__(self, batch: pa.RecordBatch) -> Codes:
         """Return the cell that each row is in."""
-        cells = np.zeros(batch.num_rows, dtype=np.int32)
+        cells = np.full(batch.num_rows, self._start)
         inside = np.ones(batch.num_rows, dtype=bool)
         for bins, codes in self._bins:
             place = codes(batch.column(bins.column))
             inside &= place >= 0
-            cells = cells * np.int32(bins.size) + place
-        return np.where(inside, cells, np.int32(-1))
+            cells = cells * self._start.dtype.type(bins.size) + place
+        # of a wide grid they have 64 bits, as all who measure grids make of them anyway
+        return cast("Codes", np.where(inside, cells, self._start.dtype.type(-1)))
 
 
 def one_cell(batch: pa.RecordBatch) -> Codes:

@@ -20,6 +20,12 @@ from typing import Any
 from headcount.errors import DataError, UnknownNameError, UsageError
 
 MOST_CELLS = 10_000_000
+"""Of a grid that is counted whole."""
+
+WIDEST = 1 << 62
+"""How many cells there may be at all: a cell is a number."""
+
+MOST_COLUMNS = 60
 _EXAMPLE = 'for example [age] edges = [0, 18, 65, 120], or [job] values = ["clerk", "cook"]'
 
 
@@ -148,13 +154,31 @@ class Grid:
         if not described:
             raise UsageError("no bins are given", remedy=_EXAMPLE)
         grid = cls(tuple(_read(column, each) for column, each in described.items()))
-        if grid.cells > MOST_CELLS:
-            sizes = " × ".join(str(size) for size in grid.shape)
+        if len(grid.bins) > MOST_COLUMNS:
             raise UsageError(
-                f"{sizes} bins are {grid.cells:,} cells, more than {MOST_CELLS:,}",
-                remedy="use fewer columns or coarser bins",
+                f"there are bins of {len(grid.bins)} columns, more than {MOST_COLUMNS}", remedy="use fewer columns"
             )
+        if grid.cells > WIDEST:
+            raise UsageError(grid.too_many(WIDEST), remedy="use fewer columns or coarser bins")
         return grid
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are too many cells to count all of them."""
+        return self.cells > MOST_CELLS
+
+    def too_many(self, most: int) -> str:
+        """Say that there are more cells than there may be."""
+        sizes = " × ".join(str(size) for size in self.shape)
+        return f"{sizes} bins are {self.cells:,} cells, more than {most:,}"
+
+    def check_narrow(self) -> None:
+        """Refuse more cells than can be counted one by one."""
+        if self.is_wide:
+            raise UsageError(
+                self.too_many(MOST_CELLS),
+                remedy="use --method pairs, which counts pairs of columns, fewer columns or coarser bins",
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,6 +11,18 @@ ANSWERS = Table(
     error="a query over one cell: {reach}; over s cells, about √s times that",
 )
 
+SYNTHETIC = Table(
+    "synthetic",
+    "synthetic row",
+    title="Synthetic rows",
+    unforeseen="synthetic rows: drawn from the model that answers queries, at no cost",
+    beside="synthetic rows",
+)
+"""Its columns are those of the bins."""
+
+WIDE = "pairs"
+"""What answers where there are too many cells for any other method."""
+
 FAMILY = Family(
     name="queries",
     package=__name__,
@@ -20,7 +32,7 @@ FAMILY = Family(
     reads="people",
     request="request:QueryRequest",
     default="auto",
-    tables=(ANSWERS,),
+    tables=(ANSWERS, SYNTHETIC),
     report="answers:part",
     page="query.md",
     methods={
@@ -28,6 +40,7 @@ FAMILY = Family(
         "histogram": Listed("histogram:Histogram"),
         "residuals": Listed("residuals:Residuals"),
         "mwem": Listed("mwem:MultiplicativeWeights"),
+        WIDE: Listed("pairs:PairCounts"),
         "pmw": Listed("private_weights:PrivateWeights"),
     },
 )

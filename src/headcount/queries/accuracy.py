@@ -21,7 +21,7 @@ LEVEL = 0.95
 TOTAL, ERROR = "total", "error"
 """What the stages are called that pay for them."""
 
-_WITHIN = 0.97  # of all answers; the noise is allowed for in 98 % of all cases, and both together make 95 %
+WITHIN = 0.97  # of all answers; the noise is allowed for in 98 % of all cases, and both together make 95 %
 _NOT_HIDDEN = 0.96  # two-sided: 98 % to one side
 
 
@@ -49,7 +49,7 @@ class Accuracy:
     def story(self) -> str:
         """Say what was released."""
         return (
-            f"The error that {_WITHIN:.0%} of these answers do not exceed was released too: "
+            f"The error that {WITHIN:.0%} of these answers do not exceed was released too: "
             f"{max(self.error, 0):,.0f}, with {self.law.in_words()}. The intervals are made of it."
         )
 
@@ -65,5 +65,5 @@ def released_accuracy(
 ) -> Accuracy:
     """Spend a grant on how good answers are."""
     apart = distances(exact_answers(cells, queries), answers)
-    noisy = add(quantile(apart, _WITHIN), grant, noise)
+    noisy = add(quantile(apart, WITHIN), grant, noise)
     return Accuracy(float(noisy.counts[0]), noisy.law)

@@ -26,17 +26,10 @@ from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, what_counted
 from headcount.queries.components import Energies, energies
 from headcount.queries.sql import counts_of
+from headcount.queries.workload import Named, RowsAsked, StatementsAsked, Workload, nothing_asked
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
 PUBLIC_GROUPS = "who belongs to which group is public"
-
-
-@dataclass(frozen=True)
-class Named:
-    """What each answer is to: the statement, and the cell of its GROUP BY where it has one."""
-
-    statements: tuple[str, ...]
-    cells: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +79,19 @@ class Asked:
         return bool(self.statements) or self.rows is not None
 
     @cached_property
+    def workload(self) -> Workload:
+        """The queries as counts of tables over few columns, for methods that never look at all cells."""
+        if self.rows is not None:
+            return RowsAsked(self.rows, self.grid)
+        return StatementsAsked.of(self.statements, self.grid)
+
+    @cached_property
     def _read(self) -> tuple[LinearQueries, Named]:
         if self.rows is not None:
-            places = range(1, self.rows.size + 1)
-            return self.rows, Named(tuple(f"row {place}" for place in places), (None,) * self.rows.size)
+            return self.rows, Named.of_rows(self.rows)
         if not self.statements:
-            raise UsageError("no query is asked", remedy="for example SELECT COUNT(*) FROM people WHERE age >= 18")
+            raise nothing_asked()
+        self.grid.check_narrow()
         statements: list[str] = []
         cells: list[str | None] = []
 
@@ -132,6 +132,7 @@ class Asked:
 
     def check_table(self, log: EventLog) -> None:
         """Refuse a log that does not fit, whatever is asked."""
+        self.grid.check_narrow()
         check_table(log, self.grid, self.groups)
 
     def guarantee(self, priced: Priced) -> Guarantee:
@@ -164,7 +165,8 @@ class Asked:
         columns = ", ".join(f"{each.column} ({some(each.size, 'bin')})" for each in self.grid.bins)
         told = [
             *what_counted(log),
-            f"Records were counted in {some(self.grid.cells, 'cell')} of a public grid: {columns}.",
+            f"Records were {'told apart by' if self.grid.is_wide else 'counted in'} "
+            f"{some(self.grid.cells, 'cell')} of a public grid: {columns}.",
             f"Of each person {_at_random(self.max_records, 'record')} counted.",
         ]
         if any(isinstance(each, NumberBins) for each in self.grid.bins):

@@ -48,8 +48,9 @@ from headcount.guarantee import Guarantee
 from headcount.noise import NoiseSource, SparseVector, add, law_of, sparse_laws
 from headcount.noise_law import DiscreteLaplace, Law
 from headcount.queries.accuracy import LEVEL, TOTAL, released_total
-from headcount.queries.asked import Answering, Asked, Named, answers_table
+from headcount.queries.asked import Answering, Asked, answers_table
 from headcount.queries.fitting import columns_in_words, fitted, reweighted, start_stage
+from headcount.queries.workload import Named
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, evenly, laws_of, share_out, shared
 

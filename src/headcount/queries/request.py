@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from headcount.errors import DataError, UsageError
 from headcount.flags import Flag
-from headcount.queries import ANSWERS, FAMILY
+from headcount.queries import ANSWERS, FAMILY, SYNTHETIC, WIDE
 from headcount.request import ChoosingRequest, Delta, MaybeWhole, Spending, Whole, shares_flag
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class TableRequest(Spending):
             how = getattr(self, "method", None) or "a session"
             raise UsageError(
                 f"--delta is of no use here: {how} answers with pure ε",
-                remedy="leave it out, or use --method auto, residuals or histogram",
+                remedy="leave it out, or use --method auto, residuals, histogram or pairs",
             )
 
     @property
@@ -124,6 +124,9 @@ class QueryRequest(TableRequest, ChoosingRequest):
         str | None, Flag(f"How to answer; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("total=0.05,…")] = None
+    synthetic: Annotated[
+        MaybeWhole, Flag(f"Draw so many synthetic rows, too, from the model of --method {WIDE}.", "N")
+    ] = None
 
     @field_validator("queries", mode="before")
     @classmethod
@@ -152,20 +155,40 @@ class QueryRequest(TableRequest, ChoosingRequest):
             raise UsageError("these queries were rows, which a request does not hold", remedy="give them again")
         return {"statements": self.queries, "rows": self.rows}
 
-    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
-        """Make the method asked for, refusing what it cannot use and research that is not declared."""
-        own = {"shares": self.shares, "asked": self.asked}
-        return self.chosen(FAMILY, self.method, own, instead=FAMILY.default)
+    @property
+    def answered_by(self) -> str:
+        """Name the method: where none is named, that of wide tables if there is no other, or rows are wanted."""
+        if self.method not in (None, FAMILY.default):
+            return str(self.method)
+        return WIDE if self.grid.is_wide or self.synthetic is not None else FAMILY.default
 
     def check_delta(self, *, selecting: bool) -> None:
         """Refuse a δ that the method has no use for."""
-        name = self.method or FAMILY.default
+        name = self.answered_by
         if name not in FAMILY.methods or not getattr(FAMILY.kind(name), "takes_delta", False):
             super().check_delta(selecting=selecting)
 
+    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
+        """Make the method asked for, refusing what it cannot use and research that is not declared."""
+        if self.synthetic is not None and self.answered_by != WIDE:
+            raise UsageError(
+                f"--method {self.answered_by} fits no model that rows could be drawn from",
+                remedy=f"use --method {WIDE}, or leave --synthetic out",
+            )
+        own = {"shares": self.shares, "asked": self.asked, "synthetic": self.synthetic}
+        return self.chosen(FAMILY, self.answered_by, own, instead=FAMILY.default)
+
+    def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
+        """Return the columns of the answers, and of synthetic rows."""
+        drawn = {} if self.synthetic is None else {SYNTHETIC.name: self.grid.columns}
+        return {**super().columns(log), **drawn}
+
     def cells(self, log: EventLog) -> dict[str, int]:  # noqa: ARG002
-        """Return how many answers there will be."""
-        return {ANSWERS.name: self.asked.queries.size}
+        """Return how many answers and rows there will be."""
+        drawn = {} if self.synthetic is None else {SYNTHETIC.name: self.synthetic}
+        asked = self.asked
+        answers = len(asked.workload.named.cells) if self.answered_by == WIDE else asked.queries.size
+        return {ANSWERS.name: answers, **drawn}
 
 
 class SessionRequest(TableRequest):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from math import inf, isfinite
+from math import inf, isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,46 @@ def split_statements(text: str) -> tuple[str, ...]:
     return tuple(shown for part in parts if (shown := " ".join(part.split())))
 
 
+@dataclass(frozen=True)
+class TableCounts:
+    """All counts that a statement asks for, as groups of the cells of one table over few columns.
+
+    ``groups`` says of each cell of the table to which count it belongs; what is in none has the last number.
+    """
+
+    statement: str
+    places: tuple[int, ...]
+    groups: NDArray[np.int64]
+    cells: tuple[str | None, ...]
+
+
+def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
+    """Return what a statement asks for, over no more columns than it names; refuse a table of too many cells.
+
+    >>> grid = Grid.of({name: {"values": ["no", "yes"]} for name in "abcdefghij"})
+    >>> found = table_counts("SELECT COUNT(*) FROM t WHERE c = 'yes' GROUP BY a", grid, 100)
+    >>> found.places, found.groups.tolist(), found.cells
+    ((0, 2), [2, 0, 2, 1], ('a = no', 'a = yes'))
+    """
+    taken, grouped = _read_soundly(statement, grid)
+    places = tuple(place for place, size in enumerate(taken.shape) if size > 1 or place in grouped)
+    shape = tuple(grid.shape[place] for place in places)
+    if prod(shape) > most:
+        raise UsageError(
+            f"{statement!r} looks at {len(places)} columns of {prod(shape):,} cells together, more than {most:,}",
+            remedy="name fewer columns in one statement, or use coarser bins",
+        )
+    numbers = np.zeros((1,) * len(places), dtype=np.int64)
+    for place in grouped:
+        size = grid.bins[place].size
+        own = np.arange(size).reshape([size if place == at else 1 for at in places])
+        numbers = numbers * size + own
+    cells = tuple(named for named, _ in _cells(grid, grouped))
+    mask = np.broadcast_to(taken.reshape([taken.shape[place] for place in places]), shape)
+    groups = np.where(mask, np.broadcast_to(numbers, shape), len(cells)).ravel()
+    return TableCounts(statement, places, groups, cells)
+
+
 def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     """Yield the counts that a statement asks for, one, or one for each cell of its GROUP BY.
 
@@ -55,22 +95,33 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     >>> [each.cell for each in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
     ['job = clerk', 'job = cook']
     """
-    try:
-        taken, grouped = _read(statement, grid)
-    except RecursionError:
-        taken, grouped = None, []
-    if taken is None:
-        raise UsageError(
-            f"{statement[:60]!r}… is nested too deeply",
-            remedy="leave parentheses out, or write IN (…) in place of many conditions",
-        )
-    for bins in product(*(range(grid.bins[place].size) for place in grouped)):
-        mask, named = taken, []
+    taken, grouped = _read_soundly(statement, grid)
+    for named, bins in _cells(grid, grouped):
+        mask = taken
         for place, at in zip(grouped, bins, strict=True):
             mask = mask & _at(grid, place, slice(at, at + 1))
-            named.append(f"{grid.bins[place].column} = {grid.bins[place].names[at]}")
-        full = np.broadcast_to(mask, grid.shape).ravel()
-        yield Counting(statement, ", ".join(named) or None, full)
+        yield Counting(statement, named, np.broadcast_to(mask, grid.shape).ravel())
+
+
+def _cells(grid: Grid, grouped: list[int]) -> Iterator[tuple[str | None, tuple[int, ...]]]:
+    """Yield the cells of a GROUP BY, the last column running quickest: what each is called, and its bins."""
+    columns = [grid.bins[place] for place in grouped]
+    called = [[f"{each.column} = {name}" for name in each.names] for each in columns]
+    for bins in product(*(range(each.size) for each in columns)):
+        named = [names[at] for names, at in zip(called, bins, strict=True)]
+        yield ", ".join(named) or None, bins
+
+
+def _read_soundly(statement: str, grid: Grid) -> tuple[Mask, list[int]]:
+    """Read a statement, and refuse one that is too much to read."""
+    try:
+        return _read(statement, grid)
+    except RecursionError:
+        pass  # refused below, with the stack unwound
+    raise UsageError(
+        f"{statement[:60]!r}… is nested too deeply",
+        remedy="leave parentheses out, or write IN (…) in place of many conditions",
+    )
 
 
 def _read(statement: str, grid: Grid) -> tuple[Mask, list[int]]:

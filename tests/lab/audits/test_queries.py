@@ -25,6 +25,24 @@ def test_names_and_standing() -> None:
         target("mwem", 2, Decimal(1), Decimal("1e-6"))
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_pairs_are_chosen_and_counted_under_attack(delta: str) -> None:
+    """Which were taken is seen; with δ noise is Gaussian."""
+    pair = next(pair for pair in pairs_for("pairs", 2) if pair.items == COLUMNS_CELLS)
+    seen = target("pairs", 2, Decimal(8), Decimal(delta)).observe(pair, SeededNoise(1), 8, present=True)
+    assert all('{"pairs": [["column' in kind for kind in seen.kinds.tolist())
+    assert len(set(seen.kinds.tolist())) > 1
+    assert all(("Gaussian" in kind) == (delta != "0") for kind in seen.kinds.tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_pairs_stand(delta: str) -> None:
+    """Seeded, so that it never fails by chance; unseeded it would, once in a thousand times at most."""
+    found = audit(target("pairs", 2, Decimal(1), Decimal(delta)), pairs_for("pairs", 2), 200)
+    assert not found.violation, found.sentence()
+
+
 def test_whether_anything_was_updated_is_seen() -> None:
     seen = target("cim-published", 1, Decimal(1)).observe(refuting(), SeededNoise(1), 40, present=True)
     kinds = set(seen.kinds.tolist())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headcount.bounding import Bound, Cells
+from headcount.bounding import Bound, Cells, Marginals
 from headcount.engines.spark.dealing import PACKETS, PACKETS_IN_SPARK, carried, dealt
 from headcount.engines.spark.session import set_for_now
 from headcount.engines.spark.steps import BringTogether, DealRows, ReadFiles
@@ -57,9 +57,10 @@ def dealt_frame(session: SparkSession, log: EventLog, bound: Bound[Any], partiti
     labels = labels_of(session, many)
     packets = _read(session, log, bound, labels, many)
     frame = packets.repartition(many, "label")
-    if isinstance(bound, Cells) and bound.groups is not None:
+    grouped = bound.of if isinstance(bound, Marginals) else bound
+    if isinstance(grouped, Cells) and grouped.groups is not None:
         lean, schema = unread(log, bound)
-        step = BringTogether(lean, bound, schema, labels)
+        step = BringTogether(lean, grouped, schema, labels)
         with set_for_now(session, FEW_PACKETS):
             frame = frame.mapInArrow(task_of(step), PACKETS_IN_SPARK).repartition(many, "label")
     return frame

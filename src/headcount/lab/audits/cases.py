@@ -131,6 +131,12 @@ CASES: Mapping[str, Case] = {
         more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
     ),
     "mwem": Case(visible=Decimal(0), reason=_TOTAL, more=lambda limit: [adjacent.crowded(limit)]),
+    "pairs": Case(
+        visible=Decimal(0),
+        reason="columns are made to sum to one total, and pairs are drawn towards what is expected of them",
+        more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
+        runs=2_000,
+    ),
     "pmw": Case(
         {"updates": 1},
         visible=Decimal(0),
