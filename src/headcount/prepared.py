@@ -98,9 +98,12 @@ def _text(log: EventLog) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return what a value holds, but for what came later and is left out: ledgers know requests without it."""
+    """Return what a value holds, as ledgers know it: not what came later and is left out, but what is gone."""
     fields = {each: getattr(value, each.name) for each in dataclasses.fields(value)}
-    return {each.name: held for each, held in fields.items() if held is not None or each.metadata != CAME_LATER}
+    there = {
+        each.name: held for each, held in fields.items() if each.metadata != CAME_LATER or held != each.default
+    }
+    return there | dict(getattr(value, "gone", {}))
 
 
 def _plain(value: Any) -> Any:

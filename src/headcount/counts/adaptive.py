@@ -102,6 +102,8 @@ class Adaptive(Staged):
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
     bounds: ClassVar[Bounds] = (Activity, Scale, Shares)
+    gone: ClassVar[Mapping[str, float]] = {"lean": 0.0}
+    """What requests said that ledgers know, and no longer say."""
 
     limit: int | None = None
     integers: bool = False

@@ -70,7 +70,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, Bounds, Staged, paid, what_counted
+from headcount.method import CAME_LATER, ONE_ID, Bounds, Staged, paid, what_counted
 from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law
 from headcount.releases import Interval, Release
@@ -108,9 +108,9 @@ class Totals(Staged):
     example: ClassVar[dict[str, int]] = {"limit": 3}
 
     limit: int
-    quantiles: tuple[int, ...] | None = None
-    by: By | None = None
-    distinct: bool = False
+    quantiles: tuple[int, ...] | None = field(default=None, metadata=CAME_LATER)
+    by: By | None = field(default=None, metadata=CAME_LATER)
+    distinct: bool = field(default=False, metadata=CAME_LATER)
     shares: Mapping[str, Amount] | None = None
 
     def __post_init__(self) -> None:
