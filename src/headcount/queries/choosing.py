@@ -99,7 +99,7 @@ class Automatic(Answering):
         fits = not stands_clear(plan, total.people, grants["rest"].price)
         if fits:
             parts = share_out(stages[1].parts, grants["rest"])
-            better = worthwhile(plan, total.people, parts[CONTRASTS].price)
+            better = plan if plan.contrasts is None else worthwhile(plan, total.people, parts[CONTRASTS].price)
             release = fitted_release(log, guarantee, cells, better, total, parts, noise)
         else:
             release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise)

@@ -42,6 +42,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from headcount.answers.consistency import onto_total
 from headcount.bounding import Bounded, Subset
 from headcount.budget import Amount, Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
@@ -65,6 +66,7 @@ SHARES = {TOTAL: "0.01", CONTRASTS: "0.96", ERROR: "0.03"}
 
 _CLEAR = 4.0  # how many deviations of its noise the average count of a table should have to weigh in full
 _LEAST = 0.02
+_FIT_OF_CELLS = 0.25  # the part of a fit to cells; the rest is of the nearest counts that are nowhere negative
 _TOO_FAR = 4.0  # times the noise's variance: a fit that is further from unbiased answers is worse than these
 
 
@@ -209,13 +211,18 @@ def fitted_table(estimate: Estimate, total: Total) -> np.ndarray | None:
     """Return cells that are nowhere negative, fitted to what was measured; None if that were too many tables.
 
     They add up to the total that is known best: the released one and that of the estimate, by their precision.
+    Where cells were measured, the nearest counts that are nowhere negative err otherwise than the fit does, which
+    now and then fails: a part of each is taken.
     """
     orders = estimate.plan.orders
     if not orders:
         return None
     own, other = 1 / max(estimate.noise(()), 1e-9), 1 / max(total.law.variance, 1e-9)
     people = (own * float(estimate.cells.sum()) + other * total.people) / (own + other)
-    return fitted_to(estimate.cells, estimate.noise, orders, max(1.0, people)).ravel()
+    fit = fitted_to(estimate.cells, estimate.noise, orders, max(1.0, people)).ravel()
+    if estimate.plan.contrasts is not None:
+        return fit
+    return _FIT_OF_CELLS * fit + (1 - _FIT_OF_CELLS) * onto_total(estimate.cells.ravel(), max(1.0, people))
 
 
 def worthwhile(plan: Plan, total: float, price: Price) -> Plan:
