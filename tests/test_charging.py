@@ -257,7 +257,7 @@ def test_a_cap_that_was_not_given_changes_nothing() -> None:
     """Requests of before there was one are the same as now, and paid for; with a cap it is another release."""
     plain, capped = (request_of(ReleaseRequest, epsilon="1", **more) for more in ({}, {"at_most": 9}))
     asked, other = (json.loads(prepared(each, log()).identity()[0])["parameters"] for each in (plain, capped))
-    assert set(asked) == {"integers", "limit", "noise", "shares", "what"}
+    assert set(asked) == {"integers", "lean", "limit", "noise", "shares", "what"}
     assert other == {**asked, "at_most": 9}
 
 

@@ -22,7 +22,9 @@ from headcount.bounding import (
     Offsets,
     Pairs,
     People,
+    PersonGroups,
     PersonTotals,
+    PersonValues,
     Pick,
     Raters,
     Records,
@@ -37,6 +39,7 @@ from headcount.bounding import (
     TagMarginals,
     TagPairs,
     TagWeights,
+    ValueGrid,
     Variety,
 )
 from headcount.engines.local import MEASURES, LocalEngine
@@ -61,6 +64,8 @@ BOUNDS: tuple[Bound[Any], ...] = (
     Variety(),
     Spread("roots", 2, ((2, 50_000),)),
     PersonTotals(2, FixedRange(1, 5, 1)),
+    PersonValues(2, ValueGrid((2.5,)), "items"),
+    PersonGroups(1),
     Cells(Grid.of({"stars": {"edges": [0, 2, 6]}}), records=2),
     Marginals(CELLS, ((0,), (0, 1))),
     Raters(),
@@ -99,7 +104,7 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
     if isinstance(bound, Support | Spread | Variety):
         return hc.read_events(table, user="user", item="item", select_items=True)
     words: dict[str, Any] = {"context": "part", "contexts": PARTS}
-    if isinstance(bound, PersonTotals | Raters | Offsets | Pairs):
+    if isinstance(bound, PersonTotals | PersonValues | Raters | Offsets | Pairs):
         words = {"value": "stars", "value_range": "1,5"}
     return hc.read_events(table, user="user", item="item", items=ITEMS, **words)
 

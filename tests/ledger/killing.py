@@ -52,8 +52,10 @@ def spend(ledger: Ledger, folder: Path, start: int) -> None:
 
 
 def _notes(folder: Path) -> list[list[Any]]:
+    """Return what was noted so far; a note that is being written is none yet."""
     file = folder / "notes"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def check(ledger: Ledger, folder: Path) -> None:

@@ -93,5 +93,6 @@ class LocalEngine(Passes):
 
     def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
         """Add up, over all people, what the bound makes of each person's own records and own draws."""
-        measured: Measured_co = MEASURES[type(bound)](self, log, bound, secret)
+        with self.turn:
+            measured: Measured_co = MEASURES[type(bound)](self, log, bound, secret)
         return measured

@@ -8,6 +8,7 @@ one release.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -39,6 +40,16 @@ class Passes:
 
     _log: EventLog | None = field(default=None, init=False, repr=False)
     _held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    turn: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    """Whose it is to go through a log: threads that share an engine would count what another one holds."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: what is held stays here."""
+        return {"threads": self.threads, "memory": self.memory, "progress": self.progress}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin anew, with nothing held."""
+        self.__init__(**state)  # type: ignore[misc]
 
     def threads_for(self, sums: int) -> int:
         """Return how many threads may hold so many sums each."""

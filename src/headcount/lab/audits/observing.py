@@ -10,6 +10,7 @@ runs one by one. All other methods are run one by one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -107,7 +108,7 @@ class Target:
 
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
-        grant, engine = self.grant(), _engine(self.engine, threads=1)
+        grant, engine = self.grant(), _engine(self.engine, threading.get_ident())
         method = self.make(self.name, self.parameters)
         if not self.selects:
             return method.release(log, grant, source, engine)
@@ -148,9 +149,9 @@ def log_of(
     return read_events(table, **words)
 
 
-@lru_cache(maxsize=8)
-def _engine(kind: Callable[..., Any], threads: int) -> Any:
-    return kind(threads=threads)
+@lru_cache(maxsize=64)
+def _engine(kind: Callable[..., Any], thread: int) -> Any:  # noqa: ARG001 - an engine is for one thread at a time
+    return kind(threads=1)
 
 
 def _nothing(name: str, guarantee: Any) -> Release:
