@@ -118,6 +118,7 @@ def test_a_family_is_everywhere_without_another_line(copy: Copy, prepared: Path)
     assert "at-least" in copy.headcount("audit at-least --runs 200")
 
 
+@pytest.mark.slow
 def test_a_family_keeps_the_contracts(copy: Copy) -> None:
     copy.follow(RECIPES["A family"])
     assert copy.run("tools/method_lists.py").returncode == 0

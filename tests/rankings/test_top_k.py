@@ -445,9 +445,9 @@ def compare(method: DirectTopK, runs: int, *, epsilon: float = 1.0, context_of: 
 
 LOSSES = [
     (DirectTopK(k=1), "record"),
-    (DirectTopK(k=2), "record"),
-    (DirectTopK(k=1, with_counts=True), "record"),
-    (DirectTopK(k=1, per_context=True), "record"),
+    pytest.param(DirectTopK(k=2), "record", marks=pytest.mark.slow),
+    pytest.param(DirectTopK(k=1, with_counts=True), "record", marks=pytest.mark.slow),
+    pytest.param(DirectTopK(k=1, per_context=True), "record", marks=pytest.mark.slow),
     (DirectTopK(k=1, per_context=True), "user"),
 ]
 
