@@ -99,7 +99,7 @@ class Automatic(Answering):
         fits = not stands_clear(plan, total.people, grants["rest"].price)
         if fits:
             parts = share_out(stages[1].parts, grants["rest"])
-            better = plan if plan.contrasts is None else worthwhile(plan, total.people, parts[CONTRASTS].price)
+            better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].price)
             release = fitted_release(log, guarantee, cells, better, total, parts, noise)
         else:
             release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise)
@@ -160,6 +160,21 @@ def best_plan(asked: Asked, price: Price) -> Plan:
     if contrasts is None:
         return cells
     return min((cells, contrasts), key=lambda plan: plan.mean_variance(plan.law(price).variance))
+
+
+def in_whole(plan: Plan) -> bool:
+    """Say whether cells are measured for queries that look at all columns together: then fewer tell too little.
+
+    >>> from headcount.events.grid import Grid
+    >>> grid = Grid.of({name: {"values": [0, 1]} for name in "ab"})
+    >>> asked = [Asked(grid=grid, statements=(f"SELECT COUNT(*) FROM t GROUP BY {by}",)) for by in ("a, b", "a")]
+    >>> [in_whole(Plan(each, None)) for each in asked]
+    [True, False]
+    """
+    asked = plan.asked
+    if plan.contrasts is not None or asked.energies is None:
+        return plan.contrasts is None
+    return max(map(len, asked.energies.places), default=0) == len(asked.grid.bins)
 
 
 def stands_clear(plan: Plan, total: float, price: Price) -> bool:
