@@ -12,9 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+import headcount as hc
+from headcount.budget import Grant, Price
 from headcount.families import FAMILIES, summary
+from headcount.family import example_of, fields_of
 from headcount.lab.comparing.planning import MODELS
 from headcount.method import Method, section
+from headcount.noise import SeededNoise
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -114,8 +120,31 @@ def planned(folder: Path) -> Iterator[str]:  # noqa: ARG001
     yield f"| {names} | cannot be predicted: `headcount plan` says why. Nothing is shown in place of a number |"
 
 
+def behaved(folder: Path) -> Iterator[str]:  # noqa: ARG001
+    """Yield what releases of counts are like, as methods make them from a small log of records."""
+    yield "| Method | `low` and `high` enclose | edges sum to their item | tables | stages and their shares of ε |"
+    yield "|---|---|---|---|---|"
+    log = hc.EventLog.of(
+        [(f"u{each}", f"i{each % 5}", "ab"[each % 2]) for each in range(400)],
+        items=[f"i{each}" for each in range(5)],
+        contexts=["a", "b"],
+    )
+    told = {"true": "the true count", "bounded": "the bounded count", "smoothed": "the smoothed count"}
+    for name, kind in FAMILIES["counts"].kinds().items():
+        if "what" not in fields_of(kind):
+            continue
+        method = kind(**example_of(kind))
+        release = method.release(log, Grant("1"), SeededNoise(1))
+        sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum")])["count_sum"]
+        agree = np.allclose(sums.to_numpy(), release.items["count"].to_numpy())
+        tables = ", ".join(f"`{table}`" for table in release.tables)
+        shares = ", ".join(f"{each.name} {each.share.normalize()}" for each in method.stages(log, Price.of("1")))
+        covered = told[release.interval.covers]
+        yield f"| `{name}` | {covered} | {'yes' if agree else 'no'} | {tables} | {shares} |"
+
+
 LISTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
-    each.__name__: each for each in (named, claimed, linked, table, papers, planned)
+    each.__name__: each for each in (named, claimed, linked, table, papers, planned, behaved)
 }
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import headcount
 from headcount.counts import FAMILY
-from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES
 from headcount.engines.local import LocalEngine
 from headcount.families import family_of, method_names
 
@@ -100,10 +99,16 @@ def test_the_amount_of_memory_is_the_engines() -> None:
     assert amount in read(DOCS / "performance.md")
 
 
-def test_the_default_shares_are_the_methods() -> None:
-    text = read(DOCS / "methods" / "index.md")
-    for name, shares in (("hpa", DEFAULT_SHARES), ("hpa-published", PUBLISHED_SHARES)):
-        assert f"| `{name}` | {', '.join(shares)} | {', '.join(shares.values())} |" in text
+def test_a_release_by_default_is_the_folder_that_its_page_shows(tmp_path: Path) -> None:
+    log = headcount.EventLog.of([("ann", "tea", "a")], items=["rye", "tea"], contexts=["a"])
+    release = headcount.release(log, epsilon=1)
+    release.save(tmp_path / "friday")
+    listed = re.search(r"^friday/\n(.*?)^```", read(DOCS / "releases.md"), re.MULTILINE | re.DOTALL)
+    assert listed
+    shown = dict(re.findall(r"^  (\S+) +(.*)$", listed[1], re.MULTILINE))
+    assert shown.keys() == {each.name for each in (tmp_path / "friday").iterdir()}
+    for name, table in release.tables.items():
+        assert shown[f"{name}.parquet"] == ", ".join(table.column_names)
 
 
 def test_the_changelog_has_this_version() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from fractions import Fraction
 from functools import reduce
@@ -58,7 +59,8 @@ def asked_matrix(asked: Asked) -> NDArray[np.float64]:
 def marginals(grid: Grid, order: int) -> Asked:
     names = combinations(grid.columns, order)
     return Asked(
-        grid=grid, statements=tuple(f"SELECT COUNT(*) FROM t GROUP BY {', '.join(some)}" for some in names)
+        grid=grid,
+        statements=tuple(f"SELECT COUNT(*) FROM t GROUP BY {', '.join(map(json.dumps, some))}" for some in names),
     )
 
 
