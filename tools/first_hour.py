@@ -1,9 +1,9 @@
 """Play a newcomer's first hour in a fresh clone: ``python tools/first_hour.py [--data DIR]``.
 
 Only what README.md and docs/getting-started.md say is done: the demo, the line that makes the shell find the
-command, and the commands marked ``<!-- first hour -->``, with the log and the columns of uci-online-retail in the place
-of the demo's. It must end with a private top 20 of each weekday, without a catalogue, in at most five commands and
-three minutes, set-up included.
+command, and those marked ``<!-- first hour -->``, with the log and the columns of uci-online-retail in the
+place of the demo's. It must end with a private top 20 of each weekday, without a catalogue, in at most five commands
+and three minutes, set-up included.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def told(root: Path, log: Path) -> Iterator[str]:
     marked = re.search(r"^<!-- first hour -->\n```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     if marked is None:
         raise SystemExit("docs/getting-started.md has no block marked <!-- first hour -->")
-    for line in marked[1].splitlines():
-        for old, new in {"headcount-demo/visits.parquet": str(log), **COLUMNS}.items():
-            line = line.replace(old, new)
-        yield line
+    commands = marked[1]
+    for old, new in {"headcount-demo/visits.parquet": str(log), **COLUMNS}.items():
+        commands = commands.replace(old, new)
+    yield from commands.splitlines()
 
 
 def played(clone: Path, commands: list[str]) -> list[float]:
