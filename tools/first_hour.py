@@ -2,8 +2,8 @@
 
 Only what README.md and docs/getting-started.md say is done: the demo, the line that makes the shell find the
 command, and those marked ``<!-- first hour -->``, with the log and the columns of uci-online-retail in the
-place of the demo's. It must end with a private top 20 of each weekday, without a catalogue, in at most five commands
-and three minutes, set-up included.
+place of the demo's. It must end with a private top 20 of each weekday, without a catalogue, in at most five
+commands and three minutes, set-up included.
 """
 
 from __future__ import annotations
