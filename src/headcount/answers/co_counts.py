@@ -3,7 +3,7 @@
 Two popular items meet often by chance. So each number is compared with what chance would bring: if every item kept
 all its meetings, but met the others at random. What is left is a symmetric table; of its eigenvalues those are
 kept that noise cannot have made, lowered by what noise adds to them on average. The lift of a pair is what then
-remains, as a part of what chance would bring.
+remains, as a part of what chance and noise would bring.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ Numbers = NDArray[np.float64]
 
 MOST_CLEANED = 2048
 """Among more items than that the numbers are taken as they are: eigenvalues would take minutes."""
+
+STANDS_OUT = 4
+"""So many deviations are added to what chance would bring, or rare items, whose chance is next to nothing, would be
+related to everything. Chosen on fimi-retail and msweb, confirmed on movielens-1m and hetrec-lastfm-plays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +40,9 @@ class CoCounts:
         """Return the lift of one item with every item; its own is 0.
 
         >>> CoCounts(np.array([90.0, 10.0, 10.0, 10.0, 10.0, 90.0]), 4, 1.0).lifts(0).round(1).tolist()
-        [0.0, 2.2, -0.6, -0.6]
+        [0.0, 2.0, -0.6, -0.6]
         """
-        lifts: Numbers = self._excess[at] / (self._chance[at] + self.deviation / 2)
+        lifts: Numbers = self._excess[at] / (self._chance[at] + STANDS_OUT * self.deviation)
         lifts[at] = 0.0
         return lifts
 
