@@ -21,7 +21,7 @@ MOST_CLEANED = 2048
 """Among more items than that the numbers are taken as they are: eigenvalues would take minutes."""
 
 STANDS_OUT = 4
-"""So many deviations are added to what chance would bring, or rare items, whose chance is next to nothing, would be
+"""So many deviations are added to what chance would bring, or rare items, whose chance is next to none, would be
 related to everything. Chosen on fimi-retail and msweb, confirmed on movielens-1m and hetrec-lastfm-plays."""
 
 
