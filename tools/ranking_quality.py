@@ -36,6 +36,7 @@ from headcount.rankings.top_k import DirectTopK
 PUBLISHED = {"scores": "0.1", "items": "0.45", "edges": "0.45"}
 DEFAULT = {"scores": "0.3", "items": "0.35", "edges": "0.35"}
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("adaptive", {"method": "adaptive"}),
     ("lpa, limit 1000", {"method": "lpa", "limit": 1000}),
     ("sra, limit 10", {"method": "sra", "limit": 10}),
     ("hpa, limit 10, scores 0.1", {"method": "hpa", "limit": 10, "shares": PUBLISHED}),
