@@ -107,12 +107,14 @@ def _made(release: Release) -> str:
 
 def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
+    from headcount.events.selectable import asked_for
+
     begin = time.monotonic()
     target = _target_of(flags, needed=needs_out)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         kind = family.request_kind()
         request = request_of(kind, **options.read(flags, flags_of(kind)))
-        selecting = flags.get("select_items", False)
+        selecting = asked_for(flags)
         request.check_delta(selecting=selecting)
         from headcount.curator import Curator
 
@@ -249,7 +251,8 @@ def note_what_was_met(tally: Any, log: EventLog) -> None:
         ),
         (
             tally.unknown_context,
-            "with a context outside its domain, or that cannot be read,",
+            f"with a context {'not selected' if log.selects_contexts else 'outside its domain'}, or that cannot "
+            "be read,",
             "counted as unknown",
         ),
         (nobodys, "without user or item", "dropped"),

@@ -11,6 +11,7 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
+from headcount.cli.top import nothing_selected
 from headcount.errors import DataError, UsageError
 from headcount.flags import whole_text
 from headcount.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
@@ -52,12 +53,17 @@ def release(**flags: Any) -> None:
     Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
     promise is pure ε.
     """
+    from headcount.selection import found_nothing
+
     spent = spend(FAMILY, flags)
     if spent is None:
         return
     folder = str(spent.folder)
     synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
     model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
+    if found_nothing(spent.release.chosen) is not None:
+        show(spent, flags, nothing_selected(spent.release))
+        return
     show(spent, flags, _what(spent.release), synthetic, *(model if TAGS.name in spent.release.tables else []))
 
 

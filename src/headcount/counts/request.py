@@ -146,7 +146,7 @@ class ReleaseRequest(ChoosingRequest):
         there = (True, self.by is not None, self.quantiles is not None)
         return [each.name for each, asked in zip(TOTALS.tables, there, strict=True) if asked]
 
-    def _totals(self) -> Method:
+    def _totals(self, shares: Mapping[str, Decimal] | None) -> Method:
         """Return the one method for totals."""
         if self.method not in (None, TOTALS.default):
             raise UsageError(
@@ -159,12 +159,12 @@ class ReleaseRequest(ChoosingRequest):
         if self.limit is None:
             raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
         own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
-        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares, **own})
+        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": shares, **own})
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
         if self.is_of_totals:
-            return self._totals()
+            return self._totals(self.own_shares(selecting=selecting))
         for name in ("quantiles", "by", "distinct"):
             if getattr(self, name):
                 raise UsageError(f"--{name} is for totals alone", remedy="leave it out, or add --what totals")
