@@ -105,10 +105,13 @@ def prepared(request: Spending, log: EventLog) -> Prepared:
 
 def _cells(request: Spending, log: EventLog) -> dict[str, int | None]:
     """Return how many numbers each table will hold, as far as it is known before anything is selected."""
+    unknown: dict[str, int | None] = dict.fromkeys(request.columns(log))
+    if log.selects:  # a ranking of fewer items than it has places for is shorter
+        return unknown
     try:
         return dict(request.cells(log))
     except NotSelectedError:
-        return dict.fromkeys(request.columns(log))
+        return unknown
 
 
 def _text(log: EventLog) -> dict[str, Any]:
