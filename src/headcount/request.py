@@ -143,9 +143,13 @@ class Spending(BaseModel, ABC):
         """Whether a log needs a catalogue of items, or a selection of them."""
         return True
 
+    def names_contexts(self, log: EventLog) -> bool:
+        """Whether a table names contexts, so that it matters which of them there are."""
+        return any("context" in columns for columns in self.columns(log).values())
+
     def selections(self, log: EventLog) -> Selections:
         """Say how that is selected of which a log has no public list; refuse what does not fit."""
-        from headcount.events.selectable import lacking
+        from headcount.events.selectable import CONTEXTS, lacking
         from headcount.selection import Selection, divided_shares
 
         if log.roles.value is not None and not self.uses_value:
@@ -157,6 +161,11 @@ class Spending(BaseModel, ABC):
             )
         kinds = lacking(log)
         self.check_delta(selecting=bool(kinds))
+        if CONTEXTS in kinds and log.context_of == "record" and not self.names_contexts(log):
+            raise UsageError(
+                f"{CONTEXTS.flag} is of no use here: no table would name contexts",
+                remedy="leave it and --context out",
+            )
         if not kinds and self.select_limit is not None:
             raise UsageError(
                 "--select-limit is given, but nothing is selected", remedy="leave it out, or add --select-items"

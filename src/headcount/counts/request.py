@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, PlainSerializer, field_validator
 
-from headcount.counts import EDGES, FAMILY, GROUPS, ITEMS, QUANTILES, TOTALS
+from headcount.counts import EDGES, FAMILY, GROUPS, QUANTILES, TOTALS
 from headcount.counts.asked import WHOLE, read_quantiles
 from headcount.errors import UsageError
 from headcount.flags import Flag
@@ -116,6 +116,10 @@ class ReleaseRequest(ChoosingRequest):
         """Whether totals are asked for, in place of counts."""
         return self.what == "totals" or (self.what is None and self.method == TOTALS.default)
 
+    def names_contexts(self, log: EventLog) -> bool:
+        """Totals by contexts do as well."""
+        return self.is_of_totals or super().names_contexts(log)
+
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
         if self.is_of_totals:
@@ -126,8 +130,10 @@ class ReleaseRequest(ChoosingRequest):
                 QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
             }
             return {name: numbers[name] for name in self._of_totals()}
-        width = {ITEMS.name: 1, EDGES.name: log.width}
-        return {table: len(log.catalogue.ids) * width[table] for table in self._tables(log)}
+        return {
+            table: len(log.catalogue.ids) * (log.width if table == EDGES.name else 1)
+            for table in self._tables(log)
+        }
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of each table of counts."""
