@@ -16,7 +16,7 @@ from headcount.cli import options, terminal
 from headcount.cli.engines import ENGINE, chosen_engine
 from headcount.cli.options import Command, Flags
 from headcount.cli.planned import show_plan
-from headcount.cli.reading import log_of, reading_options
+from headcount.cli.reading import log_of, one_of_each, reading_options
 from headcount.errors import UsageError
 from headcount.family import Family
 from headcount.request import flags_of, request_of
@@ -114,7 +114,7 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         kind = family.request_kind()
         request = request_of(kind, **options.read(flags, flags_of(kind)))
-        selecting = asked_for(flags)
+        selecting = asked_for(one_of_each(flags))
         request.check_delta(selecting=selecting)
         from headcount.curator import Curator
 

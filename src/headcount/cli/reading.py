@@ -48,7 +48,7 @@ def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) ->
     reader = READERS[kind]
     module, _, name = reader.home.partition(":")
     read = getattr(importlib.import_module(f"headcount.events.{module}"), name)
-    flags = _one_of_each(flags)
+    flags = one_of_each(flags)
     if "item" in reader.names:
         flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
         more = {name: flags[name] for name in more}
@@ -71,7 +71,7 @@ def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     return flags
 
 
-def _one_of_each(flags: Flags) -> Flags:
+def one_of_each(flags: Flags) -> Flags:
     """If a list or its selection is given, leave out what a configuration file says of the other one."""
     from headcount.events.selectable import SELECTABLE
 
