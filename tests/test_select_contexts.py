@@ -70,7 +70,7 @@ def test_contexts_are_selected_before_a_release(words: dict[str, Any], asked: di
     assert (release.guarantee.epsilon, release.guarantee.delta) == (Decimal(10), Decimal(DELTA))
     told = release.chosen["context-selection"]
     both = "select_items" in words
-    assert (told["epsilon"], told["contexts"]) == ("1", 2)
+    assert (told["epsilon"], told["contexts"]) == ("2", 2)
     assert Decimal(told["delta"]) == Decimal(DELTA) / (2 if both else 1)
     assert ("selection" in release.chosen) is both
     assert release.steps[0].startswith(
@@ -88,9 +88,9 @@ def test_contexts_are_selected_before_rankings_totals_and_models() -> None:
     assert dict(zip(ranking["context"].to_pylist(), ranking["item"].to_pylist(), strict=True)) == {
         "AM": "tea", "PM": "rye",
     }  # fmt: skip
-    totals = hc.release(log(), what="totals", by="contexts", limit=3, shares={"context-selection": "0.2"}, **SPEND)
+    totals = hc.release(log(), what="totals", by="contexts", limit=3, shares={"context-selection": "0.3"}, **SPEND)
     assert totals.tables["groups"]["of"].to_pylist()[:3] == ["AM", "PM", None]
-    assert totals.chosen["context-selection"]["epsilon"] == "2"
+    assert totals.chosen["context-selection"]["epsilon"] == "3"
     model = hc.fit_neighbours(log(), method="visits", **SPEND)
     assert model.release.contexts == ("AM", "PM")
 
@@ -103,11 +103,11 @@ def test_nothing_more_is_spent_where_no_context_is_selected(words: dict[str, Any
     lone = [(who, item, f"only {who} was here {n}") for n, (who, item, _) in enumerate(ROWS)]
     with recorded_spending() as spent:
         release = hc.release(log(lone, **words), **SPEND, **asked)
-    assert [(each.epsilon, each.delta) for each in spent] == [(Decimal(1), Decimal(DELTA) / (2 if words else 1))]
+    assert [(each.epsilon, each.delta) for each in spent] == [(Decimal(2), Decimal(DELTA) / (2 if words else 1))]
     assert not any(table.num_rows for table in release.tables.values())
     assert "selection" not in release.chosen, "items were not even looked for"
     assert "no context." in release.steps[0]
-    assert "--shares context-selection=0.5; it had 1)" in release.steps[2]
+    assert "--shares context-selection=0.5; it had 2)" in release.steps[2]
     assert "--contexts needs neither" in release.steps[2]
     fewer = hc.release(log(lone[::2], **words), **SPEND, **asked)
     assert [each.to_json() | {"created": 0} for each in (release, fewer)] == [
@@ -121,13 +121,13 @@ def test_a_ledger_gives_back_what_was_not_done(tmp_path: Path) -> None:
     charged: dict[str, Any] = {"ledger": ledger, "dataset": "town", **SRA, "epsilon": 10, "delta": 1e-8}
     lone = [(who, item, f"only {who} was here {n}") for n, (who, item, _) in enumerate(ROWS)]
     hc.release(log(lone, select_items=True), **charged).save(tmp_path / "no context")
-    assert ledger.show("town").spent.loss == 1
+    assert ledger.show("town").spent.loss == 2
     assert ledger.show("town").spent.delta == Decimal("5e-9")
     own = [(who, f"what {who} has {n}", place) for n, (who, _, place) in enumerate(ROWS)]
     hc.release(log(own, select_items=True), **charged, again=True).save(tmp_path / "no item")
-    assert ledger.show("town").spent.loss == 1 + 1 + 2
+    assert ledger.show("town").spent.loss == 2 + 2 + 2
     hc.release(log(select_items=True), **charged, again=True).save(tmp_path / "both")
-    assert ledger.show("town").spent.loss == 4 + 10
+    assert ledger.show("town").spent.loss == 6 + 10
     assert ledger.show("town").spent.delta == Decimal("2.5e-8")
     assert ledger.verify().ok
 
@@ -163,7 +163,7 @@ def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
     assert plan.guarantee == release.guarantee
     assert plan.noise == release.noise
     assert {**plan.selections["context-selection"], "contexts": 2} == release.chosen["context-selection"]
-    assert plan.to_json()["context-selection"]["epsilon"] == "1"
+    assert plan.to_json()["context-selection"]["epsilon"] == "2"
     assert plan.cells == {"items": None, "edges": None}
     alone = request_of(ReleaseRequest, **SPEND, **SRA, what="items")
     assert planned(alone, replace(unread, context_of="user")).cells == {"items": 2}, "known, since the items are"
@@ -209,10 +209,10 @@ def test_shares_name_what_is_selected() -> None:
 
 
 def test_delta_is_halved_for_a_method_that_needs_some() -> None:
-    both = tuple(Selection(of=each, share=each.share, halves_delta=True) for each in (CONTEXTS, ITEMS))
+    both = tuple(Selection(of=each, halves_delta=True) for each in (CONTEXTS, ITEMS))
     parts, rest = split_among(both, Grant("1", "1e-6"))
     assert [part.delta for part in parts] == [Decimal("2.5e-7")] * 2
-    assert (rest.epsilon, rest.delta) == (Decimal("0.7"), Decimal("5e-7"))
+    assert (rest.epsilon, rest.delta) == (Decimal("0.6"), Decimal("5e-7"))
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

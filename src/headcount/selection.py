@@ -51,6 +51,9 @@ from headcount.noise import (
 )
 from headcount.stages import Paying
 
+DEFAULT_SHARE = Decimal("0.2")
+"""What each selection gets of ε, unless told otherwise."""
+
 REST = "release"
 
 FEW, MANY = "few", "many"
@@ -68,7 +71,7 @@ class Selection:
     bounds: ClassVar[Bounds] = (Support, Variety, Spread)
 
     limit: int | None = None
-    share: Decimal = ITEMS.share
+    share: Decimal = DEFAULT_SHARE
     halves_delta: bool = False
     of: Selectable = field(default=ITEMS, metadata=CAME_LATER)
     """What is selected: what follows calls them items."""
@@ -80,7 +83,7 @@ class Selection:
             raise UsageError(
                 "the share of selection must lie between 0 and 1, and leave something for the release",
                 given=str(self.share),
-                remedy=f"for example {self.of.stage}={self.of.share}",
+                remedy=f"for example {self.of.stage}={DEFAULT_SHARE}",
             )
 
     def split(self, whole: Paying) -> tuple[Paying, Paying]:
@@ -135,7 +138,7 @@ def split_among(selections: Selections, whole: Paying) -> tuple[tuple[Paying, ..
 
     Selections share δ equally, all of it or half.
 
-    >>> both = Selection(of=CONTEXTS, share=CONTEXTS.share), Selection()
+    >>> both = Selection(of=CONTEXTS), Selection()
     >>> [str(part.delta) for part in split_among(both, Grant("1", "1e-6"))[0]]
     ['5E-7', '5E-7']
     """
@@ -213,7 +216,7 @@ def divided_shares(
     >>> divided_shares({"selection": Decimal("0.2"), "items": Decimal("0.6"), "edges": Decimal("0.2")})[1]
     {'items': Decimal('0.75'), 'edges': Decimal('0.25')}
     """
-    own = {each.stage: each.share for each in kinds}
+    own = {each.stage: DEFAULT_SHARE for each in kinds}
     if given is None:
         return own, None
     rest = {stage: share for stage, share in given.items() if stage not in own}

@@ -69,12 +69,12 @@ def test_the_command_line_wins_over_the_file(run: Run, big: Path) -> None:
 def test_a_dry_run_tells_what_each_selection_gets(run: Run, big: Path) -> None:
     done = run("release", *WHO, "--select-items", *CONTEXTS, *SPEND, "--dry-run")
     told = " ".join(done.out.split())
-    assert "Contexts selected with ε = 1 and δ = 5e-15 of it: those that 68 people or more have" in told
+    assert "Contexts selected with ε = 2 and δ = 5e-15 of it: those that 35 people or more have" in told
     assert "at most 2 contexts of each person count" in told
     assert "Items selected with ε = 2 and δ = 5e-15 of it" in told
     assert "Cells not known before the contexts and items are selected" in told
     data = run("release", *WHO, *ITEMS, *CONTEXTS, *SPEND, "--dry-run", "--json").data
-    assert data["context-selection"] == {"limit": 2, "threshold": 66, "epsilon": "1", "delta": "1E-14"}
+    assert data["context-selection"] == {"limit": 2, "threshold": 34, "epsilon": "2", "delta": "1E-14"}
     assert "selection" not in data
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -38,8 +37,6 @@ class Selectable(ABC):
     listed: ClassVar[str]
     """The flag with which it is listed instead."""
     lacking: ClassVar[str]
-    share: ClassVar[Decimal]
-    """The share of ε that it gets by default."""
     stand_ins: ClassVar[int] = 100
     """How many are made up to plan with."""
 
@@ -73,7 +70,7 @@ class _Items(Selectable):
     """The items themselves."""
 
     noun, stage, asked, listed = "item", "selection", "select_items", "--items"
-    lacking, share = "There was no public catalogue.", Decimal("0.2")
+    lacking = "There was no public catalogue."
 
     def is_lacking(self, log: EventLog) -> bool:
         return log.selects
@@ -93,7 +90,7 @@ class _Contexts(Selectable):
     """
 
     noun, stage, asked, listed = "context", "context-selection", "select_contexts", "--contexts"
-    lacking, share, stand_ins = "There was no public list of contexts.", Decimal("0.1"), 1
+    lacking, stand_ins = "There was no public list of contexts.", 1
 
     def is_lacking(self, log: EventLog) -> bool:
         return log.selects_contexts and not isinstance(log, TagLog)
@@ -109,7 +106,7 @@ class _Tags(_Contexts):
     """The vocabulary of a tag log, whose contexts are tags."""
 
     noun, stage, asked, listed = "tag", "tag-selection", "select_tags", "--vocabulary"
-    lacking, share, stand_ins = "There was no public list of tags.", Decimal("0.2"), 100
+    lacking, stand_ins = "There was no public list of tags.", 100
 
     def is_lacking(self, log: EventLog) -> bool:
         return log.selects_contexts and isinstance(log, TagLog)
