@@ -23,11 +23,13 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import NotSelectedError, UsageError
 from headcount.events.catalogue import UnknownCatalogue
+from headcount.events.selectable import ITEMS
 from headcount.families import build
 from headcount.noise import SeededNoise, threshold_for
 from headcount.rankings.request import RankRequest
 from headcount.request import request_of
-from headcount.selection import Selection, advice, divided_shares, empty_release, told
+from headcount.selected import advice, empty_release, told
+from headcount.selection import Selection, divided_shares
 from tests.contracts.method_checks import recorded_spending
 from tests.curating import planned, ran
 from tests.test_curator import Unreadable
@@ -188,7 +190,7 @@ def test_a_public_catalogue_needs_neither() -> None:
     log = hc.EventLog.of([("ann", "tea")], items=["tea"])
     with pytest.raises(UsageError, match="--delta needs --noise gaussian or --select-items"):
         hc.release(log, epsilon=1, delta=1e-6, method="sra", limit=1)
-    with pytest.raises(UsageError, match="no items are selected"):
+    with pytest.raises(UsageError, match="nothing is selected"):
         hc.release(log, epsilon=1, select_limit=3, method="sra", limit=1)
     assert hc.rank(log, epsilon=1, delta=1e-6, k=1).guarantee.delta == Decimal("1e-6")
     with pytest.raises(UsageError, match="stages that run: items"):
@@ -244,12 +246,11 @@ def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
     assert plan.guarantee == release.guarantee
     assert plan.noise == release.noise
     assert plan.cells == {"items": None, "edges": None}
-    assert plan.selection is not None
-    assert {**plan.selection, "items": 2} == release.chosen["selection"]
+    assert {**plan.selections["selection"], "items": 2} == release.chosen["selection"]
     written = json.loads(json.dumps(plan.to_json()))
     assert written["price"]["epsilon"] == "5"
     assert Decimal(written["price"]["delta"]) == Decimal(DELTA)
-    assert written["selection"]["threshold"] == plan.selection["threshold"]
+    assert written["selection"]["threshold"] == plan.selections["selection"]["threshold"]
     assert planned(request_of(RankRequest, **SPEND, k=3), unread).noise == {}
 
 
@@ -258,9 +259,8 @@ def test_every_method_has_a_plan(name: str) -> None:
     log = town(contexts=True)
     unread = replace(log, source=Unreadable(log.source))
     plan = planned(request_of(ReleaseRequest, **SPEND, **parameters_of(name)), unread)
-    assert plan.selection is not None
-    assert "limit" not in plan.selection
-    assert plan.selection["threshold"] == 36
+    assert "limit" not in plan.selections["selection"]
+    assert plan.selections["selection"]["threshold"] == 36
     assert plan.guarantee.delta == Decimal(DELTA)
 
 
@@ -269,13 +269,13 @@ def test_shares_are_divided_exactly(parts: list[int]) -> None:
     given_ = {f"s{n}": Decimal(part) / 1000 for n, part in enumerate(parts)}
     left = sum(given_.values(), start=Decimal(0))
     first, rest = divided_shares({**given_, "selection": 1 - left})
-    assert first == 1 - left
+    assert first == {"selection": 1 - left}
     assert rest is not None
     assert list(rest) == list(given_)
     assert sum(map(Fraction, rest.values())) == 1
     for name, part in rest.items():
         assert abs(Fraction(part) - Fraction(given_[name]) / Fraction(left)) < Fraction(1, 10**20)
-    parts_of_it = Grant("1").split({"selection": first, "rest": 1 - first})["rest"].split(rest)
+    parts_of_it = Grant("1").split({**first, "rest": left})["rest"].split(rest)
     assert all(parts_of_it[name].epsilon == given_[name] for name in given_), "not the amounts asked for"
 
 
@@ -303,7 +303,7 @@ def test_a_seeded_selection_is_the_same_on_every_engine() -> None:
         first, rest = selection.split(Grant("5", DELTA))
         chosen, said = selection.select(log, first, SeededNoise(3), engine or LocalEngine())
         release = build("sra", {"limit": 2}).release(chosen, rest, SeededNoise(3), engine or LocalEngine())
-        release = told(release, said)
+        release = told(release, {"selection": said})
         assert release.simulated
         found.append(release.tables)
     assert found[0] == found[1]
@@ -313,8 +313,7 @@ def test_an_empty_release_of_seeded_noise_says_so() -> None:
     log = replace(town(), catalogue=hc.Catalogue.selected([], pa.string()))
     grant = Grant("1")
     method = build("sra", {"limit": 2})
-    said = {"epsilon": "0.2"}
-    release = empty_release(method, log, grant, SeededNoise(1), {"items": ("item", "count")}, said)
+    release = empty_release(method, log, grant, SeededNoise(1), {"items": ("item", "count")}, "why")
     assert grant.is_spent
     assert release.simulated
     assert release.top(3) == []
@@ -374,6 +373,6 @@ def test_nothing_is_charged_for_what_is_not_done(tmp_path: Path) -> None:
 
 
 def test_advice_is_made_of_public_numbers() -> None:
-    said = advice({"epsilon": "0.20", "items": 0})
+    said = advice(ITEMS, {"epsilon": "0.20", "items": 0})
     assert "it had 0.2)" in said
     assert "--items" in said

@@ -186,6 +186,7 @@ def release_tags(
     delta: Amount | None = None,
     method: str | None = None,
     shares: Mapping[str, Amount] | None = None,
+    select_limit: int | None = None,
     research: bool = False,
     ledger: Ledger | str | None = None,
     dataset: str | None = None,

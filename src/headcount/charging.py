@@ -23,6 +23,7 @@ from headcount.ledger.names import check_name, user_name
 from headcount.ledger.windows import Clock, Span
 from headcount.prepared import Prepared
 from headcount.releases import Release, load_earlier
+from headcount.selection import done, found_nothing, split_among
 from headcount.stages import charged_parts
 
 VARIABLE = "HEADCOUNT_LEDGER"
@@ -253,10 +254,10 @@ def cost(ready: Prepared) -> Charge:
         return Charge.of(ready.guarantee)
     price = ready.request.grant().price
     threshold: list[tuple[Decimal, Decimal]] = []
-    if ready.selection is not None:
-        first, price = ready.selection.split(price)
-        threshold = [(first.epsilon, first.delta)]
-    parts = charged_parts(ready.method.stages(ready.log, price), price) if price.delta else [price]
+    if ready.selections:
+        selecting, price = split_among(ready.selections, price)
+        threshold = [(part.epsilon, part.delta) for part in selecting]
+    parts = charged_parts(ready.stages(price), price) if price.delta else [price]
     known = Charge.of_stages(
         pure=[part.epsilon for part in parts if not part.delta],
         gaussian=[(part.epsilon, part.delta, part.rho) for part in parts if part.delta],
@@ -267,11 +268,12 @@ def cost(ready: Prepared) -> Charge:
 
 
 def cost_in_the_end(ready: Prepared, release: Release) -> Charge | None:
-    """Return what was spent if it is less than the request costs: selection alone, where no item was selected."""
-    if ready.selection is None or not ready.selection.found_nothing(release):
+    """Return what was spent if it is less than the request costs: selection alone, where it found nothing."""
+    if found_nothing(release.chosen) is None:
         return None
-    first, _ = ready.selection.split(ready.request.grant().price)
-    return Charge.of_stages(threshold=[(first.epsilon, first.delta)])
+    parts, _ = split_among(ready.selections, ready.request.grant().price)
+    spent = parts[: len(done(ready.selections, release.chosen))]
+    return Charge.of_stages(threshold=[(part.epsilon, part.delta) for part in spent])
 
 
 def _earlier(issued: Issued, charge: Charge) -> Release:

@@ -20,7 +20,8 @@ from headcount.noise_law import Law
 from headcount.prepared import Prepared, prepared
 from headcount.releases import Release
 from headcount.request import Spending
-from headcount.selection import Selection, empty_release, told
+from headcount.selected import advice, empty_release, told
+from headcount.selection import found_nothing, promised, select_all, split_among
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Plan:
     guarantee: Guarantee
     cells: Mapping[str, int | None]
     noise: Mapping[str, Law]
-    selection: Mapping[str, Any] | None = None
+    selections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """How that will be selected which has no public list."""
     ledger: Outlook | None = None
     notes: tuple[str, ...] = ()
 
@@ -52,7 +54,7 @@ class Plan:
         }
         if self.notes:
             plan["notes"] = list(self.notes)
-        return plan if self.selection is None else plan | {"selection": dict(self.selection)}
+        return plan | {stage: dict(how) for stage, how in self.selections.items()}
 
 
 @dataclass
@@ -84,8 +86,8 @@ class Curator:
         """Validate everything that can be validated without reading an event, and build the method once."""
         ready = prepared(request, log)
         check_engine(ready.method.name, ready.method.bounds, self.engine, log)
-        if ready.selection is not None:
-            check_engine("--select-items", ready.selection.bounds, self.engine, log)
+        for each in ready.selections:
+            check_engine(each.of.flag, each.bounds, self.engine, log)
         return ready
 
     def plan(self, ready: Prepared) -> Plan:
@@ -110,25 +112,26 @@ class Curator:
 
     def _run(self, ready: Prepared) -> Release:
         grant, request = ready.request.grant(), ready.request
-        if ready.selection is None:
-            release = ready.method.release(ready.log, grant, self.noise, self.engine)
+        if ready.selections:
+            release = self._select(ready, grant)
         else:
-            release = self._select(ready, ready.selection, grant)
+            release = ready.method.release(ready.log, grant, self.noise, self.engine)
         if not grant.is_spent:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
-        promised = release.guarantee.assuming(*assumptions_of(ready.log.source))
+        guarantee = release.guarantee.assuming(*assumptions_of(ready.log.source))
         told_of = {"events": ready.log.describe(), request.command: asked}
-        return replace(release, guarantee=promised, request=told_of)
+        return replace(release, guarantee=guarantee, request=told_of)
 
-    def _select(self, ready: Prepared, selection: Selection, grant: Grant) -> Release:
-        """Select the items, and release what is asked for with what is left of the grant."""
-        first, rest = selection.split(grant)
-        found, selected = selection.select(ready.log, first, self.noise, self.engine)
-        items = len(found.catalogue.ids)
-        if items:
-            release = ready.request.build_for(items).release(found, rest, self.noise, self.engine)
+    def _select(self, ready: Prepared, grant: Grant) -> Release:
+        """Select what has no public list, and release what is asked for with what is left of the grant."""
+        parts, rest = split_among(ready.selections, grant)
+        log, selected = select_all(ready.selections, ready.log, parts, self.noise, self.engine)
+        nothing = found_nothing(selected)
+        if nothing is None:
+            release = ready.for_selected(log).release(log, rest, self.noise, self.engine)
         else:
-            release = empty_release(ready.method, found, rest, self.noise, ready.columns, selected)
-        promised = selection.promised(release.guarantee, ready.log, grant)
-        return told(replace(release, guarantee=promised), selected)
+            why = advice(nothing, selected[nothing.stage])
+            release = empty_release(ready.method, log, rest, self.noise, ready.columns, why)
+        guarantee = promised(ready.selections, release.guarantee, ready.log, grant)
+        return told(replace(release, guarantee=guarantee), selected)

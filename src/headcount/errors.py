@@ -5,7 +5,7 @@
     HeadcountError
     ├── CallerError            exit 2: the caller can mend it (usage, input, an existing folder)
     │   ├── UsageError             a parameter, flag or combination that is not allowed
-    │   │   └── NotSelectedError       the items of a log are asked for before they are selected
+    │   │   └── NotSelectedError       what is still to be selected of a log is asked for before
     │   ├── DataError              what was found in a file, column or catalogue
     │   │   └── AbsentError            a data set that is not at hand
     │   └── UnknownNameError       an item, context, method or column that does not exist
@@ -73,7 +73,7 @@ class UsageError(CallerError):
 
 
 class NotSelectedError(UsageError):
-    """The items of a log are still to be selected, so nothing can be counted per item."""
+    """The items of a log, or its contexts, are still to be selected, so nothing can be counted by them."""
 
 
 class DataError(CallerError):

@@ -25,6 +25,7 @@ from headcount.stages import Stage, Stages, laws_of
 What = Literal["items", "edges", "both"]
 
 PUBLIC_CATALOGUE = "the catalogue of items and the contexts are public, fixed without looking at the log"
+PUBLIC_LISTS = "the lists of resources and tags are public, fixed without looking at the log"
 ONE_ID = "every person has one user id"
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from headcount.budget import Price
 from headcount.errors import NotSelectedError
 from headcount.events.log import EventLog
 from headcount.events.readers import FileSource, assumptions_of
@@ -21,14 +22,15 @@ from headcount.ledger.accounting import plain
 from headcount.method import CAME_LATER, Method, Staged
 from headcount.noise_law import Law
 from headcount.request import Spending
-from headcount.selection import STAND_INS, Selection, stand_in
+from headcount.selection import Selections, promised, split_among, stand_in
+from headcount.stages import Stages
 
 
 @dataclass(frozen=True)
 class Prepared:
     """What is asked of which log: the method, its promise, its noise as far as it is known, and its tables.
 
-    Where items are selected first, how many cells there will be is not known.
+    Where items or contexts are selected first, how many cells there will be may not be known.
     """
 
     request: Spending
@@ -38,9 +40,9 @@ class Prepared:
     cells: Mapping[str, int | None]
     columns: Mapping[str, tuple[str, ...]]
     laws: Mapping[str, Law]
-    selection: Selection | None = None
-    selecting: Mapping[str, Any] | None = None
-    """How items will be selected, as plain data."""
+    selections: Selections = ()
+    selecting: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """How that will be selected which has no public list, as plain data."""
     notes: tuple[str, ...] = ()
     """What else is known without data, in sentences."""
 
@@ -55,7 +57,8 @@ class Prepared:
             "events": {**log.describe(), **_text(log)},
             "epsilon": request.epsilon,
             "delta": request.delta,
-            "selection": None if self.selection is None else _fields(self.selection),
+            "selection": None,
+            **{each.of.stage: _fields(each) for each in self.selections},
             "method": self.method.name,
             "parameters": _fields(self.method),
             "tables": {name: list(columns) for name, columns in self.columns.items()},
@@ -63,28 +66,52 @@ class Prepared:
         catalogue = log.catalogue.digest if log.has_catalogue else "selected" if log.selects else "none"
         return json.dumps(_plain(asked), sort_keys=True), catalogue
 
+    def for_selected(self, log: EventLog) -> Method:
+        """Return the method for a log with what was selected: a ranking may be shorter then."""
+        return self.request.build_for(len(log.catalogue.ids)) if self.log.selects else self.method
+
+    def stages(self, price: Price) -> Stages:
+        """Return what the method does at a price: with made-up items, where that hangs on what is selected."""
+        try:
+            return self.method.stages(self.log, price)
+        except NotSelectedError:
+            made_up = stand_in(self.log, self.selections)
+            return self.for_selected(made_up).stages(made_up, price)
+
 
 def prepared(request: Spending, log: EventLog) -> Prepared:
     """Validate a request for a log, without reading an event."""
     request = request.for_log(log)
-    selection, grant, taken = request.selection(log), request.grant(), assumptions_of(log.source)
-    method = request.build(selecting=selection is not None)
-    if selection is None:
+    selections, grant, taken = request.selections(log), request.grant(), assumptions_of(log.source)
+    method = request.build(selecting=bool(selections))
+    if not selections:
         laws = method.laws(log, grant)
-        columns, promised = request.columns(log), method.guarantee(grant).assuming(*taken)
-        made = Prepared(request, log, method, promised, request.cells(log), columns, laws)
+        columns, guarantee = request.columns(log), method.guarantee(grant).assuming(*taken)
+        made = Prepared(request, log, method, guarantee, request.cells(log), columns, laws)
         return dataclasses.replace(made, notes=method.notes(log, grant)) if isinstance(method, Staged) else made
-    first, rest = selection.split(grant)
+    parts, rest = split_among(selections, grant.price)
     columns = request.columns(log)
-    promised = selection.promised(method.guarantee(rest), log, grant).assuming(*taken)
+    guarantee = promised(selections, method.guarantee(rest), log, grant).assuming(*taken)
+    how = {each.of.stage: each.plan(part) for each, part in zip(selections, parts, strict=True)}
+    made = Prepared(request, log, method, guarantee, _cells(request, log), columns, {}, selections, how)
     try:
-        laws = method.laws(log, rest)
+        return dataclasses.replace(made, laws=method.laws(log, rest))
     except NotSelectedError:
-        # what the noise will be hangs on the number of items: refuse what could be drawn for none
-        request.build_for(STAND_INS).laws(stand_in(log), rest)
-        laws = {}
-    how = selection.plan(first)
-    return Prepared(request, log, method, promised, dict.fromkeys(columns), columns, laws, selection, how)
+        # what the noise will be hangs on what is selected: refuse what could be drawn for none
+        made_up = stand_in(log, selections)
+        made.for_selected(made_up).laws(made_up, rest)
+        return made
+
+
+def _cells(request: Spending, log: EventLog) -> dict[str, int | None]:
+    """Return how many numbers each table will hold, as far as it is known before anything is selected."""
+    unknown: dict[str, int | None] = dict.fromkeys(request.columns(log))
+    if log.selects:  # a ranking of fewer items than it has places for is shorter
+        return unknown
+    try:
+        return dict(request.cells(log))
+    except NotSelectedError:
+        return unknown
 
 
 def _text(log: EventLog) -> dict[str, Any]:

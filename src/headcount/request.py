@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from headcount.events.log import EventLog
     from headcount.family import Family
     from headcount.method import Method
-    from headcount.selection import Selection
+    from headcount.selection import Selections
 
 Request = TypeVar("Request", bound="Spending")
 
 Delta = Annotated[Decimal, PlainSerializer(in_short, when_used="json")]
-DELTA = Flag("How likely the promise may fail; for --noise gaussian and --select-items, such as 1e-6.", "D")
+DELTA = Flag("How likely the promise may fail, such as 1e-6: for --noise gaussian, and to select.", "D")
 OPTIONS = Flag(
     "An option of the method (repeatable).", "NAME=VALUE", flag="--option", many=True, read=method_options
 )
 SELECT_LIMIT = Flag(
-    "So many random items of each person count for --select-items; by default nothing is cut.", "L"
+    "So many random ones of each person count for what is selected; by default nothing is cut.", "L"
 )
 
 
@@ -68,7 +68,8 @@ def shares_flag(example: str) -> Flag:
 class Spending(BaseModel, ABC):
     """What every charged request has: an exact ε, a δ where one is used, and a method built from the rest.
 
-    ``select_limit`` and the share ``selection`` say how the items of a log without a catalogue are selected.
+    ``select_limit`` and shares such as ``selection`` say how items, contexts or tags without a public list are
+    selected.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,8 +143,13 @@ class Spending(BaseModel, ABC):
         """Whether a log needs a catalogue of items, or a selection of them."""
         return True
 
-    def selection(self, log: EventLog) -> Selection | None:
-        """Say how the items of a log are selected, None if its catalogue is public; refuse what does not fit."""
+    def names_contexts(self, log: EventLog) -> bool:
+        """Whether a table names contexts, so that it matters which of them there are."""
+        return any("context" in columns for columns in self.columns(log).values())
+
+    def selections(self, log: EventLog) -> Selections:
+        """Say how that is selected of which a log has no public list; refuse what does not fit."""
+        from headcount.events.selectable import CONTEXTS, lacking
         from headcount.selection import Selection, divided_shares
 
         if log.roles.value is not None and not self.uses_value:
@@ -153,21 +159,32 @@ class Spending(BaseModel, ABC):
                 "--value is given without --value-range, the public range it is cut to",
                 remedy="for example --value-range 1,5",
             )
-        self.check_delta(selecting=log.selects)
-        if log.selects:
-            share = divided_shares(self.shares)[0]
-            return Selection(limit=self.select_limit, share=share, halves_delta=self.noise_kind == "gaussian")
-        if self.select_limit is not None:
+        kinds = lacking(log)
+        self.check_delta(selecting=bool(kinds))
+        if CONTEXTS in kinds and log.context_of == "record" and not self.names_contexts(log):
             raise UsageError(
-                "--select-limit is given, but no items are selected", remedy="leave it out, or add --select-items"
+                f"{CONTEXTS.flag} is of no use here: no table would name contexts",
+                remedy="leave it and --context out",
             )
-        return None
+        if not kinds and self.select_limit is not None:
+            raise UsageError(
+                "--select-limit is given, but nothing is selected", remedy="leave it out, or add --select-items"
+            )
+        shares = divided_shares(self.shares, kinds)[0] if kinds else {}
+        halves = self.noise_kind == "gaussian"
+        return tuple(
+            Selection(limit=self.select_limit, share=shares[each.stage], halves_delta=halves, of=each)
+            for each in kinds
+        )
 
     def own_shares(self, *, selecting: bool) -> Mapping[str, Decimal] | None:
-        """Return the shares of the method's own stages."""
+        """Return the shares of the method's own stages, of what is left to it."""
+        if self.shares is None or not selecting:
+            return self.shares
+        from headcount.events.selectable import SELECTABLE
         from headcount.selection import divided_shares
 
-        return divided_shares(self.shares)[1] if selecting else self.shares
+        return divided_shares(self.shares, [each for each in SELECTABLE if each.stage in self.shares])[1]
 
     @cached_property
     def built(self) -> dict[bool, Method]:
@@ -227,19 +244,21 @@ def check_delta(delta: Decimal | None, noise: str | None, *, selecting: bool = F
 
     >>> check_delta(Decimal("1e-6"), "laplace")
     Traceback (most recent call last):
-    headcount.errors.UsageError: --delta needs --noise gaussian or --select-items; leave it out, or add one of them
+    headcount.errors.UsageError: --delta needs --noise gaussian or --select-items or --select-contexts; \
+leave it out, or add one of them
     """
     if delta is None and noise == "gaussian":
         raise UsageError("--noise gaussian needs --delta", remedy="for example --delta 1e-6")
     if delta is None and selecting:
         raise UsageError(
-            "--select-items needs --delta: with some small probability an item that one person alone has is "
-            "released, and delta limits it",
+            "a selection needs --delta: with some small probability what one person alone has is released, and "
+            "delta limits it",
             remedy="give one far below 1 in the number of people, such as --delta 1e-6",
         )
     if delta is not None and not selecting and noise != "gaussian":
         raise UsageError(
-            "--delta needs --noise gaussian or --select-items", remedy="leave it out, or add one of them"
+            "--delta needs --noise gaussian or --select-items or --select-contexts",
+            remedy="leave it out, or add one of them",
         )
 
 

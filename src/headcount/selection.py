@@ -1,8 +1,9 @@
-"""Private item selection: a catalogue for logs that have no public one.
+"""Private selection: items, contexts or tags for logs that have no public list of them.
 
-Before a method runs, the items that enough people have are released, and they are the catalogue from then on.
-That takes a share of ε, and δ. How it is done follows how many different items people have, of which one noisy
-number is told (:class:`~headcount.bounding.variety.Variety`), with a fiftieth of that ε:
+Before a method runs, those that enough people have are released, and they are the list from then on. That takes a
+share of ε, and δ. Whatever is selected is selected as items are (:mod:`headcount.events.selectable`), contexts and
+tags first. How it is done follows how many different items people have, of which one noisy number is told
+(:class:`~headcount.bounding.variety.Variety`), with a fiftieth of that ε:
 
 - many: weights are spread over items in rounds, with Gaussian noise: :mod:`headcount.noise.sifting`;
 - few: each person names one item: :mod:`headcount.noise.few`.
@@ -12,28 +13,30 @@ With a ``limit``, so many random items of each person count, once each, and Lapl
 
 Why it is private
     The noisy number costs its own ε. Given it, either way is (ε, δ)-private with what is left of ε and all of
-    δ, as the modules named prove. What the method then does with the released catalogue and the rest of the
-    grant adds up with it, by composition.
+    δ, as the modules named prove. That holds whichever column items are read from: what a record means is a
+    function of that record and of public settings, so one person more or fewer changes nobody else's items. A
+    second selection, which knows what the first released, is (ε', δ')-private for any outcome of that, with
+    amounts that are public, and so is the method with the rest of the grant: all of them add up, by composition.
+    Where a selection finds nothing, which is released, what comes after it is not done, and its part of the
+    grant is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, ClassVar
-
-import pyarrow as pa
 
 from headcount.answers.words import some
 from headcount.bounding import Spread, Support, Variety, check_limit
 from headcount.budget import Grant, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
-from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.guarantee import Guarantee, in_short
-from headcount.method import PUBLIC_CATALOGUE, Bounds, Method
+from headcount.events.selectable import CONTEXTS, ITEMS, SELECTABLE, TAGS, Selectable
+from headcount.guarantee import Guarantee
+from headcount.method import CAME_LATER, PUBLIC_CATALOGUE, PUBLIC_LISTS, Bounds
 from headcount.noise import (
     NoiseSource,
     Sifting,
@@ -46,15 +49,12 @@ from headcount.noise import (
     select,
     threshold_for,
 )
-from headcount.releases import Release
 from headcount.stages import Paying
 
 DEFAULT_SHARE = Decimal("0.2")
+"""What each selection gets of ε, unless told otherwise."""
 
-STAND_INS = 100
-"""How many items are made up to plan with."""
-
-STAGE, REST = "selection", "release"
+REST = "release"
 
 FEW, MANY = "few", "many"
 """What is told of how many different items people have."""
@@ -62,7 +62,6 @@ FEW, MANY = "few", "many"
 _OF_VARIETY, _OF_GLANCE = Decimal("0.02"), Decimal("0.08")  # the latter of what is left
 
 _STEP = Decimal(10) ** -24  # of a share that is worked out: sums of these are exact
-_PUBLIC_CONTEXTS = "the contexts are public, fixed without looking at the log"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +73,8 @@ class Selection:
     limit: int | None = None
     share: Decimal = DEFAULT_SHARE
     halves_delta: bool = False
+    of: Selectable = field(default=ITEMS, metadata=CAME_LATER)
+    """What is selected: what follows calls them items."""
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -82,7 +83,7 @@ class Selection:
             raise UsageError(
                 "the share of selection must lie between 0 and 1, and leave something for the release",
                 given=str(self.share),
-                remedy="for example selection=0.2",
+                remedy=f"for example {self.of.stage}={DEFAULT_SHARE}",
             )
 
     def split(self, whole: Paying) -> tuple[Paying, Paying]:
@@ -91,23 +92,21 @@ class Selection:
         >>> Selection().split(Grant("1", "1e-6"))
         (Grant(epsilon=0.2, delta=0.000001, spent=False), Grant(epsilon=0.8, spent=False))
         """
-        half = Decimal("0.5")
-        delta = {STAGE: half, REST: half} if self.halves_delta else {STAGE: Decimal(1)}
-        parts = whole.split({STAGE: self.share, REST: 1 - self.share}, delta)
-        return parts[STAGE], parts[REST]
+        (first,), rest = split_among((self,), whole)
+        return first, rest
 
     def select(
         self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine
     ) -> tuple[EventLog, dict[str, Any]]:
-        """Spend the part that selects; return the log with the catalogue found, and what to tell of it."""
-        plan = self.plan(grant)
+        """Spend the part that selects; return the log with the list found, and what to tell of it."""
+        plan, people = self.plan(grant), self.of.as_items(log)
         if self.limit is None:
-            found, law = _looked_for(log, grant, noise, engine)
+            found, law = _looked_for(people, grant, noise, engine)
             plan["law"] = law
         else:
-            found = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)
-        plan["items"] = len(found)
-        return replace(log, catalogue=Catalogue.selected(found, log.type_of(log.roles.item))), plan
+            found = select(engine.measure(people, Support(self.limit), noise.key()), grant, noise)
+        plan[self.of.plural] = len(found)
+        return self.of.put(log, found), plan
 
     def plan(self, priced: Priced) -> dict[str, Any]:
         """Say how items will be selected: known without data.
@@ -129,58 +128,124 @@ class Selection:
             **paid,
         }
 
-    def found_nothing(self, release: Release) -> bool:
-        """Say whether a release tells that no item was selected, so that nothing more was spent."""
-        return not release.chosen[STAGE]["items"]
 
-    def promised(self, guarantee: Guarantee, log: EventLog, priced: Priced) -> Guarantee:
-        """Return what selection and method promise together; no catalogue has to be public."""
-        limited = f"the limit of {some(self.limit or 0, 'item')} per person for selection was chosen without "
-        assumes = [
-            *([] if log.context is None else [_PUBLIC_CONTEXTS]),
-            *([] if self.limit is None else [limited + "looking at the log"]),
-            *(each for each in guarantee.assumes if each != PUBLIC_CATALOGUE),
-        ]
-        return replace(guarantee, epsilon=priced.epsilon, delta=priced.delta, assumes=tuple(assumes))
+Selections = tuple[Selection, ...]
+"""What is selected one after the other before a method runs."""
 
 
-def stand_in(log: EventLog) -> EventLog:
+def split_among(selections: Selections, whole: Paying) -> tuple[tuple[Paying, ...], Paying]:
+    """Split a price or a grant into the part of each selection, and the rest.
+
+    Selections share δ equally, all of it or half.
+
+    >>> both = Selection(of=CONTEXTS), Selection()
+    >>> [str(part.delta) for part in split_among(both, Grant("1", "1e-6"))[0]]
+    ['5E-7', '5E-7']
+    """
+    halved = any(each.halves_delta for each in selections)
+    own = (Decimal("0.5") if halved else Decimal(1)) / len(selections)
+    shares = {each.of.stage: each.share for each in selections}
+    delta = dict.fromkeys(shares, own) | ({REST: Decimal("0.5")} if halved else {})
+    parts = whole.split({**shares, REST: 1 - sum(shares.values(), start=Decimal(0))}, delta)
+    rest = parts.pop(REST)
+    return tuple(parts.values()), rest
+
+
+def select_all(
+    selections: Selections, log: EventLog, grants: Sequence[Grant], noise: NoiseSource, engine: Engine
+) -> tuple[EventLog, dict[str, dict[str, Any]]]:
+    """Select one after the other; what comes after one that finds nothing is left, and told nothing of."""
+    told: dict[str, dict[str, Any]] = {}
+    for each, grant in zip(selections, grants, strict=True):
+        if found_nothing(told) is None:
+            log, told[each.of.stage] = each.select(log, grant, noise, engine)
+        else:
+            grant.leave()
+            log = each.of.put(log, ())
+    return log, told
+
+
+def found_nothing(told: Mapping[str, Mapping[str, Any]]) -> Selectable | None:
+    """Return what none was found of, from what a release tells: nothing was done, and spent, after that."""
+    return next((each for each in SELECTABLE if not told.get(each.stage, {each.plural: True})[each.plural]), None)
+
+
+def done(selections: Selections, told: Mapping[str, Mapping[str, Any]]) -> Selections:
+    """Return the selections that were done, from what a release tells."""
+    return tuple(each for each in selections if each.of.stage in told)
+
+
+def promised(selections: Selections, guarantee: Guarantee, log: EventLog, priced: Priced) -> Guarantee:
+    """Return what selections and method promise together; what is selected does not have to be public."""
+    limits = [
+        f"the limit of {some(each.limit, each.of.noun)} per person for selection was chosen without looking at "
+        "the log"
+        for each in selections
+        if each.limit is not None
+    ]
+    others = [each for each in guarantee.assumes if each not in (PUBLIC_CATALOGUE, PUBLIC_LISTS)]
+    public = _still_public({each.of for each in selections}, guarantee, log)
+    return replace(guarantee, epsilon=priced.epsilon, delta=priced.delta, assumes=(*public, *limits, *others))
+
+
+def _still_public(kinds: set[Selectable], guarantee: Guarantee, log: EventLog) -> list[str]:
+    """Say which lists must still be public where some are selected."""
+    there = {
+        "the catalogue of items is": PUBLIC_CATALOGUE in guarantee.assumes and ITEMS not in kinds,
+        "the contexts are": log.context is not None and not kinds & {CONTEXTS, TAGS},
+        "the list of resources is": PUBLIC_LISTS in guarantee.assumes,
+    }
+    return [f"{what} public, fixed without looking at the log" for what, holds in there.items() if holds]
+
+
+def stand_in(log: EventLog, selections: Selections) -> EventLog:
     """Return the log with made-up items, to find out beforehand whether noise can be drawn for such."""
-    return replace(log, catalogue=Catalogue.selected(range(STAND_INS), log.type_of(log.roles.item)))
+    for each in selections:
+        log = each.of.put(log, range(each.of.stand_ins))
+    return log
 
 
 def divided_shares(
-    given: Mapping[str, Decimal] | None,
-) -> tuple[Decimal, Mapping[str, Decimal] | None]:
-    """Return the share of selection, and the shares that are left for the method's own stages.
+    given: Mapping[str, Decimal] | None, kinds: Sequence[Selectable] = (ITEMS,)
+) -> tuple[dict[str, Decimal], Mapping[str, Decimal] | None]:
+    """Return the shares of what is selected, and those that are left for the method's own stages.
 
-    The method's are of what selection leaves. If selection alone is named, the method shares as it does by
-    itself.
+    The method's are of what selection leaves. If selections alone are named, the method shares as it does by
+    itself, and so does a selection that is not named.
 
     >>> divided_shares({"selection": Decimal("0.2"), "items": Decimal("0.6"), "edges": Decimal("0.2")})[1]
     {'items': Decimal('0.75'), 'edges': Decimal('0.25')}
     """
+    own = {each.stage: DEFAULT_SHARE for each in kinds}
     if given is None:
-        return DEFAULT_SHARE, None
-    if STAGE not in given:
+        return own, None
+    rest = {stage: share for stage, share in given.items() if stage not in own}
+    missing = [stage for stage in own if stage not in given]
+    example = ",".join(f"{stage}={share}" for stage, share in own.items())
+    if missing and (rest or len(missing) == len(own)):
         raise UsageError(
-            f"shares must name the stages that run, {STAGE} among them",
+            f"shares must name the stages that run, {' and '.join(missing)} among them",
             given=",".join(given),
-            remedy=f"for example --shares {STAGE}=0.2, which leaves the rest to the method",
+            remedy=f"for example --shares {example}, which leaves the rest to the method",
         )
-    rest = {stage: share for stage, share in given.items() if stage != STAGE}
+    shares = {stage: given.get(stage, share) for stage, share in own.items()}
+    left = 1 - sum(shares.values(), start=Decimal(0))
+    if left <= 0:
+        raise UsageError(
+            "the shares of selection must leave something for the release",
+            given=",".join(f"{stage}={share}" for stage, share in shares.items()),
+            remedy=f"for example --shares {example}",
+        )
     if not rest:
-        return given[STAGE], None
+        return shares, None
     total = sum(given.values())
     if total != 1:
-        raise UsageError(
-            "shares must sum to 1", given=str(total), remedy=f"or give --shares {STAGE}={given[STAGE]} alone"
-        )
-    left = 1 - given[STAGE]
+        alone = ",".join(f"{stage}={share}" for stage, share in shares.items())
+        raise UsageError("shares must sum to 1", given=str(total), remedy=f"or give --shares {alone} alone")
     *first, last = rest
-    shares = {stage: (rest[stage] / left).quantize(_STEP).normalize() for stage in first}
-    shares[last] = (1 - sum(shares.values(), start=Decimal(0))).normalize()
-    return given[STAGE], shares
+    of_rest = {stage: (rest[stage] / left).quantize(_STEP).normalize() for stage in first}
+    of_rest[last] = (1 - sum(of_rest.values(), start=Decimal(0))).normalize()
+    return shares, of_rest
 
 
 def _parts(whole: Paying) -> tuple[Paying, Paying]:
@@ -212,77 +277,3 @@ def _looked_for(
     hints = glance(engine.measure(log, Spread("shares"), secret), enough, of_glance, noise)
     named = engine.measure(log, Spread("one", hints=hints), secret)
     return choose_named(named, of_choice, noise), FEW
-
-
-def told(release: Release, selected: Mapping[str, Any]) -> Release:
-    """Tell in a release how its items were selected."""
-    steps = (f"There was no public catalogue. {_how(selected)}: {_number(selected)}. {_paid(selected)}",)
-    return replace(release, steps=(*steps, *release.steps), chosen={STAGE: dict(selected), **release.chosen})
-
-
-def _number(selected: Mapping[str, Any]) -> str:
-    return some(selected["items"], "item") if selected["items"] else "no item"
-
-
-def _paid(selected: Mapping[str, Any]) -> str:
-    epsilon, delta = Decimal(selected["epsilon"]).normalize(), in_short(Decimal(selected["delta"]))
-    return f"This was paid with ε = {epsilon:f} and δ = {delta}."
-
-
-def _how(selected: Mapping[str, Any]) -> str:
-    people = f"{selected['threshold']:,} people"
-    if "limit" in selected:
-        of_each = "1 item" if selected["limit"] == 1 else f"{selected['limit']:,} different items"
-        return (
-            f"To select items, at most {of_each} of each person counted, drawn at random; those that {people} or "
-            "more have, noise included, were selected"
-        )
-    if selected["law"] == FEW:
-        return (
-            "Most people have few different items, as a noisy number tells. So each named one, and those that "
-            f"{people} or more named, noise included, were selected"
-        )
-    return (
-        "Many people have several different items, as a noisy number tells. So each spread weight over theirs, "
-        "with squares that sum to 1 at most, in rounds that told where it was of use; those with a weight of "
-        f"about {selected['weight']:,} or more, noise included, were selected"
-    )
-
-
-def advice(selected: Mapping[str, Any]) -> str:
-    """Say what helps if nothing was selected, from public numbers alone."""
-    return (
-        "Nothing but selection was spent. More ε for it helps most (--epsilon, or --shares "
-        f"{STAGE}=0.5; it had {Decimal(selected['epsilon']).normalize():f}), then a larger --delta. Where "
-        "the items can be listed without looking at the log, --items needs neither."
-    )
-
-
-def empty_release(
-    method: Method,
-    log: EventLog,
-    grant: Grant,
-    noise: NoiseSource,
-    tables: Mapping[str, Sequence[str]],
-    selected: Mapping[str, Any],
-) -> Release:
-    """Return the release of a log of which no item was selected: empty tables; the grant is left."""
-    guarantee = method.guarantee(grant)
-    grant.leave()
-    kinds = {"item": log.catalogue.column.type, "label": pa.string(), "context": pa.string(), "rank": pa.int64()}
-    context = log.context if any("context" in columns for columns in tables.values()) else None
-    return Release(
-        method=method.name,
-        guarantee=guarantee,
-        noise={},
-        tables={
-            name: pa.schema([(column, kinds.get(column, pa.float64())) for column in columns]).empty_table()
-            for name, columns in tables.items()
-        },
-        contexts=None if context is None else context.labels,
-        context_name=None if context is None else context.name,
-        counts=log.counting,
-        steps=("So there was nothing to count, and the tables are empty.", advice(selected)),
-        catalogue=log.catalogue.digest,
-        simulated=not noise.is_private,
-    )

@@ -62,8 +62,9 @@ class Lacking:
 
 def check_engine_is_asked_first(request: Spending, log: EventLog) -> None:
     """An engine that lacks what is needed is refused before a ledger is asked for anything."""
-    selecting = Selection.bounds if log.selects else ()
-    for kind in (*request.build(selecting=log.selects).bounds, *selecting):
+    selections = request.selections(log)
+    selecting = Selection.bounds if selections else ()
+    for kind in (*request.build(selecting=bool(selections)).bounds, *selecting):
         charging = mock.Mock()
         with pytest.raises(UsageError, match=f"cannot measure {kind.__name__}, which"):
             Curator(engine=Lacking(kind), charging=charging).prepare(request, log)

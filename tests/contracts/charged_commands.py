@@ -101,6 +101,8 @@ def _methods() -> Iterator[Command]:
 
 _SRA = ("--method", "sra", "--limit", "3")
 _SELECT = ("--select-items", "--delta", "1e-6", "--select-limit", "2")
+_RANKS = ("-k", "2", "--per-context")
+_PLACES, _TAGS = ("--context", "place", "--select-contexts"), "--select-tags"
 _QUANTILES = ("--what", "totals", "--limit", "3", "--quantiles", "0.5,0.9", "--by", "items", "--distinct")
 _GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
@@ -114,6 +116,9 @@ COMMANDS: Mapping[str, Command] = {
         Command("rank with counts", ("rank",), "counts", ("-k", "2", "--with-counts")),
         Command("rank per context", ("rank",), "counts", ("-k", "2", "--per-context")),
         Command("rank of selected items", ("rank",), "select", ("-k", "2", *_SELECT)),
+        Command("release of selected contexts", ("release",), "select", (*_SRA, *_SELECT, *_PLACES)),
+        Command("rank of selected contexts", ("rank",), "select", (*_RANKS, *_SELECT, *_PLACES)),
+        Command("release of selected tags", ("tags", "release"), "tags", ("--delta", "1e-6", _TAGS)),
         Command("tags release with delta", ("tags", "release"), "tags", ("--delta", "1e-6")),
     )
 }  # fmt: skip
@@ -142,7 +147,7 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
     out, err = io.StringIO(), io.StringIO()
     charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
     arguments = [
-        *command.path, *events, *_reading(command.kind, folder, {**kind.options, **options}), *command.flags,
+        *command.path, *events, *_reading(command, folder, {**kind.options, **options}), *command.flags,
         *_predicting(command, folder), "--epsilon", command.epsilon, "--out", str(folder / "out"), "--json",
         *charged,
     ]  # fmt: skip
@@ -165,9 +170,9 @@ def _predicting(command: Command, folder: Path) -> list[str]:
     return ["--asked", str(folder / "asked.csv")]
 
 
-def _reading(kind: Kind, folder: Path, options: Mapping[str, Any]) -> list[str]:
+def _reading(command: Command, folder: Path, options: Mapping[str, Any]) -> list[str]:
     """Return the flags that say how to read."""
-    said = dict(options)
+    said, kind = dict(options), command.kind
     flags = ["--user", "user"]
     if kind == "people":
         (folder / "bins.toml").write_text(BINS, encoding="utf-8")
@@ -175,14 +180,17 @@ def _reading(kind: Kind, folder: Path, options: Mapping[str, Any]) -> list[str]:
         flags += ["--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql")]
     elif kind == "tags":
         items = ",".join(map(str, said.pop("items", ITEMS)))
-        flags += ["--resource", "item", "--tag", "place", "--resources", items, "--vocabulary", ",".join(PLACES)]
+        flags += ["--resource", "item", "--tag", "place", "--resources", items]
+        flags += [] if _TAGS in command.flags else ["--vocabulary", ",".join(PLACES)]
     else:
         flags += ["--item", "item"]
         said = ({} if kind == "select" else {"items": ITEMS}) | said
     if kind in ("totals", "ratings"):
         said = {"value": "stars", "value_range": "1,5"} | said
     for name, value in said.items():
-        if value is not None:
+        if value is True:
+            flags.append(f"--{name.replace('_', '-')}")
+        elif value is not None:
             listed = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             flags += [f"--{name.replace('_', '-')}", listed]
     return flags

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
-from headcount.events.tagged import TagLog
+from headcount.events.tagged import TagLog, read_tags
 
 Row = tuple[Any, ...]
 People = Mapping[str, Sequence[Row]]
@@ -144,7 +144,7 @@ class Reading:
         rows = rows_of(people)
         columns = {name: pa.array([row[at] for row in rows], kinds[at]) for at, name in enumerate(names)}
         words: dict[str, Any] = {"select_items": True} if self.selects else {"items": self.items}
-        if "context" in self.words:
+        if "context" in self.words and "select_contexts" not in self.words:
             words["contexts"] = CONTEXTS
         return read_events(pa.table(columns), user="user", item="item", **words, **self.words)
 
@@ -180,6 +180,13 @@ def taggers(people: int, seed: int) -> Crowd:
 def tag_log(people: People) -> TagLog:
     """Read taggers."""
     return TagLog.listing(rows_of(people), resources=RESOURCES, vocabulary=WORDS)
+
+
+def selecting_tags(people: People) -> TagLog:
+    """Read taggers whose words nobody lists."""
+    rows, names = rows_of(people), ("user", "film", "word")
+    table = pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+    return read_tags(table, user="user", resource="film", tag="word", resources=RESOURCES, select_tags=True)
 
 
 # Tables of people: (household, age, job, hours)

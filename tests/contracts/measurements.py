@@ -55,6 +55,7 @@ from headcount.engines.engine import Engine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
+from headcount.events.selectable import CONTEXTS
 from headcount.events.tagged import read_tags
 from tests.cases import LAW
 from tests.contracts.raw_files import COLUMNS, Format
@@ -100,7 +101,7 @@ def opened(kind: Kind, events: Any, raw: Format, options: Mapping[str, Any]) -> 
             events, user=user, resource=item, tag=place, resources=resources, vocabulary=PLACES, **said
         )
     if kind == "select":
-        return read_events(events, user=user, item=item, select_items=True, **said)
+        return read_events(events, user=user, item=item, **{"select_items": "items" not in said, **said})
     if kind in ("totals", "ratings"):
         said = {"value": raw.column("stars"), "value_range": "1,5", **said}
     return read_events(events, user=user, item=item, **{"items": ITEMS, **said})
@@ -158,6 +159,12 @@ def _spread(bound: Spread, engine: Engine, log: EventLog, secret: bytes) -> Sums
     return dict(zip(found.sensitive_ids.to_pylist(), found.sensitive_weights.tolist(), strict=True))
 
 
+def _by_context(
+    of: Callable[[Engine, EventLog, bytes], Sums], engine: Engine, log: EventLog, secret: bytes
+) -> Sums:
+    return of(engine, CONTEXTS.as_items(log), secret)
+
+
 def _totals(engine: Engine, log: EventLog, _: bytes) -> Sums:
     found = engine.measure(log, PersonTotals(3, FixedRange(64, 320, 64) if log.roles.value else None), UNDRAWN)
     sums = {} if found.distances is None else _dense("sum", found.distances)
@@ -213,6 +220,7 @@ _CONTEXT = {"context": "place", "contexts": "F,M"}
 _USERS = {**_CONTEXT, "count": "users"}
 _KEPT = {**_CONTEXT, "context_of": "user"}
 _REPEATED = {**_CONTEXT, "times": "many"}
+_SELECTED = {"context": "place", "select_contexts": True}
 _SCORES = Noisy(np.array([3, 9, 3]), LAW)
 _SOME = Among(np.array([2, 0]))
 
@@ -259,6 +267,13 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("spread, roots", "select", partial(_spread, Spread("roots", 2, ((1, 40_000), (2, 36_000))))),
         Measurement("spread, one", "select", partial(_spread, Spread("one"))),
         Measurement("support, context of user", "select", _support, _KEPT),
+        Measurement("support of contexts", "select", partial(_by_context, _support), _SELECTED),
+        Measurement(
+            "spread of contexts of listed items",
+            "select",
+            partial(_by_context, partial(_spread, Spread("shares"))),
+            {**_SELECTED, "items": ITEMS},
+        ),
         Measurement("totals", "totals", _totals),
         Measurement("totals, times", "totals", _totals, {"times": "many"}),
         Measurement("totals, no catalogue", "totals", _totals, {"items": None}),

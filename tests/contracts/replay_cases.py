@@ -15,6 +15,7 @@ from headcount.tags.request import TagsRequest
 from tests.contracts import crowds
 from tests.contracts.crowds import Crowd, Reading
 from tests.contracts.replay_case import Case
+from tests.contracts.replay_contexts import context_selection_cases
 from tests.contracts.replay_counts import count_cases, rank_cases, selection_cases, totals_cases
 from tests.contracts.replay_plain import plain_cases
 from tests.contracts.replay_queries import STATEMENTS, query_cases, session_cases
@@ -117,6 +118,7 @@ GROUPS: Mapping[str, Callable[[], Iterator[Case]]] = {
         if name not in ("counts", "queries")
     },
     "selection": selection_cases,
+    "selection of contexts": context_selection_cases,
     "sessions": session_cases,
 }
 """What a method is registered under is what its cases are found under: a new one has some without further ado."""

@@ -64,6 +64,7 @@ class Role:
 _ANY, _NUMBER, _TIME = hostile.TEXTS, hostile.TEXTS + hostile.NUMBERS, hostile.TEXTS + hostile.TIMES
 _EPOCH = hostile.TEXTS + hostile.NUMBERS + hostile.TIMES[:2]
 _ZURICH, _NEW_YORK = {"timezone": "Europe/Zurich"}, {"timezone": "America/New_York"}
+_SELECTED = {"context": "place", "select_contexts": True}
 _SINCE, _UNTIL = {"time": "when", "since": "2026-03-06T10:00:00"}, {"time": "when", "until": "2040-07-01T12:00:00"}
 
 
@@ -81,6 +82,9 @@ ROLES: Mapping[str, Role] = {
         Role("item, selected", "item", "support", _ANY),
         Role("item, selected numbers", "item", "support", _NUMBER, {}, {"item": ("1", "2", "7", "8")}),
         Role("context", "place", "sample", _ANY),
+        Role("context, selected", "place", "support of contexts", _ANY, _SELECTED),
+        Role("context, selected numbers", "age", "support of contexts", _NUMBER, {**_SELECTED, "context": "age"}),
+        Role("item, contexts selected", "item", "spread of contexts of listed items", _ANY, _SELECTED),
         Role("context, numbers", "age", "sample", _NUMBER, {"context": "age", "contexts": "7,17,18"}),
         Role("context of user", "place", "sample, context of user", _ANY),
         _timed("weekday", {"context": "weekday:when"}),

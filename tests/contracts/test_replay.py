@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headcount.events.selectable import lacking
 from headcount.families import FAMILIES, family_of, method_names
 from headcount.guarantee import Standing
 from headcount.lab.audits.moves import Move, Violation
@@ -26,7 +27,17 @@ pytestmark = pytest.mark.long
 
 NEIGHBOURS = 3
 METHODS = method_names()
-UNSTEADY = ("rankings", "selection", "auto", "histogram", "residuals", "mwem", "pmw", "sessions")
+UNSTEADY = (
+    "rankings",
+    "selection",
+    "selection of contexts",
+    "auto",
+    "histogram",
+    "residuals",
+    "mwem",
+    "pmw",
+    "sessions",
+)
 """Where which step comes at which place hangs on what came out before."""
 
 SHARED = [pytest.param(group, marks=pytest.mark.slow if group.endswith("-published") else ()) for group in GROUPS]
@@ -68,6 +79,8 @@ def nearly(key: Key) -> float:
 BRANCHES: Mapping[str, set[tuple[str, Any]]] = {
     "rankings": {("by", "counts"), ("by", "peeling")},
     "selection": {("items", True), ("items", False), ("law", "few"), ("law", "many")},
+    "selection of contexts": {(name, found) for name in ("contexts", "tags", "items") for found in (True, False)}
+    | {("law", "few"), ("law", "many")},
     "neighbours": {("items", True), ("items", False), ("factors", True), ("factors", False)},
     "tags": {("measured", True), ("measured", False)},
     "auto": {("method", "histogram"), ("method", "residuals"), ("fits", True), ("fits", False)},
@@ -85,7 +98,7 @@ def test_neighbours_cannot_be_told_apart(group: str) -> None:
         heard = dataclasses.replace(case, engine=partial(Asking, asking.engine, asking.kinds))
         release, moves = kept(heard, NEIGHBOURS)
         if isinstance(case.request, Spending):
-            selecting = case.reading({}).selects
+            selecting = bool(lacking(case.reading({})))
             asking.check_declared(case.request.build(selecting=selecting), selecting=selecting)
         for each in moves:
             key = group, each.mechanism, 0
@@ -115,7 +128,7 @@ def test_every_proven_method_is_here_with_every_option() -> None:
             pairs += min(NEIGHBOURS, len(case.crowd.people) + len(case.crowd.newcomers))
             if isinstance(case.request, Spending):
                 log = case.reading({})
-                method: Any = case.request.build(selecting=log.selects)
+                method: Any = case.request.build(selecting=bool(lacking(log)))
                 for field in dataclasses.fields(method):
                     values[method.name, field.name].add(repr(getattr(method, field.name)))
                 values[method.name, "log"].add(repr(log.describe()))

@@ -272,7 +272,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"d": 2}, "cannot use d"),
     ({}, {"shares": {"users": 1}}, "stages that run: users, records, sum"),
     ({}, {"delta": 1e-6}, "--delta needs"),
-    ({}, {"select_limit": 3}, "no items are selected"),
+    ({}, {"select_limit": 3}, "nothing is selected"),
     ({"span": (0, 10**15)}, {}, "more than can be drawn"),
     ({"span": ("0", "0.000001")}, {}, "narrower than values are counted"),
     ({"count": "users"}, {}, "cannot use --count users"),

@@ -69,7 +69,7 @@ def test_rows_are_known_by_their_digest() -> None:
 def test_what_makes_no_sense_is_refused_before_anything_is_charged(fields: dict[str, Any], complaint: str) -> None:
     def planned() -> object:
         made = request(**fields)
-        return made.selection(LOG), made.build().laws(LOG, made.grant())
+        return made.selections(LOG), made.build().laws(LOG, made.grant())
 
     with pytest.raises(hc.HeadcountError, match=complaint):
         planned()

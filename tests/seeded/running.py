@@ -37,6 +37,7 @@ from headcount.rankings import top_k
 from headcount.rankings.request import RankRequest
 from headcount.releases import Release
 from headcount.request import Spending, request_of
+from headcount.selection import split_among
 from headcount.stages import share_out
 from headcount.tags.request import TagsRequest
 from tests.seeded import crowds
@@ -179,10 +180,10 @@ def _charge(request: Spending, log: EventLog, guarantee: Guarantee) -> Any:
 
 def _stages(request: Spending, log: EventLog) -> Any:
     """Return how a method splits its price; None where that hangs on the items to be selected."""
-    selection, price = request.selection(log), request.grant().price
-    if selection is not None:
-        price = selection.split(price)[1]
-    method = request.build(selecting=selection is not None)
+    selections, price = request.selections(log), request.grant().price
+    if selections:
+        _, price = split_among(selections, price)
+    method = request.build(selecting=bool(selections))
     try:
         parts = share_out(method.stages(log, price), price)
     except NotSelectedError:

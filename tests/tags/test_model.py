@@ -146,8 +146,8 @@ def test_synthetic_people_are_as_many_as_counted_and_tag_alike(epsilon: str, del
 
 
 def test_what_it_cannot_use_is_refused() -> None:
-    with pytest.raises(UsageError, match="resources and tags cannot be selected"):
-        TagsRequest(epsilon=Decimal(1), select_limit=3)
+    with pytest.raises(UsageError, match="nothing is selected"):
+        hc.release_tags(log_of([]), epsilon="1", delta="1e-6", select_limit=3)
     with pytest.raises(UsageError, match="method tag-model cannot use colour"):
         hc.release_tags(log_of([]), epsilon="1", colour=3)
     with pytest.raises(UsageError, match="tags are the contexts"):

@@ -42,7 +42,7 @@ def ranked(table: pa.Table, known: Sequence[str] | None, k: int, context: str | 
         raise UsageError("k must be a whole number of at least 1", given=k)
     if known is None and context is not None:
         raise UsageError("this ranking is not per context", given=context, remedy="leave --context out")
-    if known is not None and context is None:
+    if known and context is None:
         raise UsageError("this ranking is per context", remedy=f"name one with --context, such as {known[0]!r}")
     if context is not None:
         table = in_context(table, known or (), context)

@@ -16,7 +16,7 @@ from headcount.cli import options, terminal
 from headcount.cli.engines import ENGINE, chosen_engine
 from headcount.cli.options import Command, Flags
 from headcount.cli.planned import show_plan
-from headcount.cli.reading import log_of, reading_options
+from headcount.cli.reading import log_of, one_of_each, reading_options
 from headcount.errors import UsageError
 from headcount.family import Family
 from headcount.request import flags_of, request_of
@@ -107,12 +107,14 @@ def _made(release: Release) -> str:
 
 def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | None:
     """Run a charged command as far as all do alike; None after a dry run, which is shown here."""
+    from headcount.events.selectable import asked_for
+
     begin = time.monotonic()
     target = _target_of(flags, needed=needs_out)
     with terminal.Bar(quiet=flags["quiet"]) as bar:
         kind = family.request_kind()
         request = request_of(kind, **options.read(flags, flags_of(kind)))
-        selecting = flags.get("select_items", False)
+        selecting = asked_for(one_of_each(flags))
         request.check_delta(selecting=selecting)
         from headcount.curator import Curator
 
@@ -249,7 +251,8 @@ def note_what_was_met(tally: Any, log: EventLog) -> None:
         ),
         (
             tally.unknown_context,
-            "with a context outside its domain, or that cannot be read,",
+            f"with a context {'not selected' if log.selects_contexts else 'outside its domain'}, or that cannot "
+            "be read,",
             "counted as unknown",
         ),
         (nobodys, "without user or item", "dropped"),

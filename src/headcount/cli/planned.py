@@ -10,6 +10,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import terminal
+from headcount.events.selectable import SELECTABLE, Selectable
 from headcount.families import table
 from headcount.family import Table
 
@@ -28,21 +29,22 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     exposed = "NOT PRIVATE. " if plan.guarantee.reason else ""
     terminal.say(exposed + plan.guarantee.sentence(), bullet="Promise  ", indent="         ")
     _say_price(plan)
-    if plan.selection is not None:
-        terminal.say(_how_selected(plan.selection), bullet="Items    ", indent="         ")
+    selected = [each for each in SELECTABLE if each.stage in plan.selections]
+    for each in selected:
+        heading = f"{each.plural.capitalize():<9}"
+        terminal.say(_how_selected(each, plan.selections[each.stage]), bullet=heading, indent="         ")
+    later = f"not known before the {' and '.join(each.plural for each in selected)} are selected"
     known = [some(number, table(name).noun) for name, number in plan.cells.items() if number is not None]
-    terminal.say(
-        " and ".join(known) or "not known before the items are selected", bullet="Cells    ", indent="         "
-    )
+    terminal.say(" and ".join(known) or later, bullet="Cells    ", indent="         ")
     start = "Error    "
-    for error in _errors(plan, data["noise"]):
+    for error in _errors(plan, data["noise"], later if selected else None):
         terminal.say(error, bullet=start, indent="         ")
         start = "         "
     for note in plan.notes:
         terminal.say(note, bullet="Note     ", indent="         ")
 
 
-def _errors(plan: Plan, noise: Mapping[str, Any]) -> list[str]:
+def _errors(plan: Plan, noise: Mapping[str, Any], later: str | None) -> list[str]:
     """Say of each table how noisy it will be; of a table whose numbers have noise of their own, of each."""
     told = []
     for name in plan.cells:
@@ -50,14 +52,13 @@ def _errors(plan: Plan, noise: Mapping[str, Any]) -> list[str]:
         if of.by_number:
             told += [f"{law.get('on', f'the number of {each}')}: {_reach(law)}" for each, law in noise.items()]
         else:
-            told.append(_error(of, noise.get(name), selecting=plan.selection is not None))
+            told.append(_error(of, noise.get(name), later))
     return told
 
 
-def _error(of: Table, law: Mapping[str, Any] | None, *, selecting: bool) -> str:
+def _error(of: Table, law: Mapping[str, Any] | None, later: str | None) -> str:
     if law is None:
-        later = "each {noun}: not known before the items are selected"
-        return (later if selecting else of.unforeseen).format(noun=of.noun)
+        return of.unforeseen.format(noun=of.noun) if later is None else f"each {of.noun}: {later}"
     if of.error:
         gaussian = "discrete Gaussian noise of " if _is_gaussian(law) else ""
         return of.error.format(noun=of.noun, reach=_reach(law), noise=gaussian, deviation=law["deviation"])
@@ -94,19 +95,19 @@ def _say_price(plan: Plan) -> None:
     terminal.say(f"ε = {plain(found.left)}{own}, before this", bullet="Left     ", indent="         ")
 
 
-def _how_selected(selection: Mapping[str, Any]) -> str:
-    """Say how items will be selected."""
+def _how_selected(of: Selectable, selection: Mapping[str, Any]) -> str:
+    """Say how something will be selected."""
     from headcount.guarantee import in_short
 
     delta = in_short(Decimal(selection["delta"]))
     paid = f"selected with ε = {selection['epsilon']} and δ = {delta} of it: those that "
     if "limit" not in selection:
         return (
-            f"{paid}about {selection['threshold']:,} people or more name, if people have few different items; if "
-            f"they have many, those with a weight of about {selection['weight']:,} or more, of which each person "
-            "has a vector of length 1 to give"
+            f"{paid}about {selection['threshold']:,} people or more name, if people have few different "
+            f"{of.plural}; if they have many, those with a weight of about {selection['weight']:,} or more, of "
+            "which each person has a vector of length 1 to give"
         )
     return (
         f"{paid}{selection['threshold']:,} people or more have, noise included, where at most "
-        f"{some(selection['limit'], 'item')} of each person count"
+        f"{some(selection['limit'], of.noun)} of each person count"
     )

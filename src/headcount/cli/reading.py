@@ -48,6 +48,7 @@ def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) ->
     reader = READERS[kind]
     module, _, name = reader.home.partition(":")
     read = getattr(importlib.import_module(f"headcount.events.{module}"), name)
+    flags = one_of_each(flags)
     if "item" in reader.names:
         flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
         more = {name: flags[name] for name in more}
@@ -62,7 +63,7 @@ def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     from headcount.events.catalogue import check_catalogue_given
     from headcount.events.log import the_store
 
-    store, flags = the_store(flags["events"]), _one_catalogue(flags)
+    store = the_store(flags["events"])
     if store is not None:
         return _without_what_is_packed(flags, store)
     if flags["items"] or needs_items:
@@ -70,17 +71,22 @@ def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:
     return flags
 
 
-def _one_catalogue(flags: Flags) -> Flags:
-    """If --items or --select-items is given, leave out what a configuration file says of the other one."""
+def one_of_each(flags: Flags) -> Flags:
+    """If a list or its selection is given, leave out what a configuration file says of the other one."""
+    from headcount.events.selectable import SELECTABLE
+
     context = click.get_current_context()
-    given = [
-        name
-        for name in ("items", "select_items")
-        if flags.get(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    if len(given) != 1:
-        return flags
-    return {**flags, **({"select_items": False} if given == ["items"] else {"items": None})}
+    for each in SELECTABLE:
+        both = each.listed.removeprefix("--"), each.asked
+        given = [
+            name
+            for name in both
+            if flags.get(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        ]
+        if len(given) == 1 and flags.keys() >= {*both}:
+            (other,) = {*both}.difference(given)
+            flags = {**flags, other: False if other == each.asked else () if FLAGS[other].many else None}
+    return flags
 
 
 def _without_what_is_packed(flags: Flags, store: Any) -> Flags:

@@ -12,7 +12,7 @@ import click
 from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
-from headcount.cli.top import NO_ITEMS
+from headcount.cli.top import nothing_selected
 from headcount.counts import FAMILY, GROUPS, QUANTILES
 from headcount.families import table
 
@@ -46,8 +46,9 @@ def command(**flags: Any) -> None:
     beside = "".join(f", and {table(name).beside}" for name in release.tables if table(name).beside)
     made = " and ".join(some(each.num_rows, table(name).noun) for name, each in held.items())
     nothing = not any(each.num_rows for each in held.values())
-    above: Callable[[], None] | None = partial(_show_totals, release) if "totals" in release.tables else None
-    words = NO_ITEMS if nothing else f"{made}, of {release.bounded}{beside}"
+    has_totals = "totals" in release.tables and not nothing
+    above: Callable[[], None] | None = partial(_show_totals, release) if has_totals else None
+    words = nothing_selected(release) if nothing else f"{made}, of {release.bounded}{beside}"
     show(spent, flags, words, *_next(release, spent.folder, nothing=nothing), above=above)
 
 

@@ -11,6 +11,7 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
+from headcount.cli.top import nothing_selected
 from headcount.errors import DataError, UsageError
 from headcount.flags import whole_text
 from headcount.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
@@ -52,12 +53,17 @@ def release(**flags: Any) -> None:
     Everybody counts with all they tagged. With --delta the noise is Gaussian and the model better; without, the
     promise is pure ε.
     """
+    from headcount.selection import found_nothing
+
     spent = spend(FAMILY, flags)
     if spent is None:
         return
     folder = str(spent.folder)
     synthetic = ["headcount", "tags", "profiles", folder, "--out", "synthetic.parquet"]
     model = [["headcount", "tags", "topics", folder], ["headcount", "explain", folder]]
+    if found_nothing(spent.release.chosen) is not None:
+        show(spent, flags, nothing_selected(spent.release))
+        return
     show(spent, flags, _what(spent.release), synthetic, *(model if TAGS.name in spent.release.tables else []))
 
 
@@ -75,10 +81,9 @@ def release(**flags: Any) -> None:
 @options.json_option
 def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: bool) -> None:
     """Recommend tags for a resource from a RELEASE folder, and from your own tags if you give them."""
-    from headcount.releases import load
     from headcount.tags.recommending import ReleasedModel
 
-    loaded, many = load(folder), whole_text(k, "-k")
+    loaded, many = _loaded(folder), whole_text(k, "-k")
     rows = ReleasedModel.of(loaded).recommend(resource, k=many, mine=_own_tags(mine))
     _note_if_not_private(loaded)
     if as_json:
@@ -105,12 +110,11 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
     import pyarrow.parquet as pq
 
     from headcount.cli.outputs import seed_of
-    from headcount.releases import load
     from headcount.tags.profiles import profiles as drawn
 
     if Path(out).exists() and not force:
         raise UsageError.taken(out, "--out")
-    loaded = load(folder)
+    loaded = _loaded(folder)
     table = loaded.tables.get(ASSIGNMENTS.name)
     table = drawn(loaded, seed_of(seed)) if table is None else table
     pq.write_table(table, out, compression="zstd")
@@ -133,12 +137,11 @@ def profiles(folder: str, out: str, seed: str, force: bool, as_json: bool) -> No
 @options.json_option
 def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> None:
     """Show what tags go together in a RELEASE folder: the K tags of each topic that make up most of it."""
-    from headcount.releases import load
     from headcount.tags.topic_lists import topic_lists
 
     if to is not None and Path(to).exists() and not force:
         raise UsageError.taken(to, "--to")
-    loaded, many = load(folder), whole_text(k, "-k")
+    loaded, many = _loaded(folder), whole_text(k, "-k")
     rows = topic_lists(loaded, many)
     if to is not None:
         from headcount.reports.topics import write_topics
@@ -154,6 +157,17 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
     terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
     if to is not None:
         terminal.note(f"Drawn in {to}.")
+
+
+def _loaded(folder: str) -> Release:
+    """Load a release; refuse one of which no tag was selected."""
+    from headcount.releases import load
+    from headcount.selection import found_nothing
+
+    loaded = load(folder)
+    if found_nothing(loaded.chosen) is not None:
+        raise UsageError(nothing_selected(loaded), remedy="`headcount explain` says what helps")
+    return loaded
 
 
 def _what(made: Release) -> str:

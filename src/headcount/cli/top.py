@@ -17,8 +17,6 @@ from headcount.errors import UsageError
 if TYPE_CHECKING:
     from headcount.releases import Release
 
-NO_ITEMS = "No item was selected, so the release is empty"
-
 _many = click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
 _format = click.option(
     "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
@@ -82,6 +80,14 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
         click.echo(text.getvalue(), nl=False)
 
 
+def nothing_selected(release: Release) -> str:
+    """Say of what none was selected, so that there is nothing to show."""
+    from headcount.selection import found_nothing
+
+    nothing = found_nothing(release.chosen)
+    return f"No {'item' if nothing is None else nothing.noun} was selected, so the release is empty"
+
+
 def _columns(release: Release, rows: list[dict[str, Any]], context: str | None) -> list[str]:
     """Return the columns of an answer, which may have no rows."""
     if rows or "ranking" in release.tables:
@@ -99,7 +105,7 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
         return
     if not rows:
         if last:
-            terminal.say(f"{NO_ITEMS}. {release.guarantee.short()}.")
+            terminal.say(f"{nothing_selected(release)}. {release.guarantee.short()}.")
         return
     labelled = any(row["label"] for row in rows)
     columns = [("", "right"), ("item", "left")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, PlainSerializer, field_validator
 
-from headcount.counts import EDGES, FAMILY, GROUPS, ITEMS, QUANTILES, TOTALS
+from headcount.counts import EDGES, FAMILY, GROUPS, QUANTILES, TOTALS
 from headcount.counts.asked import WHOLE, read_quantiles
 from headcount.errors import UsageError
 from headcount.flags import Flag
@@ -116,6 +116,10 @@ class ReleaseRequest(ChoosingRequest):
         """Whether totals are asked for, in place of counts."""
         return self.what == "totals" or (self.what is None and self.method == TOTALS.default)
 
+    def names_contexts(self, log: EventLog) -> bool:
+        """Totals by contexts do as well."""
+        return self.is_of_totals or super().names_contexts(log)
+
     def cells(self, log: EventLog) -> dict[str, int]:
         """Return how many counts each table will hold."""
         if self.is_of_totals:
@@ -126,8 +130,10 @@ class ReleaseRequest(ChoosingRequest):
                 QUANTILES.name: groups * len(read_quantiles(self.quantiles) or ()),
             }
             return {name: numbers[name] for name in self._of_totals()}
-        width = {ITEMS.name: 1, EDGES.name: log.width}
-        return {table: len(log.catalogue.ids) * width[table] for table in self._tables(log)}
+        return {
+            table: len(log.catalogue.ids) * (log.width if table == EDGES.name else 1)
+            for table in self._tables(log)
+        }
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:
         """Return the columns of each table of counts."""
@@ -146,7 +152,7 @@ class ReleaseRequest(ChoosingRequest):
         there = (True, self.by is not None, self.quantiles is not None)
         return [each.name for each, asked in zip(TOTALS.tables, there, strict=True) if asked]
 
-    def _totals(self) -> Method:
+    def _totals(self, shares: Mapping[str, Decimal] | None) -> Method:
         """Return the one method for totals."""
         if self.method not in (None, TOTALS.default):
             raise UsageError(
@@ -159,12 +165,12 @@ class ReleaseRequest(ChoosingRequest):
         if self.limit is None:
             raise UsageError("totals need --limit, the most records one person may add", remedy="try --limit 50")
         own = {"quantiles": read_quantiles(self.quantiles), "by": self.by, "distinct": self.distinct}
-        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": self.shares, **own})
+        return TOTALS.build(TOTALS.default, {"limit": self.limit, "shares": shares, **own})
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
         if self.is_of_totals:
-            return self._totals()
+            return self._totals(self.own_shares(selecting=selecting))
         for name in ("quantiles", "by", "distinct"):
             if getattr(self, name):
                 raise UsageError(f"--{name} is for totals alone", remedy="leave it out, or add --what totals")

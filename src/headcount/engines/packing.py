@@ -20,6 +20,7 @@ from headcount.engines.kernels import packing
 from headcount.engines.kernels.grouping import group
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from headcount.events.selectable import lacking
 from headcount.events.store import PackedSource, Raw
 from headcount.events.store_writer import StoreWriter
 
@@ -49,10 +50,10 @@ def pack(
         raise UsageError(f"{log.source.name} is packed already", remedy="copy the folder, or release from it")
     if log.roles.value is not None:
         raise UsageError("a store keeps no values", remedy="leave --value out, or release from the raw events")
-    if log.selects:
+    for each in lacking(log):
         raise UsageError(
-            "a store is packed with a public catalogue, and --select-items has none before it spends",
-            remedy="list the items with --items FILE, or release from the raw events",
+            f"a store is packed with a public catalogue and contexts, and {each.flag} has none before it spends",
+            remedy=f"list the {each.plural} with {each.listed}, or release from the raw events",
         )
     threads = max(1, min(8, os.cpu_count() or 1))
     with StoreWriter(log, Path(target), force=force) as writer, ThreadPoolExecutor(threads) as pool:

@@ -12,15 +12,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.arrays import Codes
-from headcount.errors import DataError, UsageError
+from headcount.errors import DataError, NotSelectedError, UsageError
 from headcount.events.casts import InexactError, cast_exactly
+from headcount.events.column_types import check_id_type
 from headcount.events.formats import is_text, plain_type, value_type
 from headcount.events.ids import catalogue_codes
 from headcount.events.times import LABELS, Part, TimeFormat
@@ -85,6 +86,48 @@ class Context:
             )
 
 
+class UnknownContext(Context):
+    """A context column whose values are still to be selected: there is nothing to be had from it but its name.
+
+    >>> UnknownContext("city").name
+    'city'
+    >>> UnknownContext("city").labels
+    Traceback (most recent call last):
+    headcount.errors.NotSelectedError: the values of 'city' are still to be selected; use headcount.release or \
+headcount.rank, which select them first
+    """
+
+    def __init__(self, column: str) -> None:
+        """Hold the column alone."""
+        object.__setattr__(self, "columns", (column,))
+        object.__setattr__(self, "time", TimeFormat())
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSelectedError(
+            f"the values of {self.columns[0]!r} are still to be selected",
+            remedy="use headcount.release or headcount.rank, which select them first",
+        )
+
+    def check(self, type_of: Callable[[str], pa.DataType]) -> None:
+        """Refuse a column that holds neither text nor whole numbers."""
+        check_id_type(type_of(self.columns[0]), "context", self.columns[0])
+
+    def listing(self, found: Sequence[str] | Sequence[int]) -> Context:
+        """Return the context with the values that were selected; there may be none."""
+        return Context(self.columns, (tuple(map(str, found)),))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownContext) and self.columns == other.columns
+
+    def __hash__(self) -> int:
+        return hash((UnknownContext, self.columns))
+
+    def __repr__(self) -> str:
+        return f"UnknownContext({self.columns[0]!r})"
+
+
 def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
     """Return where each value stands in the domain, or -1."""
     kind = column.type
@@ -142,34 +185,57 @@ def month(column: str) -> Context:
 _PARTS = {"weekday": weekday, "hour": hour, "month": month}
 
 
-def read_context(context: Any, contexts: Any = None, time: TimeFormat | None = None) -> Context | None:
-    """Make a context from ``COL``, ``COL,COL``, ``weekday:COL``… and the declared values.
+def read_context(
+    context: Any, contexts: Any = None, time: TimeFormat | None = None, *, select: bool = False
+) -> Context | None:
+    """Make a context from ``COL``, ``COL,COL``, ``weekday:COL``… and its values, if they are declared.
 
     >>> read_context("sex,age", {"sex": ["F", "M"], "age": ["0-24", "25+"]}).name
     'sex|age'
     >>> read_context("sex")
     Traceback (most recent call last):
-    headcount.errors.UsageError: the values of context column 'sex' must be public; list them with --contexts A,B,C
+    headcount.errors.UsageError: the values of context column 'sex' must be public; \
+list them with --contexts A,B,C; or, if there is no public list, add --select-contexts and --delta 1e-6, \
+which releases those that enough people have
     """
     if context is None:
-        if contexts:
-            raise UsageError("--contexts is given without --context", remedy="name the column with --context")
+        for flag, given in (("--contexts", contexts), ("--select-contexts", select)):
+            if given:
+                raise UsageError(f"{flag} is given without --context", remedy="name the column with --context")
         return None
     part, colon, column = context.partition(":") if isinstance(context, str) else ("", "", "")
     if isinstance(context, Context) or (colon and part in _PARTS):
         made = context if isinstance(context, Context) else _PARTS[part](column)
-        if contexts:
-            raise UsageError(
-                f"the values of {made.specification!r} are known by themselves", remedy="leave out --contexts"
-            )
+        for flag, given in (("--contexts", contexts), ("--select-contexts", select)):
+            if given:
+                raise UsageError(
+                    f"the values of {made.specification!r} are known by themselves", remedy=f"leave out {flag}"
+                )
         return replace(made, time=time) if time is not None else made
     columns = tuple(context.split(",")) if isinstance(context, str) else tuple(context)
     if not columns or not all(isinstance(each, str) and each for each in columns):
         raise UsageError("--context must name one or several columns", given=context, remedy="such as day,city")
     if len(set(columns)) < len(columns):
         raise UsageError("--context names a column twice", given=context, remedy="name it once")
+    if select:
+        return _to_be_selected(columns, contexts)
     declared = _declared(columns, contexts)
     return Context(columns, tuple(_domain(name, declared.get(name), columns) for name in columns))
+
+
+def _to_be_selected(columns: tuple[str, ...], contexts: Any) -> Context:
+    """Return a context whose values are to be selected, of one column."""
+    if contexts:
+        raise UsageError(
+            "--contexts and --select-contexts are both given", remedy="leave one out: a public list is never worse"
+        )
+    if len(columns) > 1:
+        raise UsageError(
+            "--select-contexts selects the values of one column",
+            given=",".join(columns),
+            remedy="name one column, or list the values of all of them with --contexts COL=A,B,C",
+        )
+    return UnknownContext(columns[0])
 
 
 def _declared(columns: tuple[str, ...], contexts: Any) -> Mapping[str, Any]:
@@ -201,6 +267,9 @@ def _domain(name: str, values: Any, columns: Sequence[str]) -> tuple[str, ...]:
     if values is None:
         part, colon, column = name.partition(":")
         known = f", or use weekday:{column}, hour:{column} or month:{column}" if colon and part else ""
+        if len(columns) == 1:
+            known += "; or, if there is no public list, add --select-contexts and --delta 1e-6, which releases "
+            known += "those that enough people have"
         raise UsageError(
             f"the values of context column {name!r} must be public", remedy=f"list them with {flag}{known}"
         )

@@ -30,6 +30,9 @@ FLAGS: Mapping[str, Flag] = {
     "tag": Flag("Column that holds the tag.", "COL"),
     "resources": Flag("Public list of resources: a file, or ids with commas.", _LIST),
     "vocabulary": Flag("Public list of tags: a file, or tags with commas.", _LIST),
+    "select_tags": Flag(
+        "There is no public list of tags: release those that enough people use (needs --delta).", switch=True
+    ),
     "context": Flag("Context: COL, COL,COL, or weekday:COL, hour:COL, month:COL.", "COL", raw=True),
     "contexts": Flag(
         "Public values of the context (repeat for several columns).",
@@ -37,6 +40,10 @@ FLAGS: Mapping[str, Flag] = {
         raw=True,
         many=True,
         read=_contexts,
+    ),
+    "select_contexts": Flag(
+        "There is no public list of them: release the contexts that enough people have (needs --delta).",
+        switch=True,
     ),
     "context_of": Flag(
         "user: each user keeps the records of one context value, their most frequent.",
@@ -72,7 +79,7 @@ FLAGS: Mapping[str, Flag] = {
     "drop_nulls": Flag("Rows without user or item are left out, with or without it.", switch=True),
 }
 
-_TAGS = ("resource", "tag", "resources", "vocabulary")
+_TAGS = ("resource", "tag", "resources", "vocabulary", "select_tags")
 _WINDOW = ("where", "time", "since", "until")
 _TEXT = ("delimiter", "encoding", "header", "format")
 _DATABASE = ("table", "query")

@@ -17,7 +17,7 @@ from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type
 from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
-from headcount.events.contexts import Context, read_context
+from headcount.events.contexts import Context, UnknownContext, read_context
 from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
@@ -80,7 +80,7 @@ class EventLog:
         if not self.has_catalogue:
             return
         self.catalogue.as_type(self.type_of(self.roles.item), self.roles.item)
-        if self.cells > self.most_cells:
+        if not self.selects_contexts and self.cells > self.most_cells:
             raise UsageError(
                 f"{len(self.catalogue.ids):,} items × {self.width:,} contexts (with the unknown one) are "
                 f"{self.cells:,} cells, more than {self.most_cells:,}",
@@ -98,6 +98,11 @@ class EventLog:
     def selects(self) -> bool:
         """Whether the items are still to be selected, since there is no public catalogue."""
         return type(self.catalogue) is UnknownCatalogue
+
+    @property
+    def selects_contexts(self) -> bool:
+        """Whether the values of the context are still to be selected, since there is no public list of them."""
+        return isinstance(self.context, UnknownContext)
 
     @property
     def has_catalogue(self) -> bool:
@@ -166,7 +171,9 @@ class EventLog:
             described["select_items"] = True
         if self.context is not None:
             described["context"] = self.context.specification
-            if self.context.part is None:
+            if self.selects_contexts:
+                described["select_contexts"] = True
+            elif self.context.part is None:
                 pairs = zip(self.context.columns, self.context.domains, strict=True)
                 described["contexts"] = {name: list(domain) for name, domain in pairs}
             described["context_of"] = self.context_of
@@ -193,6 +200,7 @@ def read_events(
     select_items: bool = False,
     context: Any = None,
     contexts: Any = None,
+    select_contexts: bool = False,
     context_of: Literal["record", "user"] = "record",
     count: Literal["records", "users"] = "records",
     where: str | Sequence[str] = (),
@@ -216,7 +224,8 @@ def read_events(
 
     Reads column names and types, no rows. See the command line's flags of the same names. A store says by itself
     how it was read: only ``count`` and ``context_of`` are chosen anew. Where there is no public catalogue,
-    ``select_items`` lets a release find the items that enough people have, which takes a delta.
+    ``select_items`` lets a release find the items that enough people have, which takes a delta, and
+    ``select_contexts`` those values of a context column.
 
     What a row means hangs on that row and on these words alone. A row without user or item is left out, and so is
     one whose value or number of records cannot be read; a time or context that cannot be read is unknown.
@@ -234,14 +243,14 @@ def read_events(
     store = the_store(events)
     if store is not None:
         asked.refuse(os.fspath(store))
-        refuse_selecting(store, select_items=select_items)
+        refuse_selecting(store, {"--select-items": select_items, "--select-contexts": select_contexts})
         refuse_packed(store, words | {"items": items, "value_range": value_range}, text)
         return packed_log(open_store(store), count=count, context_of=context_of)
     for name, column in (("--user", user), ("--item", item)):
         if column is None:
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
-    roles, read, conditions = understood(**words)
+    roles, read, conditions = understood(**words, select_contexts=select_contexts)
     return EventLog(
         source=open_source(events, text, asked),
         roles=roles,
@@ -277,13 +286,14 @@ def refuse_packed(store: str | os.PathLike[str], words: Mapping[str, Any], text:
         )
 
 
-def refuse_selecting(store: str | os.PathLike[str], *, select_items: bool) -> None:
-    """Refuse to select items from a store, which was packed with a catalogue."""
-    if select_items:
-        raise UsageError(
-            f"--select-items cannot be given for {os.fspath(store)}, which was packed with a public catalogue",
-            remedy="leave it out, or release from the raw events",
-        )
+def refuse_selecting(store: str | os.PathLike[str], flags: Mapping[str, bool]) -> None:
+    """Refuse to select from a store, which was packed with a catalogue, and with contexts if it has any."""
+    for flag, given in flags.items():
+        if given:
+            raise UsageError(
+                f"{flag} cannot be given for {os.fspath(store)}, which was packed with a public catalogue",
+                remedy="leave it out, or release from the raw events",
+            )
 
 
 def packed_log(
@@ -344,6 +354,7 @@ def understood(
     item: str,
     context: Any = None,
     contexts: Any = None,
+    select_contexts: bool = False,
     where: str | Sequence[str] = (),
     since: str | None = None,
     until: str | None = None,
@@ -357,7 +368,7 @@ def understood(
     clock = TimeFormat(time_format, timezone)
     conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
     conditions += time_window(time, since, until, clock)
-    read = read_context(context, contexts, clock)
+    read = read_context(context, contexts, clock, select=select_contexts)
     for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
         if given is not None and not _clocks(read, conditions):
             raise UsageError(

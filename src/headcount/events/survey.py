@@ -8,6 +8,7 @@ up to a fixed number.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,8 @@ def survey(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
     """
     if isinstance(log.source, PackedSource):
         return _packed(log, log.source, progress)
+    if log.selects_contexts:
+        return _without_contexts(log, progress)
     return _Survey(log).read(progress)
 
 
@@ -214,6 +217,14 @@ class _Survey:
         if column in names:
             return None
         return f"no row has such a column: {UnknownNameError.among('column', column, names).remedy}"
+
+
+def _without_contexts(log: EventLog, progress: Progress) -> Checked:
+    """Look through a log whose contexts are still to be selected: any value may be one of them."""
+    events = log.as_events() if isinstance(log, TagLog) else log
+    found = survey(replace(events, context=None, context_of="record"), progress)
+    column = "" if log.context is None else log.context.name
+    return replace(found, hints=(*found.hints, f"column {column!r} was not looked at: its values are selected"))
 
 
 def _packed(log: EventLog, source: PackedSource, progress: Progress) -> Checked:

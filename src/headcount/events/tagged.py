@@ -1,4 +1,4 @@
-"""A tag log: who gave which tag to which resource, both from public lists.
+"""A tag log: who gave which tag to which resource, both from public lists, or with tags still to be selected.
 
 It is an event log whose items are resources and whose contexts are tags. Nothing that is made of it holds a cell
 for every resource and tag, so there may be any number of them.
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from headcount.errors import UsageError
-from headcount.events.catalogue import Catalogue, read_catalogue
-from headcount.events.contexts import Context
+from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
+from headcount.events.contexts import Context, UnknownContext
 from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
-from headcount.events.log import EventLog, packed_log, refuse_packed, the_store, understood
+from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store, understood
 from headcount.events.readers import open_source
 from headcount.events.sources.asked import Asked
 from headcount.events.store import open_store
@@ -63,12 +63,15 @@ class TagLog(EventLog):
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log; the vocabulary by its digest, for it may be long."""
         described = super().describe()
-        for name in ("item", "context", "contexts", "context_of", "count"):
+        for name in ("item", "context", "contexts", "select_contexts", "context_of", "count"):
             described.pop(name, None)
         tag = "" if self.context is None else self.context.columns[0]
+        described |= {"resource": self.roles.item, "tag": tag}
+        if self.selects_contexts:
+            return described | {"select_tags": True}
         text = json.dumps([str(each) for each in self.vocabulary.ids], ensure_ascii=False)
         digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-        return described | {"resource": self.roles.item, "tag": tag, "vocabulary": digest}
+        return described | {"vocabulary": digest}
 
 
 def read_tags(
@@ -79,6 +82,7 @@ def read_tags(
     tag: str | None = None,
     resources: Any = None,
     vocabulary: Any = None,
+    select_tags: bool = False,
     where: str | Sequence[str] = (),
     since: str | None = None,
     until: str | None = None,
@@ -95,7 +99,8 @@ def read_tags(
 ) -> TagLog:
     """Describe a log of tags: a path, several paths, any Arrow-compatible object, or a store packed from one.
 
-    ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``.
+    ``resources`` and ``vocabulary`` are public lists, as files or sequences, such as ``tags.csv:id,name``. Where
+    there is no vocabulary, ``select_tags`` lets a release find the tags that enough people use; it takes a delta.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"who": ["ann", "bob"], "film": [7, 9], "word": ["sad", "dull"]})
@@ -109,19 +114,23 @@ def read_tags(
     store = the_store(events)
     if store is not None:
         asked.refuse(os.fspath(store))
+        refuse_selecting(store, {"--select-tags": select_tags})
         refuse_packed(store, {**named, "vocabulary": None, **words}, text)
         return TagLog.of_log(packed_log(open_store(store)))
+    if select_tags and vocabulary is not None:
+        raise UsageError(
+            "--vocabulary and --select-tags are both given", remedy="leave one out: a public list is never worse"
+        )
     for name, each in named.items():
-        if each is None:
+        if each is None and not (select_tags and name == "vocabulary"):
             raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
-    listed = read_catalogue(vocabulary)
-    domain = tuple(str(each) for each in listed.ids)
+    listed = UnknownCatalogue() if select_tags else read_catalogue(vocabulary)
     roles, _, conditions = understood(user=str(user), item=str(resource), **words)
     return TagLog(
         source=open_source(events, text, asked),
         roles=roles,
         catalogue=read_catalogue(resources),
-        context=Context((str(tag),), (domain,)),
+        context=UnknownContext(str(tag)) if select_tags else Context((str(tag),), (tuple(map(str, listed.ids)),)),
         conditions=conditions,
         vocabulary=listed,
     )
@@ -132,5 +141,6 @@ _WANTED = {
     "resource": "give the column that says what was tagged; only a store goes without",
     "tag": "give the column that holds the tag; only a store goes without",
     "resources": "list the resources that may be released with --resources FILE; they must be public",
-    "vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public",
+    "vocabulary": "list the tags that may be released with --vocabulary FILE; they must be public; or, if there "
+    "is no public list, add --select-tags and --delta 1e-6, which releases those that enough people use",
 }

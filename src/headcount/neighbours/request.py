@@ -76,9 +76,9 @@ class NeighboursRequest(ChoosingRequest):
         return self.model_validate({**self.model_dump(), "method": method})
 
     def check_delta(self, *, selecting: bool) -> None:
-        """Any δ is of use; selecting items needs one."""
+        """Any δ is of use; a selection needs one."""
         if self.delta is None and selecting:
-            raise UsageError("--select-items needs --delta", remedy="for example --delta 1e-6")
+            raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
 
     def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""

@@ -30,7 +30,7 @@ class RankRequest(Spending):
     delta: Annotated[
         Delta | None,
         Flag(
-            "How likely the promise may fail, such as 1e-6: long rankings have less noise. Or for --select-items.",
+            "How likely the promise may fail, such as 1e-6: long rankings have less noise. Or to select.",
             "D",
         ),
     ] = None
@@ -40,7 +40,7 @@ class RankRequest(Spending):
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("ranking=0.7,counts=0.3")] = None
 
     def check_delta(self, *, selecting: bool) -> None:
-        """Any δ is of use; selecting items needs one, all of it."""
+        """Any δ is of use; a selection needs one, all of it."""
         check_delta(self.delta, "laplace" if self.delta is None else "gaussian", selecting=selecting)
 
     def make(self, *, selecting: bool) -> Method:

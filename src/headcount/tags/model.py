@@ -58,13 +58,11 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, Bounds, Staged, paid, what_counted
+from headcount.method import ONE_ID, PUBLIC_LISTS, Bounds, Staged, paid, what_counted
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
 from headcount.tags.measured import Measured
-
-PUBLIC_LISTS = "the lists of resources and tags are public, fixed without looking at the log"
 
 
 @dataclass(frozen=True, kw_only=True)

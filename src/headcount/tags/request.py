@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from headcount.errors import UsageError
 from headcount.flags import Flag
 from headcount.guarantee import Standing
-from headcount.request import ChoosingRequest, MaybeWhole, shares_flag
+from headcount.request import ChoosingRequest, shares_flag
 from headcount.tags import ASSIGNMENTS, FAMILY, RESOURCES, TAGS
 
 if TYPE_CHECKING:
@@ -31,24 +31,28 @@ class TagsRequest(ChoosingRequest):
         str | None, Flag(f"How to release; see `headcount methods`.  [default: {FAMILY.default}]", "NAME")
     ] = None
     shares: Annotated[Mapping[str, Decimal] | None, shares_flag("marginals=0.4,pairs=0.55,people=0.05")] = None
-    select_limit: MaybeWhole = None
+
+    @property
+    def noise_kind(self) -> str | None:
+        """Gaussian with δ."""
+        return None if self.delta is None else "gaussian"
 
     def check_delta(self, *, selecting: bool) -> None:
-        """Refuse lists that are still to be selected, and a δ for a method that has no use for one."""
-        if selecting or self.select_limit is not None:
-            raise UsageError(
-                "resources and tags cannot be selected", remedy="list them with --resources and --vocabulary"
-            )
+        """Any δ is of use, but for a method that claims none; a selection needs one."""
+        if selecting and self.delta is None:
+            raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
         if self.delta is not None and self._is_claimed:
             raise UsageError(f"{self.method} claims no δ", remedy="leave --delta out")
 
     @property
     def _is_claimed(self) -> bool:
-        return self.build().standing is Standing.CLAIMED
+        return FAMILY.kind(self.method or FAMILY.default).standing is Standing.CLAIMED
 
-    def make(self, *, selecting: bool) -> Method:  # noqa: ARG002
+    def make(self, *, selecting: bool) -> Method:
         """Make the method asked for, refusing what it cannot use and research that is not declared."""
-        return self.chosen(FAMILY, self.method, {"shares": self.shares}, instead=FAMILY.default)
+        return self.chosen(
+            FAMILY, self.method, {"shares": self.own_shares(selecting=selecting)}, instead=FAMILY.default
+        )
 
     def columns(self, log: EventLog) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
         """Return the columns of the tables that there always are."""

@@ -92,9 +92,7 @@ def selected(bench: Bench, trial: Trial) -> Iterator[Number]:
         select_limit=asked.get("limit"),
         shares={METHOD: asked["share"]},
     )
-    selection = request.selection(bench.log)
-    if selection is None:
-        raise TypeError("items are selected where there is no catalogue")
+    (selection,) = request.selections(bench.log)
     grant, _ = selection.split(request.grant())
     found, _ = selection.select(bench.log, grant, bench.noise(trial), bench.engine)
     truth, items = bench.truth, set(found.catalogue.ids)

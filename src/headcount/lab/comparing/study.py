@@ -92,7 +92,12 @@ class CountStudy(Study):
 
 
 def refuse_values(log: EventLog) -> EventLog:
-    """Refuse a value column, which no comparison has a use for."""
+    """Refuse a value column, which no comparison has a use for, and contexts that nobody lists."""
+    if log.selects_contexts:
+        raise UsageError(
+            "comparisons are over listed contexts, and --select-contexts has none before it spends",
+            remedy="list them with --contexts, or leave --context out",
+        )
     if log.roles.value is not None:
         raise UsageError("--value is of no use here", remedy="leave it out: methods are compared by their counts")
     return log
