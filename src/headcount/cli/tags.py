@@ -79,8 +79,15 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     from headcount.tags.recommending import ReleasedModel
 
     loaded, many = load(folder), whole_text(k, "-k")
-    rows = ReleasedModel.of(loaded).recommend(resource, k=many, mine=_own_tags(mine))
+    model, own = ReleasedModel.of(loaded), _own_tags(mine)
+    rows = model.recommend(resource, k=many, mine=own)
     _note_if_not_private(loaded)
+    if not model.knows(resource):
+        beside = ", beside your own" if own else ""
+        terminal.note(
+            f"The release says nothing of the tags of {terminal.printable(resource)!r} alone, which did not stand "
+            f"out: these are the popular tags{beside}."
+        )
     if as_json:
         terminal.print_json(rows)
         return
