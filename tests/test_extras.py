@@ -40,7 +40,7 @@ def needing(tree: ast.AST) -> Iterator[tuple[ast.With, list[str]]]:
     for node in ast.walk(tree):
         call = node.items[0].context_expr if isinstance(node, ast.With) else None
         if isinstance(node, ast.With) and isinstance(call, ast.Call) and getattr(call.func, "id", "") == "needed":
-            yield node, [each.value for each in call.args[1:] if isinstance(each, ast.Constant)]
+            yield node, [str(each.value) for each in call.args[1:] if isinstance(each, ast.Constant)]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
@@ -156,7 +156,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
         terminal.print_json(rows)
         return
     shown = [
-        [row["topic"], f"{row['weight']:.0%}", ", ".join(each["name"] for each in row["tags"])] for row in rows
+        [row["topic"], per_cent(row["weight"]), ", ".join(each["name"] for each in row["tags"])] for row in rows
     ]
     terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
     if to is not None:
