@@ -51,7 +51,7 @@ $(RUNMARK): $(VENV)/bin/python pyproject.toml requirements.lock
 # the benchmark measures what a user gets: the package and what it needs, nothing else
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --constraint requirements.lock --editable .
+	$(BENCH)/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[lab]'
 	@touch $@
 
 $(MARK): $(RUNMARK)

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 import headcount as hc
 from benchmarks.shapes import SHAPES, made_up
+from headcount.answers.words import per_cent
 from headcount.bounding import Counting
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
@@ -178,7 +179,7 @@ def report(results: dict[str, Found]) -> None:
                 cells.append(" / ".join(f"{value:.2f}" for value in each))
             own = found[label]
             cells.append(f"{own['total']:.2f}" + ("" if found["log"]["light"] >= 0.95 else " (bots)"))
-            cells.append(" / ".join(f"{own[each]:.1%}" for each in ("all rows", "true top", "own top")))
+            cells.append(" / ".join(per_cent(own[each], 1) for each in ("all rows", "true top", "own top")))
             print(f"| {name} | {' | '.join(cells)} | {own['width']:.2f} |")
         if every[None]:
             means = [

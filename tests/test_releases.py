@@ -310,7 +310,7 @@ def test_explain_numbers_every_sentence_and_warns_that_nobody_counts(release: Re
     lines = release.explain().splitlines()
     assert [line.split(". ")[0] for line in lines] == [str(n) for n in range(1, len(lines) + 1)]
     assert "at most 2 records per person" in release.explain()
-    assert "95%" in release.explain()
+    assert "95 %" in release.explain()
     assert "Not charged to any ledger" in lines[-1]
 
 

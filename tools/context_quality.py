@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import headcount as hc
+from headcount.answers.words import per_cent
 from headcount.arrays import Flags, Integers
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
@@ -124,7 +125,10 @@ def print_found(name: str, runs: int) -> None:
         )
         (one, other), error = each.mean(axis=0), each.std(axis=0).max() / max(runs - 1, 1) ** 0.5
         ratio = f"{one / other:.2f}" if other > 0 else "–"
-        print(f"| {name} | {epsilon} | {one:.1%} | {other:.1%} | {error:.1%} | {ratio} |", flush=True)
+        print(
+            f"| {name} | {epsilon} | {per_cent(one, 1)} | {per_cent(other, 1)} | {per_cent(error, 1)} | {ratio} |",
+            flush=True,
+        )
 
 
 def print_covered(name: str, runs: int) -> None:
@@ -133,7 +137,8 @@ def print_covered(name: str, runs: int) -> None:
     for epsilon in EPSILONS:
         each = [covered(truth, released(log, epsilon, seed)) for seed in range(runs)]
         print(
-            f"| {name} | {epsilon} | {' | '.join(f'{share:.1%}' for share in np.mean(each, axis=0))} |", flush=True
+            f"| {name} | {epsilon} | {' | '.join(per_cent(share, 1) for share in np.mean(each, axis=0))} |",
+            flush=True,
         )
 
 

@@ -24,6 +24,7 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 import headcount as hc
+from headcount.answers.words import per_cent
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
@@ -187,7 +188,7 @@ def measure_people(runs: int, k: int) -> None:
                     shares.append(statistics.mean(found_by_people(people, k, each) for each in releases))
                     chosen += [each.chosen.get("ranking", {}).get("by") for each in releases]
                 last = [f"{chosen.count('counts')} of {runs}" for _ in more]
-                cells = " | ".join([*(f"{share:.1%}" for share in shares), *last])
+                cells = " | ".join([*(per_cent(share, 1) for share in shares), *last])
                 print(f"| {name} | {epsilon} | {cells} |", flush=True)
 
 
@@ -211,9 +212,9 @@ def measure_with_delta(runs: int, k: int, delta: str, names: Sequence[str], epsi
                     shares[way].append(found_by_people(people, k, release))
                     by += [release.chosen["ranking"]["by"]] if way == "rank" else []
             error = statistics.stdev(shares["rank"]) / math.sqrt(runs)
-            cells = " | ".join(f"{statistics.mean(each):.1%}" for each in shares.values())
+            cells = " | ".join(per_cent(statistics.mean(each), 1) for each in shares.values())
             counted = f"{by.count('counts')} of {runs}"
-            print(f"| {name} | {epsilon} | {cells} | {error:.1%} | {counted} |", flush=True)
+            print(f"| {name} | {epsilon} | {cells} | {per_cent(error, 1)} | {counted} |", flush=True)
 
 
 def main() -> int:
@@ -240,7 +241,7 @@ def main() -> int:
             for epsilon in ("0.5", "1"):
                 for label, setting in SETTINGS:
                     each = [found(log, truth, epsilon, setting) for _ in range(runs)]
-                    shares = [f"{statistics.mean(column):.0%}" for column in zip(*each, strict=True)]
+                    shares = [per_cent(statistics.mean(column)) for column in zip(*each, strict=True)]
                     print(f"| {name} | {epsilon} | {label} | {' | '.join(shares)} |", flush=True)
     return 0
 

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from headcount.answers.words import per_cent
 from headcount.bounding import FIXED_POINT, UNDRAWN, Pairs, Sample
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
@@ -243,9 +244,8 @@ def related(runs: int) -> None:
                 for item in asked:
                     with suppress(UsageError):  # noise may leave it out of the 300
                         shared.append(len(wanted[item] & {row["item"] for row in model.related(item, 10)}) / 10)
-            print(
-                f"ε = {epsilon}, {f'δ = {delta}' if delta else 'pure':<10} {np.mean(shared):.0%} of ten in common"
-            )
+            share = per_cent(float(np.mean(shared)))
+            print(f"ε = {epsilon}, {f'δ = {delta}' if delta else 'pure':<10} {share} of ten in common")
 
 
 def main() -> None:

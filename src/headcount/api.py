@@ -214,7 +214,7 @@ def check(log: EventLog) -> Checked:
 
     >>> found = check(EventLog.of([("ann", "tea"), ("bob", "tee")], items=["rye", "tea"]))
     >>> found.all_counts, found.records, str(found.problems[0])
-    (False, 1, "1 record (50.0%): an item outside the catalogue: 'tee' (1)")
+    (False, 1, "1 record (50.0 %): an item outside the catalogue: 'tee' (1)")
     """
     check_log(log)
     return survey(log)

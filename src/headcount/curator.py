@@ -120,7 +120,7 @@ class Curator:
             raise GrantError(f"method {release.method} left a part of its grant unspent")
         asked = request.model_dump(mode="json", exclude_defaults=True)
         guarantee = release.guarantee.assuming(*assumptions_of(ready.log.source))
-        told_of = {"events": ready.log.describe(), request.command: asked}
+        told_of = {"events": ready.log.requested(), request.command: asked}
         return replace(release, guarantee=guarantee, request=told_of)
 
     def _select(self, ready: Prepared, grant: Grant) -> Release:

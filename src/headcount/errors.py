@@ -98,8 +98,9 @@ class UnknownNameError(CallerError):
         """Build the error for ``name``, suggesting the nearest of ``known``."""
         names = [str(each) for each in known]
         shown = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
-        nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else "check the name "
+        spelt = {each.strip().casefold(): each for each in reversed(names)}  # 'male' is nearer to 'Male'
+        nearest = difflib.get_close_matches(str(name).strip().casefold(), spelt, n=1, cutoff=0.5)
+        hint = f"did you mean {spelt[nearest[0]]!r}? " if nearest else "check the name "
         place = f"is not in {where}" if where else "is not known"
         error = cls(f"{kind} {str(name)!r} {place}", remedy=f"{hint}(there are: {shown or 'none'})")
         error.given = name

@@ -13,6 +13,25 @@ GROUP_UNIT = "add-or-remove-group"
 """A whole group of people. Bounds see to it that one person alone moves no further than the group may."""
 
 
+LARGE = Decimal(20)
+"""Above this ε hardly anything is promised: see docs/epsilon.md."""
+
+
+def in_doubt(epsilon: Decimal) -> str | None:
+    """Say that an ε protects hardly anyone, None where it is not as large as that.
+
+    >>> in_doubt(Decimal(20)) is None, in_doubt(Decimal(25))[:58]
+    (True, 'ε = 25 lets one person change probabilities by a factor of')
+    """
+    if epsilon <= LARGE:
+        return None
+    digits = int(epsilon * Decimal("0.4342944819"))
+    return (
+        f"ε = {epsilon} lets one person change probabilities by a factor of 10^{digits} or more: above "
+        f"ε = {LARGE} hardly anything is promised to anyone (docs/epsilon.md)."
+    )
+
+
 class Standing(StrEnum):
     """Whether the promise is proven, or only claimed by the paper a method comes from."""
 

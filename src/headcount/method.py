@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
+from headcount.answers.words import per_cent
 from headcount.bounding import Bound, CountTable
 from headcount.budget import Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine, Particular
@@ -106,12 +107,12 @@ def paid(priced: Priced) -> str:
     >>> paid(Price.of("0.50")), paid(Grant("1", "1e-6"))
     ('ε = 0.5', 'ε = 1 and δ = 1e-6')
     >>> paid(Price.of("1", "1e-6").split_rho({"items": Decimal("0.25"), "pairs": Decimal("0.75")})["pairs"])
-    '75% of the ρ that ε = 1 and δ = 1e-6 allow for'
+    '75 % of the ρ that ε = 1 and δ = 1e-6 allow for'
     """
     price = price_of(priced)
     whole = f"ε = {price.epsilon.normalize():f}" + (f" and δ = {in_short(price.delta)}" if price.delta else "")
     share = price.share_of_rho
-    return whole if share is None else f"{share:.0%} of the ρ that {whole} allow for"
+    return whole if share is None else f"{per_cent(share)} of the ρ that {whole} allow for"
 
 
 def what_counted(log: EventLog) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 from headcount.budget import Price
 from headcount.errors import NotSelectedError
 from headcount.events.log import EventLog
+from headcount.events.own_rows import beneath
 from headcount.events.readers import FileSource, assumptions_of
 from headcount.events.sources.database import DatabaseSource
 from headcount.guarantee import Guarantee
@@ -116,7 +117,7 @@ def _cells(request: Spending, log: EventLog) -> dict[str, int | None]:
 
 def _text(log: EventLog) -> dict[str, Any]:
     """Return how a source is read: another delimiter, or another query, makes another release."""
-    source = log.source
+    source = beneath(log.source)
     if isinstance(source, DatabaseSource) and source.asked.digest is not None:
         return {"query": source.asked.digest}
     if not isinstance(source, FileSource) or source.format != "csv":

@@ -31,7 +31,7 @@ from headcount.noise import OperatingSystemNoise
 from headcount.prepared import prepared
 from headcount.queries.private_weights import Mediator, PrivateWeights, Reply, answered
 from headcount.queries.request import SessionRequest
-from headcount.queries.sql import counts_of
+from headcount.queries.sql import Cell, counts_of
 from headcount.queries.workload import Named
 from headcount.releases import Release
 from headcount.request import request_of
@@ -77,7 +77,7 @@ class QuerySession(Sole):
         super().__init__()
         check_log(log)
         self._log, self._replies = log, list[Reply]()
-        self._named: list[tuple[str, str | None]] = []
+        self._named: list[tuple[str, Cell]] = []
         fields = {name: given[name] for name in SessionRequest.model_fields if name in given}
         self._request = request_of(SessionRequest, **fields)
         self._request.build()
@@ -133,7 +133,7 @@ class QuerySession(Sole):
             self._named += named
             return replies
 
-    def _read(self, query: Any) -> tuple[LinearQueries, list[tuple[str, str | None]]]:
+    def _read(self, query: Any) -> tuple[LinearQueries, list[tuple[str, Cell]]]:
         """Return the rows that are asked for, and what each is called."""
         grid = self._request.grid
         if isinstance(query, str):
@@ -141,7 +141,7 @@ class QuerySession(Sole):
             rows = LinearQueries.from_masks((each.mask for each in counted), grid.cells)
             return rows, [(each.statement, each.cell) for each in counted]
         rows = LinearQueries.of(np.atleast_2d(np.asarray(query)), grid.cells)
-        return rows, [(f"row {len(self._named) + place + 1}", None) for place in range(rows.size)]
+        return rows, [(f"row {len(self._named) + place + 1}", ()) for place in range(rows.size)]
 
     def release(self) -> Release:
         """Return all answers so far as a release, with the promise of the whole session."""
@@ -151,7 +151,7 @@ class QuerySession(Sole):
                 self._request.asked, self._log, self._guarantee, self._mediator, named, self._replies
             )
         asked = self._request.model_dump(mode="json", exclude_defaults=True)
-        release = replace(release, request={"events": self._log.describe(), self._request.command: asked})
+        release = replace(release, request={"events": self._log.requested(), self._request.command: asked})
         if self._charging is None or self._reservation is None:
             return release
         return charged(release, self._reservation, self._charging)

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headcount.answers import top as answers
+from headcount.answers.words import per_cent
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
@@ -140,7 +141,7 @@ class Release:
 
     def sentences(self) -> tuple[str, ...]:
         """Return the sentences that :meth:`explain` numbers."""
-        level = f"{self.interval.level:.0%}"
+        level = per_cent(self.interval.level)
         sure = f"in {level} of all rows, on average" if self.interval.average else f"with probability {level}"
         number = self.number
         counted = [f"Each {number} comes with an interval, low to high, that encloses {self.covered} {sure}."]

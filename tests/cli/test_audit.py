@@ -77,7 +77,7 @@ def test_nothing_found_is_said_with_what_was_tried(run: Run) -> None:
     done = run("audit", "sra", *FEW, "--epsilon", "2", "--limit", "3")
     assert done.code == 0
     assert done.out.startswith("sra, ε = 2, limit 3, privacy: proven\n")
-    assert "No violation found: with 99.9% confidence" in " ".join(done.out.split())
+    assert "No violation found: with 99.9 % confidence" in " ".join(done.out.split())
     lines = done.out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("neighbours"))
     assert lines[start].split() == ["neighbours", "runs", "ε", "at", "least", "best", "event"]
@@ -323,7 +323,7 @@ def test_a_replay_needs_one_pair_of_runs(run: Run) -> None:
     assert done.code == 0
     words = " ".join(done.out.split())
     assert "No violation found: with the same draws, 2 pairs of logs were asked for the same" in words
-    assert "at the limit 1 100% 1.00 alike" in words
+    assert "at the limit 1 100 % 1.00 alike" in words
     data = run("audit", "sra", "--replay", "--json").data
     assert (data["replay"], data["violation"], data["lower_bound"], data["releases"]) == (True, False, None, 8)
     assert [(each["draws"], each["furthest"], each["epsilon"]) for each in data["pairs"]] == [(1, 1, 1)] * 2
@@ -334,7 +334,7 @@ def test_a_replay_that_tells_neighbours_apart_says_by_what(run: Run, monkeypatch
     assert done.code == 1
     words = " ".join(done.out.split())
     assert "VIOLATION on the pair 'at the limit': step 2, add: declared differs between two neighbours" in words
-    assert "at the limit 0 0% 0.00 told apart" in words
+    assert "at the limit 0 0 % 0.00 told apart" in words
     only(monkeypatch, "sra", "lpa-published")
     both = run("audit", "all", "--replay")
     assert both.code == 0

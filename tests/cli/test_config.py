@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headcount as hc
+from headcount.events.flags import READERS
 from tests.cli.conftest import FLAGS, RELEASE, SPEND, WEEKDAY, Run
 
 
@@ -29,6 +32,91 @@ ASKED: dict[str, tuple[str, ...]] = {
     "option": ("--method", "hpa", "--option", "d=2", "--epsilon", "0.30"),
     "research": ("--method", "hpa-published", "--research"),
 }
+
+
+TEXTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "delimiter": ("log.csv", "user;venue;time\nann;tea;\n", ("--delimiter", ";")),
+    "encoding": ("log.csv", "user,venue,time\nJürg,tea,\n", ("--encoding", "latin-1")),
+    "header": ("log.csv", "ann,tea,\nbob,rye,\n", ("--no-header",)),
+    "format": ("log.data", "user,venue,time\nann,tea,\n", ("--format", "csv")),
+    "drop_nulls": ("log.csv", "user,venue,time\nann,tea,\n,tea,\nbob,,\n", ("--drop-nulls",)),
+}
+NAMED_AGAIN = {
+    "items": "a list, of which a release holds the rows",
+    "table": "where the log lies",
+    "query": "where the log lies",
+}
+ELSEWHERE = {
+    "value": "test_totals_can_be_asked_for_again",
+    "value_range": "test_totals_can_be_asked_for_again",
+    "select_items": "test_a_release_without_a_catalogue_can_be_asked_for_again",
+}
+
+
+def test_every_event_flag_is_asked_for_again_below() -> None:
+    given = {flag for flags in ASKED.values() for flag in flags if flag.startswith("--")}
+    tried = {name for name, flag in READERS["events"].flags().items() if flag.named(name) in {*given, *FLAGS}}
+    assert {*tried, *TEXTS, *NAMED_AGAIN, *ELSEWHERE} == set(READERS["events"].names)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_how_text_is_written_is_asked_for_again(run: Run, work: Path, name: str) -> None:
+    file, text, flags = TEXTS[name]
+    (work / file).write_bytes(text.encode("latin-1"))
+    who = ("--user", "1", "--item", "2") if name == "header" else ("--user", "user", "--item", "venue")
+    items = ("--items", "venues.csv")
+    done = run("release", file, *who, *items, *SPEND, *flags, "--out", "a")
+    assert done.code == 0, done.err
+    again = run("release", file, *items, "--config", "a", "--out", "b")
+    assert again.code == 0, again.err
+    assert request_in(work / "a") == request_in(work / "b")
+    packed = run("pack", file, *who, *items, *flags, "--to", "store")
+    assert packed.code == 0, packed.err
+    from_store = run("release", "store", "--config", "a", "--out", "c")
+    assert from_store.code == 0, from_store.err
+
+
+def test_totals_can_be_asked_for_again(run: Run, work: Path) -> None:
+    words = (
+        "--user",
+        "user",
+        "--item",
+        "venue",
+        "--value",
+        "stars",
+        "--value-range",
+        "1,5",
+        "--what",
+        "totals",
+        "--limit",
+        "5",
+    )
+    assert run("release", "visits.csv", *words, "--epsilon", "1", "--out", "a").code == 0
+    again = run("release", "visits.csv", "--config", "a", "--out", "b")
+    assert again.code == 0, again.err
+    assert request_in(work / "a") == request_in(work / "b")
+
+
+def test_a_release_without_a_catalogue_can_be_asked_for_again(run: Run, work: Path) -> None:
+    words = ("--user", "user", "--item", "venue", "--select-items", "--delta", "1e-6", *SPEND)
+    assert run("release", "visits.csv", *words, "--out", "a").code == 0
+    again = run("release", "visits.csv", "--config", "a", "--out", "b")
+    assert again.code == 0, again.err
+    assert request_in(work / "a") == request_in(work / "b")
+
+
+def test_the_table_of_a_database_is_named_again(run: Run, work: Path) -> None:
+    with contextlib.closing(sqlite3.connect(work / "log.sqlite")) as shop:
+        shop.execute("CREATE TABLE visits (user TEXT, venue TEXT)")
+        shop.commit()
+    items = ("--items", "venues.csv")
+    for which in (("--table", "visits"), ("--query", "SELECT user, venue FROM visits")):
+        log = ("release", "sqlite:///log.sqlite", *which, *items)
+        assert run(*log, *FLAGS, *SPEND, "--out", "a", "--force").code == 0
+        again = run(*log, "--config", "a", "--out", "b", "--force")
+        assert again.code == 0, again.err
+        assert request_in(work / "a") == request_in(work / "b")
+        assert "visits" not in json.dumps(request_in(work / "a"))
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -21,9 +21,12 @@ def suggested(run: Run, work: Path, *arguments: str) -> list[str]:
     assert refused.code == 2, "it must not run before there is a catalogue"
     assert "catalogue.csv does not exist" in refused.complaint
     (work / "catalogue.csv").write_text("id\n1\n2\n", encoding="utf-8")
-    assert run(*parts[1:], "--dry-run").code == 0
-    done = run(*parts[1:])
-    assert done.code == 0, done.err
+    checked = run("check", *parts[2 : parts.index("--epsilon")], "--json")
+    assert checked.code in (0, 1), checked.err  # 1: not everything counts, which it may say
+    assert "no time that can be read" not in checked.out
+    for command in ([*parts[1:], "--dry-run"], parts[1:]):
+        done = run(*command)
+        assert done.code == 0, done.err
     return parts
 
 
@@ -114,3 +117,69 @@ def test_the_command_is_folded_for_copying(run: Run, work: Path, monkeypatch: py
     assert max(len(line) for line in shown.splitlines()) <= 80
     wanted = run("inspect", "visits.csv", "--json").data["command"]
     assert shlex.split(shown.replace("\\\n", " ")) == shlex.split(wanted)
+
+
+def after(parts: list[str], flag: str) -> str:
+    return parts[parts.index(flag) + 1]
+
+
+def test_the_command_fits_a_log_with_empty_ids(run: Run, work: Path) -> None:
+    (work / "gaps.csv").write_text("user,venue\na,1\n,2\nb,\n", encoding="utf-8")
+    assert after(suggested(run, work, "gaps.csv"), "--user") == "user"
+
+
+@pytest.mark.parametrize(
+    ("dates", "pattern"),
+    [
+        (("01/12/2010 08:26", "13/12/2010 09:00"), "%d/%m/%Y %H:%M"),
+        (("12/1/2010 8:26", "12/13/2010 9:00"), "%m/%d/%Y %H:%M"),
+        (("01.12.2010",), "%d.%m.%Y"),
+        (("2010/12/31 08:26:00",), "%Y/%m/%d %H:%M:%S"),
+        (("12/1/2010 8:26 PM",), "%d/%m/%Y %I:%M %p"),
+    ],
+)
+def test_the_command_says_how_dates_are_written(
+    run: Run, work: Path, dates: tuple[str, ...], pattern: str
+) -> None:
+    """What tells days from months may come far below the rows that are shown; where nothing does, that is said."""
+    rows = [*dates[:1] * 5, *dates[1:]]
+    lines = ["InvoiceNo,StockCode,InvoiceDate,CustomerID", *(f"7,{n},{date},{n}" for n, date in enumerate(rows))]
+    (work / "retail.csv").write_text("\n".join(lines), encoding="utf-8")
+    parts = suggested(run, work, "retail.csv")
+    assert [after(parts, flag) for flag in ("--user", "--item", "--time-format")] == [
+        "CustomerID", "StockCode", pattern,
+    ]  # fmt: skip
+    doubtful = "nothing tells whether the day or the month" in " ".join(run("inspect", "retail.csv").out.split())
+    assert doubtful == (len(dates) == 1 and not pattern.startswith("%Y"))
+
+
+@pytest.mark.parametrize(("delimiter", "flag"), [(";", ";"), ("\t", "\\t"), ("|", "|")])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_command_names_the_delimiter(run: Run, work: Path, delimiter: str, flag: str, header: bool) -> None:
+    rows = ["user;venue;price, paid", "a;1;3,50", "b;2;1,00"][0 if header else 1 :]
+    (work / "odd.csv").write_text("\n".join(rows).replace(";", delimiter), encoding="utf-8")
+    no_header = [] if header else ["--no-header"]
+    parts = suggested(run, work, "odd.csv", *no_header)
+    assert after(parts, "--delimiter") == flag
+    assert after(parts, "--item") == ("venue" if header else "2")
+    assert len(run("inspect", "odd.csv", *no_header, "--json").data["columns"]) == 3
+
+
+@pytest.mark.parametrize("own", ["", "id"])
+def test_the_command_fits_a_table_of_people(run: Run, work: Path, own: str) -> None:
+    rows = ["age,job,sex,hours-per-week", "30,cook,F,40", "70,clerk,M,0"]
+    rows = [f"{'id' if n == 0 else n},{row}" for n, row in enumerate(rows)] if own else rows
+    (work / "people.csv").write_text("\n".join(rows), encoding="utf-8")
+    parts = shlex.split(run("inspect", "people.csv", "--json").data["command"])
+    assert parts[:2] == ["headcount", "query"]
+    assert ("--user" in parts) == bool(own)
+    refused = run(*parts[1:])
+    assert refused.code == 2
+    assert "bins.toml cannot be read" in refused.complaint or "queries.sql cannot be read" in refused.complaint
+    (work / "bins.toml").write_text("[age]\nedges = [0, 50, 100]\n", encoding="utf-8")
+    (work / "queries.sql").write_text("SELECT COUNT(*) FROM people GROUP BY age", encoding="utf-8")
+    done = run(*parts[1:])
+    assert done.code == 0, done.err
+    told = " ".join(run("inspect", "people.csv").out.split())
+    assert "It looks like a table of people" in told
+    assert "one row per person" in told or own

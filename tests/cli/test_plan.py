@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,7 @@ def test_a_top_is_forecast_and_the_command_to_use_is_shown(run: Run) -> None:
     assert "Of the 5 items that most people have, at ε = 0.5" in shown
     assert "of 5 will be right" in shown
     assert "told apart from" in shown
+    assert re.search(r"At ε = 0.5, counts of items that [0-9,]+ people or more have are readable\.", shown)
     assert "headcount rank EVENTS … -k 5 --epsilon 0.5" in shown or "headcount top DIR -k 5" in shown
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,16 +57,94 @@ def test_answers_are_printed_kept_and_explained(run: Run, work: Path) -> None:
     assert "Records were counted in 32 cells of a public grid" in told
     assert "Of all people with the same 'household', at most 3 counted" in told
     assert run("export", "out", "--to", "sheets").code == 0
-    assert (work / "sheets" / "answers.csv").read_text("utf-8").startswith('"query","cell","answer","low","high"')
+    assert (work / "sheets" / "answers.csv").read_text("utf-8").startswith('"query","cell","job","answer","low"')
     assert run("report", "out", "--to", "out.html").code == 0
     page = (work / "out.html").read_text(encoding="utf-8")
     assert "Answers to queries" in page
-    assert "GROUP BY job [job = cook]" in page
+    assert "GROUP BY job [job = clerk]" in page
+    assert page.count("GROUP BY job [") == 1
     assert "No counts" not in page
     assert "per group of at most 3 people" in page
     top = run("top", "out")
     assert top.code == 2
     assert "it holds answers" in top.complaint
+
+
+def test_a_group_by_has_a_column_for_each_attribute_and_is_shown_once(run: Run, work: Path) -> None:
+    statement = "SELECT COUNT(*) FROM people WHERE age < 24 GROUP BY job, age"
+    (work / "queries.sql").write_text(f"SELECT COUNT(*) FROM people;{statement};", encoding="utf-8")
+    done = run(*ASK, "--epsilon", "100000", "--out", "out")
+    assert done.code == 0, done.err
+    assert done.out.count(statement) == 1
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["job", "age", "answer", "low", "high"] in lines
+    assert ["clerk", "12..23"] in [line[:2] for line in lines]
+    answers = hc.load("out").answers
+    assert answers.column_names == ["query", "cell", "job", "age", "answer", "low", "high"]
+    rows = answers.select(["cell", "job", "age"]).to_pylist()
+    assert rows[0] == {"cell": None, "job": None, "age": None}
+    assert rows[2] == {"cell": "job = clerk, age = 12..23", "job": "clerk", "age": "12..23"}
+
+
+def test_a_table_of_one_row_per_person_needs_no_id(run: Run, work: Path) -> None:
+    ask = [each for each in ASK if each not in ("--user", "id")]
+    done = run(*ask, "--epsilon", "100000", "--out", "rows")
+    assert done.code == 0, done.err
+    assert "It is taken for granted that every row is one person, and nobody has two" in " ".join(done.err.split())
+    assert run(*ASK, "--epsilon", "100000", "--out", "ids").code == 0
+    rows, ids = hc.load("rows"), hc.load("ids")
+    assert rows.answers["answer"].to_pylist() == pytest.approx(ids.answers["answer"].to_pylist(), abs=0.5)
+    assert any(each.startswith("every row is one person") for each in rows.guarantee.assumes)
+    assert not any(each.startswith("every row is one person") for each in ids.guarantee.assumes)
+    assert "Each row counted as one person." in " ".join(run("explain", "rows").out.split())
+    assert rows.request["events"] == {}
+    again = run("query", "people.csv", "--config", "rows", "--out", "again", "--json")
+    assert again.code == 0, again.err
+    homes = run(*ask, *HOMES, "--epsilon", "100000", "--out", "homes")
+    assert homes.code == 0, homes.err
+    refused = run(*ask, "--max-records", "2", "--epsilon", "1", "--out", "no")
+    assert refused.code == 2
+    assert "--max-records 2 is given without --user" in refused.complaint
+
+
+def test_rows_without_an_order_that_stays_are_no_people(run: Run, work: Path) -> None:
+    with contextlib.closing(sqlite3.connect(work / "people.sqlite")) as shop:
+        shop.execute("CREATE TABLE people (age INTEGER, job TEXT)")
+        shop.commit()
+    ask = ("query", "sqlite:///people.sqlite", "--table", "people", *ASK[4:])
+    refused = run(*ask, "--epsilon", "1", "--out", "no")
+    assert refused.code == 2
+    assert "have no order that stays" in refused.complaint
+
+
+def test_a_log_of_events_still_needs_its_users(run: Run, work: Path) -> None:
+    refused = run(
+        "release", "visits.csv", "--item", "venue", "--items", "venues.csv", "--epsilon", "1", "--out", "no"
+    )
+    assert refused.code == 2
+    assert "--user" in refused.complaint
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT COUNT(*) FROM people WHERE hours-per-week >= 40",
+        "SELECT hours-per-week, COUNT(*) FROM people GROUP BY hours-per-week",
+        "SELECT COUNT(*) FROM people WHERE 1st job = 'cook'",
+    ],
+)
+def test_a_name_that_needs_quotes_is_told_so(run: Run, work: Path, statement: str) -> None:
+    bins = '["hours-per-week"]\nedges = [0, 40, 100]\n["1st job"]\nvalues = ["cook"]\n'
+    (work / "bins.toml").write_text(bins, encoding="utf-8")
+    (work / "people.csv").write_text("id,hours-per-week,1st job\na,41,cook\n", encoding="utf-8")
+    (work / "queries.sql").write_text(statement, encoding="utf-8")
+    refused = run(*ASK, "--epsilon", "1", "--out", "no")
+    name = "hours-per-week" if "hours" in statement else "1st job"
+    assert refused.code == 2
+    assert refused.complaint.endswith(f'write it in double quotes: "{name}"')
+    (work / "queries.sql").write_text(statement.replace(name, f'"{name}"'), encoding="utf-8")
+    done = run(*ASK, "--epsilon", "1", "--dry-run")
+    assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("method", ["auto", "histogram", "mwem", "pairs", "pmw"])

@@ -89,7 +89,7 @@ def test_counts_are_of_people(run: Run, work: Path) -> None:
     assert {row["item"]: row["count"] for row in done.data["ranking"]} == {"tea": 2, "rye": 2, "oat": 0}
     assert done.data["ranking"][2]["item"] == "oat"
     shown = run(*EXACT, "-k", "3", "--with-counts").out
-    assert "Counts of people, with 95% intervals. ε = 100000, privacy: proven, per person." in shown
+    assert "Counts of people, with 95 % intervals. ε = 100000, privacy: proven, per person." in shown
 
 
 def test_every_context_has_its_table_and_the_promise_is_said_once(run: Run, work: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_long_ranking(run: Run, many: Path, log: str, by: str, counts: tuple[s
         ["rank", "item", "label", *(["count", "low", "high"] * bool(counts))]
     ] * k
     told = " ".join(run("explain", "a").out.split())
-    assert "paid with 2% of ε" in told
+    assert "paid with 2 % of ε" in told
     assert ("so counts were ranked" if by == "counts" else "permute-and-flip") in told
     assert ("on average over all rows" in " ".join(done.out.split())) is (bool(counts) and by == "counts")
     assert ("without counts" in done.out) is (not counts)

@@ -46,7 +46,7 @@ def test_top_as_a_table_shows_names_letter_by_letter(run: Run, made: Path) -> No
     text = run("top", made).out
     assert "[bold]Oat[/x]" in text
     assert "of at most 2 records per person" in text
-    assert "95% intervals" in text
+    assert "95 % intervals" in text
     assert all(line == line.rstrip() for line in text.splitlines())
     assert "Best for Friday" in run("top", made, "--context", "FRIDAY").out
 
@@ -134,7 +134,7 @@ def estimated(run: Run, work: Path) -> Path:
 
 def test_top_says_what_intervals_of_estimates_mean(run: Run, estimated: Path) -> None:
     text = " ".join(run("top", estimated).out.split())
-    assert "Counts of records, with 95% intervals, which hold on average over all rows." in text
+    assert "Counts of records, with 95 % intervals, which hold on average over all rows." in text
     assert "on average" in " ".join(run("explain", estimated).out.split())
 
 
@@ -151,7 +151,7 @@ def test_top_rounds_intervals_outward(run: Run, made: Path) -> None:
         ["0", "0", "8"],
         ["0", "−1", "1"],
     ]
-    assert "Counts of people, with 95% intervals, which hold on average" in text
+    assert "Counts of people, with 95 % intervals, which hold on average" in text
 
 
 def test_estimates_are_reported_and_exported_with_activity(run: Run, estimated: Path, work: Path) -> None:
@@ -167,9 +167,9 @@ def test_the_demonstration_tells_lopsided_intervals_apart() -> None:
     rows = [{"count": 12.37, "low": 3.9, "high": 95.01}]
     estimated: Any = SimpleNamespace(bounded="everything each person did", interval=Interval(average=True))
     said = _footnote(estimated, rows)
-    assert said.startswith("* of everything each person did; 95% of all intervals hold, on average over all rows")
+    assert said.startswith("* of everything each person did; 95 % of all intervals hold, on average over all rows")
     assert "from 3 to 96" in said
     assert "±" not in said
     sampled: Any = SimpleNamespace(bounded="at most 10 records per person", interval=Interval())
     said = _footnote(sampled, rows)
-    assert said == "* of at most 10 records per person; within ±83 with probability 95%"
+    assert said == "* of at most 10 records per person; within ±83 with probability 95 %"

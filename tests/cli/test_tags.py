@@ -53,6 +53,21 @@ def test_tags_are_recommended_by_id_and_by_label(folder: Path, capsys: pytest.Ca
     assert main(["tags", "recommend", model, "--resource", "nothing"]) == 2
 
 
+def test_it_is_said_when_popular_tags_have_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At ε = 0.01 no resource stands out; at ε = 8 those that everybody tags do."""
+    assert main(["tags", "release", *flags(folder), "--epsilon", "0.01", "--out", str(folder / "weak")]) == 0
+    capsys.readouterr()
+    words = "The release says nothing of the tags of 'Thing 3' alone"
+    for model, said in (("model", False), ("weak", True)):
+        assert main(["tags", "recommend", str(folder / model), "--resource", "Thing 3", "-k", "4"]) == 0
+        assert (words in " ".join(capsys.readouterr().err.split())) is said
+    mine = ["--mine", str(folder / "mine.csv"), "--json"]
+    assert main(["tags", "recommend", str(folder / "weak"), "--resource", "Thing 3", *mine]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)[0]["tag"] == "t20"
+    assert "these are the popular tags, beside your own" in " ".join(told.err.split())
+
+
 def test_a_release_is_asked_for_again_by_its_own_description(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

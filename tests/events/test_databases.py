@@ -304,14 +304,12 @@ def test_what_is_asked_must_fit(address: str, tmp_path: Path) -> None:
             hc.read_events(given, **WORDS, **asked)  # type: ignore[arg-type]
 
 
-def test_a_driver_that_is_missing_is_named_with_both_ways_to_get_it(
+def test_a_driver_that_is_missing_is_named_with_what_works_from_a_clone(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     for module, where in (("adbc_driver_postgresql", address), ("duckdb", "duckdb://")):
         monkeypatch.setitem(__import__("sys").modules, module, None)
-        with pytest.raises(
-            UsageError, match=r"pip install 'headcount\[\w+\]', or pip install '\.\[\w+\]' in a clone"
-        ):
+        with pytest.raises(UsageError, match=r"run pip install '\.\[\w+\]' in your clone of Headcount"):
             opened(where, table="visits")
 
 

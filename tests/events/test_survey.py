@@ -139,11 +139,11 @@ def test_rows_add_up() -> None:
     found = survey(log)
     assert (found.rows, found.left_out, found.records) == (7, 1, 1)
     assert [str(each) for each in found.problems] == [
-        "1 row (14.3%): nothing in column 'stars' (stars >= 3)",
-        "1 row (14.3%): nothing to compare in column 'stars' (stars >= 3): 'five'",
-        "1 row (25.0%): no user in column 'user'",
-        "1 row (25.0%): no item in column 'item'",
-        "1 record (50.0%): an item outside the catalogue: 'tee' (1)",
+        "1 row (14.3 %): nothing in column 'stars' (stars >= 3)",
+        "1 row (14.3 %): nothing to compare in column 'stars' (stars >= 3): 'five'",
+        "1 row (25.0 %): no user in column 'user'",
+        "1 row (25.0 %): no item in column 'item'",
+        "1 record (50.0 %): an item outside the catalogue: 'tee' (1)",
     ]
 
 
@@ -192,10 +192,10 @@ def test_values_that_are_cut_and_contexts_that_do_not_occur() -> None:
     log = read_events(rows, user="u", item="i", items=[7], value="v", value_range="1,5", context="weekday:t")
     found = survey(log)
     assert found.values_cut == (1, 1)
-    assert found.hints == ("33.3% of the values lie below 1 and 33.3% above 5: they are cut to these",)
+    assert found.hints == ("33.3 % of the values lie below 1 and 33.3 % above 5: they are cut to these",)
     assert len(found.contexts_without_records) == 6
     assert "Friday" not in found.contexts_without_records
-    assert [str(each) for each in found.problems] == ["1 row (25.0%): no number in column 'v' (--value): 'inf'"]
+    assert [str(each) for each in found.problems] == ["1 row (25.0 %): no number in column 'v' (--value): 'inf'"]
 
 
 def test_an_empty_text_is_a_person_and_said_so() -> None:

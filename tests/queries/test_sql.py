@@ -64,13 +64,13 @@ def test_conditions_take_the_cells_that_duckdb_takes(condition: str) -> None:
     connection.register("people", PEOPLE)
     taken = connection.sql(f"SELECT {condition} FROM people").fetchall()
     assert found.mask.tolist() == [row[0] for row in taken]
-    assert found.cell is None
+    assert found.cell == ()
 
 
 def test_group_by_asks_for_every_cell_of_its_columns() -> None:
     found = list(counts_of("SELECT job, age, COUNT(*) FROM people WHERE age >= 30 GROUP BY job, age", GRID))
     assert len(found) == 12
-    assert found[0].cell == "job = clerk, age = 0..17"
+    assert found[0].cell == (("job", "clerk"), ("age", "0..17"))
     assert np.sum([each.mask for each in found], axis=0).tolist() == [
         age >= 30 for age in PEOPLE["age"].to_pylist()
     ]
@@ -200,3 +200,15 @@ def test_any_text_is_understood_or_refused(statement: str) -> None:
     except HeadcountError:
         return
     assert all(each.mask.shape == (GRID.cells,) and each.mask.dtype == bool for each in found)
+
+
+def test_values_are_matched_by_their_spelling_before_another_is_suggested() -> None:
+    grid = Grid.of({"sex": {"values": ["Female", "Male"]}, "size": {"values": ["m", "M", "S"]}})
+    (found,) = counts_of("SELECT COUNT(*) FROM t WHERE sex = ' male'", grid)
+    assert found.mask.reshape(grid.shape).any(axis=1).tolist() == [False, True]
+    (found,) = counts_of("SELECT COUNT(*) FROM t WHERE size IN ('M', 's')", grid)
+    assert found.mask.reshape(grid.shape).any(axis=0).tolist() == [False, True, True]
+    with pytest.raises(UnknownNameError, match="did you mean 'm'"):
+        list(counts_of("SELECT COUNT(*) FROM t WHERE size = ' M '", grid))
+    with pytest.raises(UnknownNameError, match="did you mean 'Male'"):
+        list(counts_of("SELECT COUNT(*) FROM t WHERE sex = 'males'", grid))

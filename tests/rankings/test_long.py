@@ -379,7 +379,7 @@ def test_engines_agree(case: Case, way: str) -> None:
 def test_the_story_says_which_way(case: Case, way: str) -> None:
     release = released(case, way)
     told, page = release.explain(), release_page(release)
-    assert "paid with 2% of ε" in told
+    assert "paid with 2 % of ε" in told
     then = "best items were" if way == "peeled" else "Peeling"
     assert told.index("First it was released how many people have") < told.index(then)
     assert ("of item and context" in told) is (case.method.per_context and way == "counted")

@@ -145,7 +145,7 @@ def test_both_ways_are_taken(rows: list[Any], by: str) -> None:
         assert release.chosen["ranking"]["by"] == by
     said = "Gumbel noise" if by == "peeling" else "the squares of their weights sum to"
     assert said in release.explain()
-    assert "paid with 2% of ρ" in release.explain()
+    assert "paid with 2 % of ρ" in release.explain()
 
 
 def test_what_is_expected_to_be_found_is_what_is_found() -> None:

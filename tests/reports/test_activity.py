@@ -74,7 +74,7 @@ def test_no_bins_no_section(adaptive: Make) -> None:
 def test_what_it_was_used_for_is_said(adaptive: Make) -> None:
     words = activity.words(adaptive())
     assert "can be negative" in words
-    assert "with 95% probability, each on its own" in words  # unlike the counts, which hold on average
+    assert "with 95 % probability, each on its own" in words  # unlike the counts, which hold on average
     assert "The limit of 64 was chosen from these numbers" in words
     given = activity.words(adaptive(chosen={}))
     assert "chosen from" not in given
@@ -87,7 +87,7 @@ def test_the_page_of_estimates_tells_the_truth(adaptive: Make) -> None:
     assert counted_words(given) == "Count of records"
     for said in (
         "Counts of records over 30 items and 2 contexts, estimated from numbers that carry random noise",
-        "low and high enclose it in 95% of cases, on average over all rows",
+        "low and high enclose it in 95 % of cases, on average over all rows",
         "An arrow says that an interval goes on beyond the chart",
         "5,000 4,699 45,004",  # 5,000.37 from 4,699.87 to 45,003.83, rounded outward
         "From the largest count to the smallest",

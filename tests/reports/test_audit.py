@@ -71,7 +71,7 @@ def test_a_page_of_one_method_says_what_matters() -> None:
         "3 February 2031",
         "This is about sra.",
         "no violation found",
-        "99.9% confidence",
+        "99.9 % confidence",
         "at most 0.001",
         "Finding nothing proves nothing",
         "a person with all they may have (1 other)",

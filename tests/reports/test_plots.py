@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -64,7 +65,7 @@ def test_the_noise_level_is_marked() -> None:
     table = counts([500.0, 20.0, -3.0], reach=60.0)
     spec = plots.spec_of(plots.rank_size(table, title="t", counted="c", level=0.95))
     said = [layer["mark"].get("text", "") for layer in spec["layer"]]
-    assert "95% of pure noise falls into this band (±60)" in said
+    assert "95 % of pure noise falls into this band (±60)" in said
     assert "1 lie" in spec["description"]
 
 
@@ -136,3 +137,13 @@ def test_every_chart_compiles(values: list[float]) -> None:
     for chart in charts:
         spec = {**plots.spec_of(chart), "width": 400}
         assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+
+
+def test_plots_write_per_cent_as_pages_do() -> None:
+    """Drawn, for it is the locale of a theme that says so."""
+    axis = alt.Axis(format=".0%")
+    chart = alt.Chart(alt.InlineData(values=[{"share": 0.5}])).mark_point().encode(x=alt.X("share:Q", axis=axis))
+    for theme in plots.THEMES.values():
+        drawn = vl_convert.vegalite_to_svg(chart.configure(**theme).to_dict())
+        assert ">50 %<" in drawn
+        assert "50%" not in drawn

@@ -72,9 +72,9 @@ def test_the_page_says_what_was_counted_and_promised(release: Make) -> None:
         "Records per item, and per item and weekday",
         "of at most 10 records per person",
         "privacy: proven",
-        "at most 73.2% sure",
+        "at most 73.2 % sure",
         "Adding or removing one person",
-        "discrete laplace, scale 22.22 (200/9); 95% of draws lie within ±67",
+        "discrete laplace, scale 22.22 (200/9); 95 % of draws lie within ±67",
         "3 February 2031, 04:05 UTC",
         "sha256:abc",
         "entry 17, head 9f3c",
@@ -138,13 +138,13 @@ def test_simulated_is_loudly_not_private(release: Make) -> None:
 
 def test_gaussian_noise_is_named(release: Make) -> None:
     given = release(noise={"items": DiscreteGaussian(Fraction(81, 4))})
-    words = "discrete Gaussian noise of standard deviation 20.25; 95% of draws lie within ±40"
+    words = "discrete Gaussian noise of standard deviation 20.25; 95 % of draws lie within ±40"
     assert words in Reader(release_page(given)).text
 
 
 def test_delta_is_not_forgotten(release: Make) -> None:
     given = release(guarantee=Guarantee(epsilon=Decimal("0.5"), delta=Decimal("1e-6")))
-    assert "62.3%" in meaning(given)
+    assert "62.3 %" in meaning(given)
     assert "δ = 1e-6" in meaning(given)
 
 
@@ -255,7 +255,7 @@ def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
         "Ranked by how many people have an item. The choice was made with random noise",
         "Their counts are not released",
         "privacy: proven",
-        "at most 73.2% sure of it after reading this ranking",
+        "at most 73.2 % sure of it after reading this ranking",
         "Adding or removing one person",
         "Rank Item 1 Venue v0 v0 2 Venue v1 v1",
         "How this ranking was made",
@@ -275,7 +275,7 @@ def test_a_ranking_has_a_page_without_counts_and_charts(ranking: Make) -> None:
 def test_the_counts_of_a_ranking_are_shown_with_their_intervals(ranking: Make) -> None:
     page = read(ranking(3, counts=True))
     assert "Rank Item Count Low High 1 Venue v0 v0 5,000 4,933 5,067" in page.text
-    assert "Count of people; low and high enclose it with 95% probability" in page.text
+    assert "Count of people; low and high enclose it with 95 % probability" in page.text
     assert "Noise in ranking" in page.text
     assert "after reading these numbers" in page.text
     assert "are not released" not in page.text

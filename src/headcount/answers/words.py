@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 
 def whole(number: float) -> str:
@@ -12,6 +13,15 @@ def whole(number: float) -> str:
     ('1,235', '−1,234', '0')
     """
     return f"{round(number):,}".replace("-", "−")
+
+
+def per_cent(share: float | Decimal, digits: int = 0) -> str:
+    """Write a share in per cent, as all pages and commands do.
+
+    >>> per_cent(0.95), per_cent(0.025, 1)
+    ('95 %', '2.5 %')
+    """
+    return f"{100 * share:.{digits}f} %"
 
 
 def some(number: int, noun: str, plural: str | None = None) -> str:

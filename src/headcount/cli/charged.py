@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from headcount.cli.planned import show_plan
 from headcount.cli.reading import log_of, one_of_each, reading_options
 from headcount.errors import UsageError
 from headcount.family import Family
+from headcount.guarantee import in_doubt
 from headcount.request import flags_of, request_of
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
                     release.save(target, force=flags["force"])
     if not flags["quiet"]:
         _note_doubts(log)
+        _note_large(ready.guarantee.epsilon)
     if flags["dry_run"]:
         show_plan(plan, as_json=flags["as_json"])
         if not flags["as_json"]:
@@ -225,6 +228,13 @@ def _note_price(release: Release, charging: Charging | None, ready: Prepared) ->
         entry = (release.ledger or {})["entry"]
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"
     terminal.note(f"{amounts} {'were' if delta else 'was'} spent, {where}.")
+
+
+def _note_large(epsilon: Decimal) -> None:
+    """Warn of an ε that protects hardly anyone."""
+    doubt = in_doubt(epsilon)
+    if doubt is not None:
+        terminal.note(doubt)
 
 
 def _note_doubts(log: EventLog) -> None:

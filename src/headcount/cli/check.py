@@ -125,8 +125,8 @@ def _facts(found: Checked) -> list[tuple[str, str]]:
             f"({percent(records / each.records)})"
             for people, records in each.most
         ]
-        half = f"half have at most {some(each.median, 'record')}, 90% at most {each.most_of_90:,}, "
-        facts.append(("People", f"{half}99% at most {each.most_of_99:,}; {', '.join(most)}"))
+        half = f"half have at most {some(each.median, 'record')}, 90 % at most {each.most_of_90:,}, "
+        facts.append(("People", f"{half}99 % at most {each.most_of_99:,}; {', '.join(most)}"))
     if found.repeats is not None:
         seen = found.repeats.share_of_people
         among = "" if seen == 1 else f", seen in {percent(seen)} of the people"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import whole
+from headcount.answers.words import per_cent, whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
@@ -144,7 +144,7 @@ def _line(row: dict[str, Any], places: dict[str, int]) -> list[Any]:
 
 
 def _footnote(release: Release, rows: list[dict[str, Any]]) -> str:
-    level = f"{release.interval.level:.0%}"
+    level = per_cent(release.interval.level)
     if release.interval.average:  # then every row has an interval of its own
         low, high = whole(math.floor(rows[0]["low"])), whole(math.ceil(rows[0]["high"]))
         first = f"that of the first count goes from {low} to {high}"

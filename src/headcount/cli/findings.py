@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from headcount.answers.words import per_cent
 from headcount.cli import terminal
 from headcount.guarantee import Standing
 from headcount.reports.audit_words import (
@@ -77,7 +78,7 @@ def _show_pairs(pairs: Sequence[dict[str, Any]]) -> None:
 def _show_replayed(pairs: Sequence[dict[str, Any]]) -> None:
     """Print how far each person moved what met noise, and what that costs; those who can be told come first."""
     rows = [
-        [each["name"], f"{each['draws']:,}", f"{each['furthest']:.0%}", f"{each['epsilon']:.2f}",
+        [each["name"], f"{each['draws']:,}", per_cent(each["furthest"]), f"{each['epsilon']:.2f}",
          "told apart" if each["violation"] else "alike"]
         for each in sorted(pairs, key=lambda each: (each["violation"] is None, -each["furthest"]))
     ]  # fmt: skip

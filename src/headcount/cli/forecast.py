@@ -39,6 +39,7 @@ def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = N
         ]
         terminal.print_table(columns, [_row(each) for each in mine])
         click.echo()
+        terminal.say(_readable(mine[-1], epsilon))
         for sentence in _sentences(mine):
             terminal.say(sentence)
         for command in _commands(better(mine), epsilon, delta):
@@ -50,6 +51,14 @@ def _row(each: Expected) -> list[str]:
     readable = "" if each.way == "rank" else _people(each.readable, each.grain)
     low_high = f"{each.low:.0f} to {each.high:.0f}"
     return [_WAYS[each.way], f"{each.right:.1f}", low_high, _people(each.apart, each.grain), readable]
+
+
+def _readable(counts: Expected, epsilon: str) -> str:
+    """Say from how many people on a count of a release tells something."""
+    if counts.readable is None:
+        return f"At ε = {epsilon} no count of a single item is readable."
+    people = some(max(counts.readable, counts.grain), "person", "people")
+    return f"At ε = {epsilon}, counts of items that {people} or more have are readable."
 
 
 def _people(number: int | None, grain: int) -> str:

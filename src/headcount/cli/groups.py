@@ -14,7 +14,7 @@ class Actions(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse what is no subcommand, and name the nearest."""
-        if args[0] not in self.commands and not args[0].startswith("-"):
+        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise UnknownNameError.among(
                 "command", args[0], self.list_commands(ctx), where=f"headcount {self.name}"
             )

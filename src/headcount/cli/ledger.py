@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.groups import Actions
 from headcount.errors import DataError, RefusedError, UsageError
+from headcount.guarantee import in_doubt
 
 if TYPE_CHECKING:
     from headcount.ledger import Account
@@ -114,6 +116,9 @@ def _create(
     with _opened(ledger) as opened:
         account = opened.create(dataset, epsilon, delta, per_analyst, filter=how, **windows)
         key = opened.key_path
+    doubt = in_doubt(Decimal(epsilon))
+    if doubt is not None:
+        terminal.note(doubt)
     if as_json:
         terminal.print_json(account.to_json())
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,18 +11,20 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
 from headcount.cli.reading import reading_options
+from headcount.cli.suggesting import (
+    BINS,
+    CATALOGUE,
+    QUERIES,
+    DayOrder,
+    Suggestion,
+    begins_with_day_and_month,
+    suggestion,
+    well_parted,
+)
 from headcount.events.flags import READERS
 
 if TYPE_CHECKING:
     from headcount.events.formats import TextOptions
-
-_USERS = (
-    "user", "user_id", "userid", "uid", "customer", "customer_id", "visitor", "member", "person", "who", "account",
-)  # fmt: skip
-_ITEMS = (
-    "item", "item_id", "venue", "product", "movie", "artist", "page", "resource", "what", "title", "place", "url",
-)  # fmt: skip
-_CATALOGUE = "catalogue.csv"  # a name that is refused until there is such a file
 
 
 @click.command(
@@ -53,13 +54,13 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         asked.refuse(str(store))
         _show_store(store, how, as_json=as_json)
         return
-    source = open_source(list(events), how, asked)
+    source, delimiter = well_parted(open_source(list(events), how, asked))
     with terminal.Bar(quiet=quiet) as bar:
-        seen = _survey(source, bar)
-    read = _suggestion([shown(each) for each in events], seen["columns"], _repeated(text))
-    parts = ["headcount", "release", *read, "--epsilon", "1", "--out", "release"]
+        seen, days = _survey(source, bar)
+    flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
+    found = suggestion([shown(each) for each in events], seen["columns"], days, flags)
     if as_json:
-        terminal.print_json({**seen, "command": terminal.command_line(parts)})
+        terminal.print_json({**seen, "command": terminal.command_line(found.parts)})
         return
     click.echo(f"{source.name}: {some(seen['rows'], 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
@@ -68,8 +69,7 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         for each in seen["columns"]
     ]
     terminal.print_table(columns, rows)
-    click.echo(f"\nTo release from it, list the items that may be released in {_CATALOGUE}, correct and run:\n")
-    _show_commands(["headcount", "check", *read], parts)
+    _show_suggestion(found)
 
 
 def _repeated(text: options.Flags) -> list[str]:
@@ -104,6 +104,22 @@ def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     _show_commands(["headcount", "check", source.name], parts)
 
 
+def _show_suggestion(found: Suggestion) -> None:
+    """Show what to copy, and what to see to."""
+    if found.command == "query":
+        one = "" if "--user" in found.read else ", one row per person: if people have several, add --user"
+        terminal.say(
+            f"\nIt looks like a table of people{one}. To count in it, put public bins of its columns into"
+        )
+        terminal.say(f"{BINS} and queries into {QUERIES}, as docs/query.md says, correct and run:\n")
+        click.echo(_folded(found.parts))
+        return
+    click.echo(f"\nTo release from it, list the items that may be released in {CATALOGUE}, correct and run:\n")
+    _show_commands(["headcount", "check", *found.read], found.parts)
+    if found.doubt is not None:
+        terminal.say(f"\n{found.doubt}")
+
+
 def _show_commands(check: list[str], release: list[str]) -> None:
     """Show two commands to copy: what would not be counted, and the release."""
     click.echo(_folded(check))
@@ -118,14 +134,15 @@ def _in_words(value: Any) -> str:
     return "; ".join(value) if isinstance(value, list) else str(value)
 
 
-def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
-    """Read every row, count what is missing and keep the first three."""
-    from headcount.events.formats import plain_type
+def _survey(source: Any, bar: terminal.Bar) -> tuple[dict[str, Any], dict[str, DayOrder]]:
+    """Read every row: count what is missing, keep the first three, see how dates such as 01/12/2010 are meant."""
+    from headcount.events.formats import is_text, plain_type
     from headcount.events.texts import sound_batch
 
     names = source.names
     nulls = dict.fromkeys(names, 0)
     first: dict[str, list[Any]] = {name: [] for name in names}
+    days: dict[str, DayOrder] = {}
     rows = 0
     for batch in map(sound_batch, source.batches(names)):
         for name in names:
@@ -133,6 +150,8 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
             nulls[name] += column.null_count
             if len(first[name]) < 3:
                 first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
+            if is_text(column.type) and begins_with_day_and_month(first[name]):
+                days[name] = days.get(name, DayOrder()).after(column)
         rows += batch.num_rows
         bar("reading events", rows, source.rows)
     columns = [
@@ -144,46 +163,7 @@ def _survey(source: Any, bar: terminal.Bar) -> dict[str, Any]:
         }
         for name in names
     ]
-    return {"source": source.name, "rows": rows, "columns": columns}
-
-
-def _suggestion(events: list[str], columns: list[dict[str, Any]], text_flags: list[str]) -> list[str]:
-    """Return what a command has to be told to read the columns, by their names, types and first values."""
-    ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
-    times = {each["name"]: flags for each in columns if (flags := _time_flags(each)) is not None}
-    user = _guess([name for name in ids if name not in times], _USERS)
-    user = user or next(iter([*(name for name in ids if name not in times), *ids]), "COL")
-    rest = [name for name in ids if name != user]
-    item = _guess([name for name in rest if name not in times], _ITEMS)
-    item = item or next(iter([*(name for name in rest if name not in times), *rest]), "COL")
-    parts = [*events, "--user", user, "--item", item]
-    when = next((name for name in times if name not in (user, item)), None)
-    parts += ["--context", f"weekday:{when}", *times[when]] if when is not None else []
-    return [*parts, *text_flags, "--items", _CATALOGUE]
-
-
-def _time_flags(column: dict[str, Any]) -> list[str] | None:
-    """Return the flags that a column needs to be read as times, or None if it holds none, by its first values."""
-    if column["type"].startswith(("timestamp", "date")):
-        return []
-    values = [value for value in column["first"] if value is not None]
-    if not values or not (column["type"] == "text" or "int" in column["type"]):
-        return None
-    if column["type"] == "text" and all(_is_iso(value) for value in values):
-        return []
-    timely = any(word in column["name"].lower() for word in ("time", "date", "when", "stamp", "_at"))
-    units = {10: "s", 13: "ms", 16: "us"}
-    lengths = {len(value) if value.isdecimal() else 0 for value in values}
-    unit = units.get(lengths.pop()) if len(lengths) == 1 else None
-    return ["--time-format", unit] if timely and unit else None
-
-
-def _is_iso(value: str) -> bool:
-    try:
-        datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return "-" in value
+    return {"source": source.name, "rows": rows, "columns": columns}, days
 
 
 def _folded(parts: list[str]) -> str:
@@ -198,12 +178,6 @@ def _folded(parts: list[str]) -> str:
             line = "    "
         line += word if not line.strip() else f" {word}"
     return " \\\n".join(f"  {each}" for each in [*lines, line])
-
-
-def _guess(names: list[str], usual: tuple[str, ...]) -> str | None:
-    lower = {name.lower(): name for name in names}
-    exact = next((lower[each] for each in usual if each in lower), None)
-    return exact or next((name for name in names for each in usual if each in name.lower()), None)
 
 
 def _short(value: str | None) -> str:

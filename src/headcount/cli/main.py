@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from headcount import __version__
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
@@ -42,6 +43,7 @@ _COMMANDS = {
     "methods": "List the methods and what each really guarantees.",
     "audit": "Attack a method's promise, and see what ε is at least.",
     "attack": "Mount a known attack on recommenders, and count what it recovers.",
+    "completion": "Let a shell complete commands, flags and files.",
 }
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 
@@ -68,9 +70,14 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+        if args[0] not in _COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise UnknownNameError.among("command", args[0], _COMMANDS)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        known = [CompletionItem(name, help=said) for name, said in _COMMANDS.items()]
+        found = [each for each in known if each.value.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -90,6 +97,11 @@ def program() -> None:
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code."""
     _prepare_output()
+    if "_HEADCOUNT_COMPLETE" in os.environ:
+        from headcount.cli.completion import VARIABLE, completions
+
+        click.echo(completions(os.environ[VARIABLE]))
+        return
     given = sys.argv[1:] if arguments is None else arguments
     if any("://" in each or each.startswith("adbc+") for each in given):
         from headcount.cli.hiding import hide_secrets

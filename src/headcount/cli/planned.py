@@ -75,7 +75,7 @@ def _is_gaussian(law: Mapping[str, Any]) -> bool:
 
 def _reach(law: Mapping[str, Any]) -> str:
     noise = "discrete Gaussian noise of " if _is_gaussian(law) else ""
-    return f"{noise}standard deviation {law['deviation']:,.1f}, and 95% lie within ±{law['half_width_95']:,.0f}"
+    return f"{noise}standard deviation {law['deviation']:,.1f}, and 95 % lie within ±{law['half_width_95']:,.0f}"
 
 
 def _say_price(plan: Plan) -> None:

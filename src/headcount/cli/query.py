@@ -36,7 +36,8 @@ _SHOWN = 12
 def command(degrees: str | None, **flags: Any) -> None:
     """Answer counting queries over a table of people, all under one ε.
 
-    PEOPLE are files as for `release`, with a row a record. With --groups, ε protects whole groups: the promise is
+    PEOPLE are files as for `release`, with a row a record. Without --user every row is one person: then nobody may
+    have two rows. With --groups, ε protects whole groups: the promise is
     about everyone of a household at once.
     """
     if degrees is not None:  # no field of the request: only a method that is kept for research takes it
@@ -54,11 +55,15 @@ def command(degrees: str | None, **flags: Any) -> None:
 
 
 def _show_answers(release: Release) -> None:
-    """Print the first answers as a table."""
-    from headcount.reports.answers import answer_rows
+    """Print the first answers: those of a GROUP BY below its statement, the others in one table."""
+    from headcount.reports.answers import NUMBERS, answer_blocks
 
-    columns = [("query", "left"), ("answer", "right"), ("low", "right"), ("high", "right")]
-    terminal.print_table(columns, [list(row) for row in answer_rows(release, _SHOWN)])
+    for block in answer_blocks(release, _SHOWN):
+        if block.statement is not None:
+            terminal.say(terminal.printable(block.statement))
+        columns = [(name, "left") for name in block.names] + [(name, "right") for name in NUMBERS]
+        terminal.print_table(columns, block.rows)
+        click.echo()
     if release.answers.num_rows > _SHOWN:
         terminal.say(f"… and {release.answers.num_rows - _SHOWN:,} more.")
-    click.echo()
+        click.echo()

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from headcount.cli import options
 from headcount.cli.options import Command, Flags
-from headcount.events.flags import FLAGS, KEPT, READERS
+from headcount.events.flags import FLAGS, KEPT, READERS, TEXT
 
 
 def reading_options(kind: str, *, configured: bool = True) -> Callable[[Command], Command]:
@@ -27,9 +27,9 @@ def reading_options(kind: str, *, configured: bool = True) -> Callable[[Command]
 
 
 def _needed(kind: str, name: str) -> dict[str, Any]:
-    """Return how a flag is that files cannot go without: of events, a store can."""
+    """Return how a flag is that files cannot go without: of events a store can, and a table of people."""
     if kind == "people":
-        return {"required": True}
+        return {"help": f"{FLAGS[name].help}  [default: every row is one person]"}
     return {"callback": _refuse_missing, "help": f"{FLAGS[name].help}  [required, but for a store]"}
 
 
@@ -109,4 +109,11 @@ def _without_what_is_packed(flags: Flags, store: Any) -> Flags:
         same["items"] = None
     if listed and says_the_same(source, listed):
         same |= {name: () if FLAGS[name].many else None for name in listed}
-    return {**flags, **same}
+    return {**flags, **same, **_text_by_default(flags)}
+
+
+def _text_by_default(flags: Flags) -> Flags:
+    """Leave out how a configuration file says that text is written: of rows that are packed it says nothing."""
+    context = click.get_current_context()
+    said = [name for name in TEXT if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
+    return {name: False if FLAGS[name].switch else FLAGS[name].default for name in said if name in flags}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.cli import options, terminal
 from headcount.cli.charged import charged_options, show, spend
 from headcount.cli.groups import Actions
@@ -84,8 +84,15 @@ def recommend(folder: str, resource: str, mine: str | None, k: str, as_json: boo
     from headcount.tags.recommending import ReleasedModel
 
     loaded, many = _loaded(folder), whole_text(k, "-k")
-    rows = ReleasedModel.of(loaded).recommend(resource, k=many, mine=_own_tags(mine))
+    model, own = ReleasedModel.of(loaded), _own_tags(mine)
+    rows = model.recommend(resource, k=many, mine=own)
     _note_if_not_private(loaded)
+    if not model.knows(resource):
+        beside = ", beside your own" if own else ""
+        terminal.note(
+            f"The release says nothing of the tags of {terminal.printable(resource)!r} alone, which did not stand "
+            f"out: these are the popular tags{beside}."
+        )
     if as_json:
         terminal.print_json(rows)
         return
@@ -152,7 +159,7 @@ def topics(folder: str, to: str | None, force: bool, k: str, as_json: bool) -> N
         terminal.print_json(rows)
         return
     shown = [
-        [row["topic"], f"{row['weight']:.0%}", ", ".join(each["name"] for each in row["tags"])] for row in rows
+        [row["topic"], per_cent(row["weight"]), ", ".join(each["name"] for each in row["tags"])] for row in rows
     ]
     terminal.print_table([("topic", "right"), ("share", "right"), ("tags", "left")], shown)
     if to is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headcount.answers.order import order_words, told_nothing
-from headcount.answers.words import whole
+from headcount.answers.words import per_cent, whole
 from headcount.cli import options, terminal
 from headcount.errors import UsageError
 
@@ -127,7 +127,7 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
         return
     if not release.is_private:
         terminal.say("NOT PRIVATE: " + _why(release))
-    level = f"{release.interval.level:.0%}"
+    level = per_cent(release.interval.level)
     counts = "Smoothed counts" if release.interval.covers == "smoothed" else "Counts"
     true = "people" if release.counts == "users" else "records"
     what = true if release.interval.covers == "true" else release.bounded

@@ -37,6 +37,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.answers.intervals import Term, half_width
+from headcount.answers.words import per_cent
 from headcount.arrays import Floats
 from headcount.bounding import (
     MOST_EXACT,
@@ -201,7 +202,7 @@ class Totals(Staged):
             said.append("the sum: as noisy as the range that will be found is wide")
         if self.quantiles is not None:
             off = self._off(self.quantiles, parts["quantiles"]).max()
-            said.append(f"quantiles: with probability 95%, no more than {off:,.4g} records from their rank")
+            said.append(f"quantiles: with probability 95 %, no more than {off:,.4g} records from their rank")
         return tuple(said)
 
     def _off(self, asked: tuple[int, ...], price: Price) -> Floats:
@@ -321,7 +322,7 @@ class Totals(Staged):
             f"all of theirs weigh alike. They were chosen among {points.steps + 1:,} values from {points.low:g} "
             f"to {points.high:g}, so that those near the exact rank are the likeliest, in "
             f"{len(level_stages(asked))} steps paid with {paid(price)}. Beside each are the ranks between which "
-            f"it lies with probability {LEVEL:.0%}."
+            f"it lies with probability {per_cent(LEVEL)}."
         )
 
     def _within(self, ends: tuple[Decimal, Decimal], price: Price) -> FixedRange:

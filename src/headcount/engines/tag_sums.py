@@ -21,6 +21,7 @@ from headcount.bounding import (
     TagWeights,
     certify_tags,
 )
+from headcount.engines.kernels.together import add_together
 from headcount.engines.passes import Passes
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
@@ -104,16 +105,13 @@ def _shares(many: Integers, norm: Norm) -> Integers:
 
 def _together(user: Codes, tag: Codes, size: int) -> Integers:
     """Return the upper triangle of the sum of x xᵀ / n over all people, off the diagonal times √2."""
-    from scipy import sparse
-
     both = np.unique(np.stack([user.astype(np.int64), tag.astype(np.int64)]), axis=1)
-    people, which = np.unique(both[0], return_inverse=True)
-    many = np.bincount(which, minlength=people.size)
-    has = sparse.csr_matrix((np.ones(which.size, dtype=np.int64), (which, both[1])), shape=(people.size, size))
-    off = has.T @ sparse.diags(math.isqrt(2 * TOGETHER**2) // np.maximum(many, 1), dtype=np.int64) @ has
-    matrix = np.asarray(off.todense(), dtype=np.int64)
-    np.fill_diagonal(matrix, has.T @ (TOGETHER // np.maximum(many, 1)))
-    return np.asarray(matrix[np.triu_indices(size)])
+    _, many = np.unique(both[0], return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(many)])
+    sums = np.zeros(size * (size + 1) // 2, dtype=np.int64)
+    alone, together = TOGETHER // many, math.isqrt(2 * TOGETHER**2) // many
+    add_together(starts, np.ascontiguousarray(both[1]), alone, together, size, sums)
+    return sums
 
 
 def _places(chosen: Integers, size: int) -> Integers:

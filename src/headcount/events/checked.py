@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 
 Fate = Literal["not counted", "counted as unknown"]
 Role = Literal["user", "item", "times", "value", "context", "condition", "log"]
@@ -31,7 +31,7 @@ class Problem:
     """Rows or records that would not be counted, or not where they belong, for one reason.
 
     >>> str(Problem(role="user", column="who", what="no user in column 'who'", number=2, of=80))
-    "2 rows (2.5%): no user in column 'who'"
+    "2 rows (2.5 %): no user in column 'who'"
     """
 
     role: Role
@@ -174,10 +174,10 @@ def percent(share: float) -> str:
     """Write a share.
 
     >>> percent(0.0251), percent(1.0), percent(0.00001), percent(0.9999), percent(0.0)
-    ('2.5%', '100%', '<0.1%', '>99.9%', '0%')
+    ('2.5 %', '100 %', '<0.1 %', '>99.9 %', '0 %')
     """
     if share in (0, 1):
-        return f"{share:.0%}"
+        return per_cent(share)
     if share < 0.001:
-        return "<0.1%"
-    return f"{share:.1%}" if share <= 0.999 else ">99.9%"
+        return "<0.1 %"
+    return per_cent(share, 1) if share <= 0.999 else ">99.9 %"

@@ -81,9 +81,10 @@ FLAGS: Mapping[str, Flag] = {
 
 _TAGS = ("resource", "tag", "resources", "vocabulary", "select_tags")
 _WINDOW = ("where", "time", "since", "until")
-_TEXT = ("delimiter", "encoding", "header", "format")
+TEXT = ("delimiter", "encoding", "header", "format")
+"""How files are written."""
 _DATABASE = ("table", "query")
-_READING = ("time_format", "timezone", *_TEXT, *_DATABASE, "drop_nulls")
+_READING = ("time_format", "timezone", *TEXT, *_DATABASE, "drop_nulls")
 KEPT = ("user", "item", "context", "contexts", *_WINDOW, "times", "value", "time_format", "timezone")
 """What a store keeps of its log, beside the catalogue."""
 
@@ -129,7 +130,7 @@ READERS: Mapping[str, Reader] = {
         ("user", "item", "items", *_WINDOW, "times", "value", "value_range", *_READING),
         ("user", "item"),
     ),
-    "inspected": Reader("readers:open_source", "EVENTS...", (*_TEXT, *_DATABASE)),
+    "inspected": Reader("readers:open_source", "EVENTS...", (*TEXT, *_DATABASE)),
     "audited": Reader(
         "log:read_events", "[EVENTS...]", ("user", "item", "items", *_WINDOW, "times", *_READING), ("user", "item")
     ),

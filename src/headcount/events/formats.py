@@ -75,6 +75,17 @@ class TextOptions:
         flags = {"--delimiter": self.delimiter, "--encoding": codecs.lookup(self.encoding).name != "utf-8"}
         return next((flag for flag, value in (flags | {"--no-header": not self.header}).items() if value), None)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as a configuration says it.
+
+        >>> TextOptions(delimiter=";", header=False).to_json()
+        {'delimiter': ';', 'no_header': True}
+        """
+        said: dict[str, Any] = {} if self.delimiter is None else {"delimiter": self.delimiter}
+        said |= {} if self.encoding == TextOptions.encoding else {"encoding": self.encoding}
+        said |= {} if self.header else {"no_header": True}
+        return said | ({} if self.format is None else {"format": self.format})
+
 
 @dataclass(frozen=True)
 class Opened:

@@ -121,13 +121,19 @@ class ValueBins:
         return (*map(str, self.values), *(("(other)",) if self.other else ()))
 
     def place(self, value: str | int | float) -> int:
-        """Return the bin of a listed value; refuse others."""
+        """Return the bin of a listed value, or of the one that is spelt alike; refuse others.
+
+        >>> ValueBins("sex", ("Female", "Male")).place("male")
+        1
+        """
         listed: Sequence[str | int | float] = self.values
-        if value not in listed and str(value) in listed:
-            value = str(value)
-        if value not in listed:
-            raise UnknownNameError.among("value", str(value), [str(each) for each in listed], where=self.column)
-        return list(listed).index(value)
+        if value in listed:
+            return list(listed).index(value)
+        for alike in (str, _spelling):
+            found = [place for place, each in enumerate(listed) if alike(each) == alike(value)]
+            if len(found) == 1:
+                return found[0]
+        raise UnknownNameError.among("value", str(value), [str(each) for each in listed], where=self.column)
 
     def to_json(self) -> dict[str, Any]:
         """Return the bins as plain data."""
@@ -277,6 +283,11 @@ def _values(column: str, given: Any) -> tuple[str, ...] | tuple[int, ...]:
             remedy=_EXAMPLE,
         )
     return tuple(texts) if texts else tuple(wholes)
+
+
+def _spelling(value: object) -> str:
+    """Return what is left of a value without capitals and the spaces around it."""
+    return str(value).strip().casefold()
 
 
 def _is_number(value: Any) -> bool:

@@ -20,7 +20,8 @@ from headcount.events.conditions import Condition, TimeWindow, described_conditi
 from headcount.events.contexts import Context, UnknownContext, read_context
 from headcount.events.flags import KEPT
 from headcount.events.formats import TextOptions
-from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.own_rows import OwnRows, beneath
+from headcount.events.readers import FileSource, Source, TableSource, open_source
 from headcount.events.sources.asked import Asked
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.times import TimeFormat
@@ -166,7 +167,8 @@ class EventLog:
     def describe(self) -> dict[str, Any]:
         """Return what was asked of the log, under the names of the flags; never where it lies."""
         names_items = self.roles.item != self.roles.user  # a table of people names none
-        described: dict[str, Any] = {"user": self.roles.user} | ({"item": self.roles.item} if names_items else {})
+        described: dict[str, Any] = {} if isinstance(self.source, OwnRows) else {"user": self.roles.user}
+        described |= {"item": self.roles.item} if names_items else {}
         if self.selects:
             described["select_items"] = True
         if self.context is not None:
@@ -189,6 +191,14 @@ class EventLog:
             described |= {"time_format": clock.pattern} if clock.pattern else {}
             described |= {"timezone": clock.zone} if clock.zone else {}
         return described
+
+    def requested(self) -> dict[str, Any]:
+        """Return what a release says of its log: what was asked of it, and how its text is written.
+
+        Not which files or which table: these are named again where the request is.
+        """
+        source = beneath(self.source)
+        return {**self.describe(), **(source.text.to_json() if isinstance(source, FileSource) else {})}
 
 
 def read_events(

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, read_events, the_store
+from headcount.events.own_rows import ROW, OwnRows
+from headcount.events.readers import open_source
+from headcount.events.sources.asked import Asked
 
 
 def read_people(
@@ -30,15 +34,21 @@ def read_people(
     """Describe a table of people: a path, several paths, or any Arrow-compatible object.
 
     Reads column names and types, no rows. What is counted are the cells of a grid over its columns, which a query
-    declares; so there is no item, and the user column stands in for it.
+    declares; so there is no item, and the user column stands in for it. Without ``user`` every row is taken for
+    one person, who has no other: that is said in the promise, and is wrong of a log whose rows are events.
 
     >>> import pyarrow as pa
     >>> read_people(pa.table({"id": ["ann", "bob"], "age": [30, 70]}), user="id").roles.user
     'id'
+    >>> read_people(pa.table({"age": [30, 70]})).source.assumes[0]
+    'every row is one person, and nobody has two: the place of a row stands for the user id'
     """
     words = {name: value for name, value in locals().items() if name != "people"}
     if the_store(people) is not None:
         raise UsageError("a packed store holds items, not the columns that bins are of", remedy="query the table")
-    if user is None:
-        raise UsageError("--user is missing", remedy="give the column that says who")
-    return read_events(people, item=user, **words)
+    if user is not None:
+        return read_events(people, item=user, **words)
+    text = TextOptions(delimiter, encoding, header, format)
+    rows = OwnRows.of(open_source(people, text, Asked(table, query)))
+    kept = {name: words[name] for name in ("where", "since", "until", "time", "time_format", "timezone")}
+    return read_events(rows, user=ROW, item=ROW, **kept)

@@ -42,8 +42,8 @@ def survey(log: EventLog, progress: Progress = lambda *_: None) -> Checked:
     >>> log = EventLog.of([("ann", "tea"), ("bob", "tee"), (None, "rye")], items=["rye", "tea"])
     >>> print(survey(log))
     the table: 3 rows; 1 record of 1 person counts
-    1 row (33.3%): no user in column 'user'
-    1 record (50.0%): an item outside the catalogue: 'tee' (1)
+    1 row (33.3 %): no user in column 'user'
+    1 record (50.0 %): an item outside the catalogue: 'tee' (1)
     each person has an item once: --count users is more accurate
     """
     if isinstance(log.source, PackedSource):

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from headcount.errors import SurroundingsError, UsageError
+from headcount.extras import remedy
 from headcount.ledger.stores import WAIT, Store
 from headcount.ledger.transactions import EngineTransaction, Transaction
 
@@ -49,7 +50,7 @@ class PostgresStore(Store):
         except ImportError as error:
             raise UsageError(
                 "a PostgreSQL ledger needs the package psycopg",
-                remedy="pip install 'headcount[postgres]', or pip install '.[postgres]' in a clone",
+                remedy=remedy("'psycopg[binary]'", "postgres"),
             ) from error
 
         def prepare(connection: Any, _record: object) -> None:

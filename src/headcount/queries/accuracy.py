@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headcount.answers.words import per_cent
 from headcount.arrays import Floats
 from headcount.bounding import Bounded, LinearQueries, distances, exact_answers, group_sums, quantile
 from headcount.budget import Grant
@@ -49,7 +50,7 @@ class Accuracy:
     def story(self) -> str:
         """Say what was released."""
         return (
-            f"The error that {WITHIN:.0%} of these answers do not exceed was released too: "
+            f"The error that {per_cent(WITHIN)} of these answers do not exceed was released too: "
             f"{max(self.error, 0):,.0f}, with {self.law.in_words()}. The intervals are made of it."
         )
 

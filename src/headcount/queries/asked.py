@@ -22,10 +22,12 @@ from headcount.errors import UsageError
 from headcount.events.coders import check_table
 from headcount.events.grid import Grid, NumberBins
 from headcount.events.log import EventLog
+from headcount.events.own_rows import OwnRows
 from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, what_counted
+from headcount.queries import ANSWERS
 from headcount.queries.components import Energies, energies
-from headcount.queries.sql import counts_of
+from headcount.queries.sql import Cell, cell_text, counts_of
 from headcount.queries.workload import Named, RowsAsked, StatementsAsked, Workload, nothing_asked
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
@@ -93,7 +95,7 @@ class Asked:
             raise nothing_asked()
         self.grid.check_narrow()
         statements: list[str] = []
-        cells: list[str | None] = []
+        cells: list[Cell] = []
 
         def masks() -> Any:
             for statement in self.statements:
@@ -134,6 +136,11 @@ class Asked:
         """Refuse a log that does not fit, whatever is asked."""
         self.grid.check_narrow()
         check_table(log, self.grid, self.groups)
+        if self.max_records > 1 and isinstance(log.source, OwnRows):
+            raise UsageError(
+                f"--max-records {self.max_records} is given without --user, so that every row is one person",
+                remedy="leave it out, or name the column that says who",
+            )
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """ε, and δ if there is one, for adding or removing a person, or a whole group."""
@@ -167,7 +174,9 @@ class Asked:
             *what_counted(log),
             f"Records were {'told apart by' if self.grid.is_wide else 'counted in'} "
             f"{some(self.grid.cells, 'cell')} of a public grid: {columns}.",
-            f"Of each person {_at_random(self.max_records, 'record')} counted.",
+            "Each row counted as one person."
+            if isinstance(log.source, OwnRows)
+            else f"Of each person {_at_random(self.max_records, 'record')} counted.",
         ]
         if any(isinstance(each, NumberBins) for each in self.grid.bins):
             told[-1] += " Numbers beyond the outer edges counted in the outer bins."
@@ -180,17 +189,41 @@ class Asked:
 
 
 def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | Floats]) -> pa.Table:
-    """Make the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it."""
+    """Make the table of answers: the query, the cell of its GROUP BY, the answer, and what goes with it.
+
+    The cell is there as one text, and as a column for each attribute that any query groups by.
+    """
     return pa.table(
         {
             "query": pa.array(named.statements, pa.string()),
-            "cell": pa.array(named.cells, pa.string()),
+            "cell": pa.array([cell_text(cell) for cell in named.cells], pa.string()),
+            **_attributes(named.cells, {*ANSWERS.columns, *columns, "how"}),
             **{
                 name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null
                 for name, column in columns.items()
             },
         }
     )
+
+
+def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
+    """Return the bin of each attribute that is grouped by; one that is called as a column of answers gets a mark.
+
+    >>> {name: bins.to_pylist() for name, bins in _attributes([(), (("low", "3"),)], {"low"}).items()}
+    {'low_': [None, '3']}
+    """
+    found: dict[str, list[str | None]] = {}
+    for place, cell in enumerate(cells):
+        for column, named in cell:
+            found.setdefault(column, [None] * len(cells))[place] = named
+    names = dict.fromkeys(found, "")
+    for column in names:
+        name = column
+        while name in taken:
+            name += "_"
+        names[column] = name
+        taken = {*taken, name}
+    return {names[column]: pa.array(bins, pa.string()) for column, bins in found.items()}
 
 
 def _at_random(most: int, noun: str) -> str:

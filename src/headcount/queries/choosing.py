@@ -29,6 +29,7 @@ from decimal import Decimal
 from math import prod
 from typing import Any, ClassVar
 
+from headcount.answers.words import per_cent
 from headcount.budget import Grant, Price, Priced, price_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -106,7 +107,7 @@ class Automatic(Answering):
         choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
         story = (
             f"To choose how to answer, the number of records was released with {total.law.in_words()}, paid with "
-            f"{SHARE:%} of the budget. The queries are such that {_FOR[method]}; "
+            f"{per_cent(SHARE)} of the budget. The queries are such that {_FOR[method]}; "
             f"{'a fit was tried, for' if fits else 'no fit was needed:'} {_COUNTS[fits]}."
         )
         return replace(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
+from headcount.errors import CallerError, UsageError
 from headcount.events.grid import Bins, Grid, NumberBins
 
 Mask = NDArray[np.bool_]
@@ -26,12 +26,25 @@ Mask = NDArray[np.bool_]
 _SHAPE = "write SELECT COUNT(*) FROM people WHERE …, with GROUP BY if all cells of some columns are wanted"
 
 
+Cell = tuple[tuple[str, str], ...]
+"""A cell of a GROUP BY: of each column that is named there, its bin."""
+
+
+def cell_text(cell: Cell) -> str | None:
+    """Name a cell; where nothing is grouped there is none.
+
+    >>> cell_text((("job", "cook"), ("age", "0..17"))), cell_text(())
+    ('job = cook, age = 0..17', None)
+    """
+    return ", ".join(f"{column} = {named}" for column, named in cell) or None
+
+
 @dataclass(frozen=True)
 class Counting:
     """One count that is asked for: the statement, the cell of its GROUP BY, if any, and the cells it takes."""
 
     statement: str
-    cell: str | None
+    cell: Cell
     mask: Mask
 
 
@@ -56,7 +69,7 @@ class TableCounts:
     statement: str
     places: tuple[int, ...]
     groups: NDArray[np.int64]
-    cells: tuple[str | None, ...]
+    cells: tuple[Cell, ...]
 
 
 def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
@@ -65,7 +78,7 @@ def table_counts(statement: str, grid: Grid, most: int) -> TableCounts:
     >>> grid = Grid.of({name: {"values": ["no", "yes"]} for name in "abcdefghij"})
     >>> found = table_counts("SELECT COUNT(*) FROM t WHERE c = 'yes' GROUP BY a", grid, 100)
     >>> found.places, found.groups.tolist(), found.cells
-    ((0, 2), [2, 0, 2, 1], ('a = no', 'a = yes'))
+    ((0, 2), [2, 0, 2, 1], ((('a', 'no'),), (('a', 'yes'),)))
     """
     taken, grouped = _read_soundly(statement, grid)
     places = tuple(place for place, size in enumerate(taken.shape) if size > 1 or place in grouped)
@@ -93,7 +106,7 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
     >>> [each.mask.sum() for each in counts_of("SELECT COUNT(*) FROM t WHERE age >= 18 AND job = 'cook'", grid)]
     [np.int64(2)]
     >>> [each.cell for each in counts_of("SELECT COUNT(*) FROM t GROUP BY job", grid)]
-    ['job = clerk', 'job = cook']
+    [(('job', 'clerk'),), (('job', 'cook'),)]
     """
     taken, grouped = _read_soundly(statement, grid)
     for named, bins in _cells(grid, grouped):
@@ -103,13 +116,12 @@ def counts_of(statement: str, grid: Grid) -> Iterator[Counting]:
         yield Counting(statement, named, np.broadcast_to(mask, grid.shape).ravel())
 
 
-def _cells(grid: Grid, grouped: list[int]) -> Iterator[tuple[str | None, tuple[int, ...]]]:
+def _cells(grid: Grid, grouped: list[int]) -> Iterator[tuple[Cell, tuple[int, ...]]]:
     """Yield the cells of a GROUP BY, the last column running quickest: what each is called, and its bins."""
     columns = [grid.bins[place] for place in grouped]
-    called = [[f"{each.column} = {name}" for name in each.names] for each in columns]
+    called = [[(each.column, name) for name in each.names] for each in columns]
     for bins in product(*(range(each.size) for each in columns)):
-        named = [names[at] for names, at in zip(called, bins, strict=True)]
-        yield ", ".join(named) or None, bins
+        yield tuple(names[at] for names, at in zip(called, bins, strict=True)), bins
 
 
 def _read_soundly(statement: str, grid: Grid) -> tuple[Mask, list[int]]:
@@ -118,10 +130,26 @@ def _read_soundly(statement: str, grid: Grid) -> tuple[Mask, list[int]]:
         return _read(statement, grid)
     except RecursionError:
         pass  # refused below, with the stack unwound
+    except CallerError as error:
+        unquoted = _unquoted(statement, grid)
+        if unquoted is None:
+            raise
+        raise UsageError(
+            f"{statement!r} names the column {unquoted}, which SQL reads as something else",
+            remedy=f'write it in double quotes: "{unquoted}"',
+        ) from error
     raise UsageError(
         f"{statement[:60]!r}… is nested too deeply",
         remedy="leave parentheses out, or write IN (…) in place of many conditions",
     )
+
+
+def _unquoted(statement: str, grid: Grid) -> str | None:
+    """Return a column that a statement names without the quotes that its name needs, if there is one."""
+    bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", " ", statement)
+    odd = [column for column in grid.columns if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", column)]
+    longest = sorted(odd, key=len, reverse=True)
+    return next((each for each in longest if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", bare, re.I)), None)
 
 
 def _read(statement: str, grid: Grid) -> tuple[Mask, list[int]]:

@@ -17,7 +17,7 @@ from headcount.arrays import Floats
 from headcount.bounding import Bounded, LinearQueries, Places, beside, exact_answers, group_sums, head
 from headcount.errors import UsageError
 from headcount.events.grid import MOST_CELLS, Grid
-from headcount.queries.sql import TableCounts, table_counts
+from headcount.queries.sql import Cell, TableCounts, table_counts
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Named:
     """What each answer is to: the statement, and the cell of its GROUP BY where it has one."""
 
     statements: tuple[str, ...]
-    cells: tuple[str | None, ...]
+    cells: tuple[Cell, ...]
 
     @classmethod
     def of_rows(cls, rows: LinearQueries) -> Named:
         """Name rows by their places."""
-        return cls(tuple(f"row {place}" for place in range(1, rows.size + 1)), (None,) * rows.size)
+        return cls(tuple(f"row {place}" for place in range(1, rows.size + 1)), ((),) * rows.size)
 
 
 class Workload(Protocol):

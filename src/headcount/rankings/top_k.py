@@ -50,7 +50,7 @@ import pyarrow as pa
 from headcount.adapting import LIGHT_AND_HEAVY, drawable, histogram, people_of
 from headcount.answers.activity import histogram_table
 from headcount.answers.order import order_words
-from headcount.answers.words import in_random_order, listed, some
+from headcount.answers.words import in_random_order, listed, per_cent, some
 from headcount.bounding import (
     Activity,
     Bounded,
@@ -358,7 +358,7 @@ class _Found:
         by = "ρ" if isinstance(released.law, DiscreteGaussian) else "ε"
         first = (
             "First it was released how many people have 1, 2, 3-4, 5-8, … different items, with "
-            f"{released.law.in_words()}, paid with {ACTIVITY_SHARE:%} of {by}."
+            f"{released.law.in_words()}, paid with {per_cent(ACTIVITY_SHARE)} of {by}."
         )
         table = histogram_table(released.counts, released.law.half_width(LEVEL), "items")
         laws = {**self.laws, "activity": released.law}

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.releases import Release
 from headcount.reports import plots
 from headcount.reports.page import Figure
@@ -52,7 +52,7 @@ def unit(of: str, release: Release) -> str:
 
 def words(release: Release) -> str:
     """Say what the histogram is and what it was used for."""
-    level = f"{release.interval.level:.0%}"
+    level = per_cent(release.interval.level)
     said = (
         "Every person is in one bin. The numbers of people carry noise of their own, so they can be negative "
         f"where few or none are; low and high enclose the true number with {level} probability, each on its own."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from headcount.answers.words import some, whole
 from headcount.queries import ANSWERS
@@ -10,6 +11,7 @@ from headcount.releases import Release
 from headcount.reports.part import SHOWN, Excerpt, Part
 from headcount.reports.wording import bound, interval_words, noise_words
 
+NUMBERS = ("answer", "low", "high")
 _SMALL = 10  # below, decimals are shown: published methods answer with shares
 
 
@@ -31,17 +33,45 @@ def part(release: Release) -> Part:
 
 
 def answer_rows(release: Release, most: int = SHOWN) -> list[tuple[str, ...]]:
-    """Return the first answers as they are shown; what is not known is a question mark."""
-    return [
-        (
-            str(row["query"]) + ("" if row["cell"] is None else f" [{row['cell']}]"),
-            *(_number(row[name]) for name in ("answer", "low", "high")),
-        )
-        for row in release.answers.slice(0, most).to_pylist()
-    ]
+    """Return the first answers as they are shown; a statement stands before the first cell of its GROUP BY."""
+    shown, before = [], None
+    for row in release.answers.slice(0, most).to_pylist():
+        cell = "" if row["cell"] is None else f"[{row['cell']}]"
+        goes_on = cell and row["query"] == before
+        before = row["query"]
+        shown.append((cell if goes_on else f"{row['query']} {cell}".rstrip(), *_numbers(row)))
+    return shown
+
+
+class Block(NamedTuple):
+    """Answers that are shown in one table: those of a GROUP BY, or plain counts, which have no one statement."""
+
+    statement: str | None
+    names: list[str]
+    rows: list[list[str]]
+
+
+def answer_blocks(release: Release, most: int) -> list[Block]:
+    """Return the first answers in blocks, so that no statement is shown twice."""
+    rows = release.answers.slice(0, most).to_pylist()
+    own = [name for name in release.answers.column_names if name not in (*ANSWERS.columns, "how")]
+    blocks = []
+    for statement, alike in groupby(rows, lambda row: None if row["cell"] is None else row["query"]):
+        found = list(alike)
+        names = ["query"]
+        if statement is not None:
+            names = [name for name in own if found[0][name] is not None] or ["cell"]
+        shown = [[*(str(row[name]) for name in names), *_numbers(row)] for row in found]
+        blocks.append(Block(statement, names, shown))
+    return blocks
+
+
+def _numbers(row: dict[str, Any]) -> list[str]:
+    return [_number(row[name]) for name in NUMBERS]
 
 
 def _number(value: Any) -> str:
+    """Write a number; one that is not known is a question mark."""
     if value is None:
         return "?"
     return whole(value) if abs(value) >= _SMALL else f"{value:.3g}"

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.reports import audit_plots, page
 from headcount.reports.audit_words import (
     Finding,
@@ -50,7 +50,7 @@ def audit_page(audit: Mapping[str, Any]) -> str:
         rows=[_row(each) for each in findings],
         failed=failed,
         only=only,
-        sure=f"{findings[0]['confidence']:.1%}".replace(".0%", "%"),
+        sure=per_cent(findings[0]["confidence"], 1).replace(".0 %", " %"),
         risk=f"{1 - findings[0]['confidence']:.1g}",
         facts=_facts(audit),
         seeded=audit["seed"] is not None,
@@ -118,7 +118,7 @@ def _facts(audit: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Neighbours", "people of a log of the curator's own" if audit["own_log"] else "made up for each method"),
         ("Runs", f"up to {' or '.join(f'{each:,}' for each in runs)} of each log of the most promising pairs"),
         ("Seed", _seed_in_words(audit["seed"])),
-        ("Confidence", f"{findings[0]['confidence']:.1%} for all bounds of one configuration together"),
+        ("Confidence", f"{per_cent(findings[0]['confidence'], 1)} for all bounds of one configuration together"),
         ("Created", date_in_words(audit["created"])),
         *([("Ended", audit["interrupted"])] if audit.get("interrupted") else []),
     ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.reports import page
 from headcount.reports.comparison_words import WORDS, Words, measures, middle, of, short, titles
 from headcount.reports.curves import curves
@@ -128,7 +128,7 @@ def over_epsilons(found: Sequence[Mean], what: str) -> Iterator[tuple[str, list[
 
 
 def _cell(each: Mean) -> str:
-    value = f"{each.mean:.1%}" if each.metric in ("precision", "covered") else short(each.mean)
+    value = per_cent(each.mean, 1) if each.metric in ("precision", "covered") else short(each.mean)
     return value if each.limit is None else f"{value} (limit {each.limit:,})"
 
 

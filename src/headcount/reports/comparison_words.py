@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headcount.answers.words import some
+from headcount.answers.words import per_cent, some
 from headcount.reports.palette import is_claimed
 from headcount.reports.tidy import Mean, at_one_limit, best_limits, places
 
@@ -165,7 +165,7 @@ def _of_selection(words: Words, found: Sequence[Mean]) -> list[str]:
                 continue
             limit = mine["selected"].limit
             how = "" if limit is None else f" to {some(limit, 'item')} a person (the best in hindsight)"
-            covered = f", with {mine['covered'].mean:.1%} of all records" if "covered" in mine else ""
+            covered = f", with {per_cent(mine['covered'].mean, 1)} of all records" if "covered" in mine else ""
             said.append(
                 f"At ε = {epsilon:g}, {label}{how}: {mine['selected'].mean:,.1f} items are selected{covered}."
             )

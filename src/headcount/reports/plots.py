@@ -18,6 +18,8 @@ import altair as alt
 import numpy as np
 import pyarrow as pa
 
+from headcount.answers.words import per_cent
+
 UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis
 CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many of them
@@ -29,6 +31,10 @@ _WHOLE = ",.0f"
 _FLAT_BINS = 6  # with more bins than this, their names stand at an angle
 
 
+_NUMBERS = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "percent": " %"}
+"""How plots write numbers: per cent as :func:`~headcount.answers.words.per_cent` does."""
+
+
 def _theme(
     *, paper: str, ink: str, muted: str, line: str, tint: str, strong: str, alarm: str, ramp: list[str]
 ) -> dict[str, Any]:
@@ -37,6 +43,7 @@ def _theme(
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 10,
     }  # fmt: skip
     return {
+        "locale": {"number": _NUMBERS},
         "font": _FONT,
         "background": paper,
         "view": {"stroke": None},
@@ -235,7 +242,7 @@ def rank_size(
     y = y.axis(format=_WHOLE, values=marks, domain=False, ticks=False)
     base = alt.Chart(_inline(rows)).encode(x=x, tooltip=[alt.Tooltip("rank:Q", format=","), *_numbers()])
     noise = alt.Chart(_inline([{"low": -reach, "high": reach}]))
-    words = f"{level:.0%} of pure noise falls into this band (±{reach:,.0f})"
+    words = f"{per_cent(level)} of pure noise falls into this band (±{reach:,.0f})"
     layers = [
         base.mark_area(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(style="curve").encode(y=y),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headcount.answers.words import whole
+from headcount.answers.words import per_cent, whole
 from headcount.guarantee import Standing
 from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
@@ -118,7 +118,7 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
         pairs = "pair" if one else f"{len(rows)} pairs"
         title = f"The {pairs} of item and {across(release)} with the largest counts"
     table = excerpts.columns(rows, "name", "count", "low", "high")
-    level = f"{release.interval.level:.0%}"
+    level = per_cent(release.interval.level)
     lines = f"{level} intervals{' of the noise' if noise_alone(release) else ', on average over all rows'}"
     note = f"Bars: {_lower(counted)}. Lines: {lines}; where two overlap, noise may have swapped them."
     if noise_alone(release) and release.interval.covers != "true":
@@ -188,7 +188,7 @@ def _facts(release: Release) -> list[tuple[str, str]]:
     ]
     for name, law in release.noise.items():
         on, reach = "" if law.on == "counts" else f" on {law.on}", whole(law.half_width(level))
-        facts.append((f"Noise in {name}", f"{_kind(law, on)}; {level:.0%} of draws lie within ±{reach}"))
+        facts.append((f"Noise in {name}", f"{_kind(law, on)}; {per_cent(level)} of draws lie within ±{reach}"))
     for name, values in release.chosen.items():
         chosen = ", ".join(f"{parameter} {value}" for parameter, value in values.items())
         privately = " privately" if release.is_private else ""

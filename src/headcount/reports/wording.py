@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from headcount.answers.words import per_cent
 from headcount.guarantee import in_short
 from headcount.releases import Release
 
@@ -23,7 +24,7 @@ def counted_words(release: Release) -> str:
 
 def interval_words(release: Release) -> str:
     """Say how sure the intervals of the counts are."""
-    level = f"{release.interval.level:.0%}"
+    level = per_cent(release.interval.level)
     if release.interval.average:
         return f"low and high enclose it in {level} of cases, on average over all rows"
     return f"low and high enclose it with {level} probability, each count on its own"
@@ -76,11 +77,11 @@ def _surest(epsilon: Decimal) -> str:
     """Return e^ε / (1 + e^ε) in percent, rounded up: how sure even odds can become.
 
     >>> _surest(Decimal("1")), _surest(Decimal("0.01")), _surest(Decimal("20"))
-    ('73.2%', '50.3%', 'all but 100%')
+    ('73.2 %', '50.3 %', 'all but 100 %')
     """
     share = 1 / (1 + (-epsilon).exp())
     percent = (share * 100).quantize(Decimal("0.1"), rounding="ROUND_CEILING")
-    return "all but 100%" if percent >= 100 else f"{percent}%"
+    return "all but 100 %" if percent >= 100 else f"{percent} %"
 
 
 def date_in_words(created: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -166,9 +167,7 @@ def _bar_of(deviation: float, size: int, law: Law) -> float:
     rare = min(0.5, BY_CHANCE / max(size, 1))
     if isinstance(law, DiscreteLaplace):
         return deviation / math.sqrt(2) * -math.log(2 * rare)
-    from scipy.special import ndtri
-
-    return float(deviation * -ndtri(rare))
+    return deviation * -NormalDist().inv_cdf(rare)
 
 
 def _texts(ids: tuple[str, ...] | tuple[int, ...]) -> NDArray[np.object_]:

@@ -67,6 +67,15 @@ class ReleasedModel:
             raise UnknownNameError.among("resource", given, self.names)
         return self.names.get(given, given)
 
+    def knows(self, given: str) -> bool:
+        """Tell whether the tags of a resource were measured; for others the popular ones have to do.
+
+        >>> model = ReleasedModel(("funny",), np.array([3.0]), {"film": np.array([9.0])}, {}, {})
+        >>> model.knows("film"), model.knows("play")
+        (True, False)
+        """
+        return self.resource(given) in self.on
+
     def of_others(self, resource: str) -> Floats:
         """Return which part of a resource's tags each tag makes up, as far as the model knows."""
         total = float(self.popular.sum())

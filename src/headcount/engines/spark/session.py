@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.engines.spark.surroundings import error_in
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.extras import remedy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +29,7 @@ _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "
 def open_session(conf: Mapping[str, str]) -> SparkSession:
     """Return the session that is active, or a new one: as Spark is configured, and then as asked for here."""
     if importlib.util.find_spec("pyspark") is None:
-        raise UsageError("Spark is not installed", remedy="pip install 'headcount[spark]', or use --engine local")
+        raise UsageError("Spark is not installed", remedy=f"{remedy('pyspark', 'spark')}, or use --engine local")
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

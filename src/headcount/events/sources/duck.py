@@ -16,7 +16,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Unkno
 from headcount.events import formats
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
-from headcount.events.sources.installed import needed
+from headcount.extras import needed
 
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
 _TIMES = ("DATE", "TIMESTAMP")

@@ -23,7 +23,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Usage
 from headcount.events import formats, frames
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
-from headcount.events.sources.installed import needed
+from headcount.extras import needed
 
 _ROWS = 50_000
 _PLAIN = re.compile(r"[A-Za-z_]\w*")

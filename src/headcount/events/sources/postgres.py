@@ -21,7 +21,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Unkno
 from headcount.events.formats import is_text
 from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
-from headcount.events.sources.installed import needed
+from headcount.extras import needed
 
 _AS_TEXT = {"numeric", "uuid", "json", "jsonb", "inet", "cidr", "macaddr", "macaddr8", "xml", "citext"}
 _RANGES = {

@@ -115,7 +115,7 @@ class Finding:
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        sure, claimed = f"{100 * self.confidence:.8g}%", self.target.epsilon
+        sure, claimed = f"{100 * self.confidence:.8g} %", self.target.epsilon
         if self.violation:
             return (
                 f"VIOLATION: ε ≥ {self.lower_bound:.2f} > {claimed} on the pair {self.best.pair.name!r}, with "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from headcount.extras import needed
 from headcount.lab.papers.results import Estimate, Results, Row, rows_of
 
 CONFIGURATIONS = ("item-pcc", "item-cos", "user-pcc", "user-cos")
@@ -60,7 +61,8 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float
     >>> [round(each, 3) for each in paired([1.0, 2.0, 3.0], [2.0, 3.5, 4.0])]
     [7.0, 1.703]
     """
-    from scipy.stats import ttest_rel
+    with needed("the paired t-test", "scipy", "lab"):
+        from scipy.stats import ttest_rel
 
     apart = np.subtract(theirs, ours)
     if np.ptp(apart) == 0:  # no spread: all the same, or all apart by as much

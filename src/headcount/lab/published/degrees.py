@@ -19,6 +19,7 @@ import numpy as np
 
 from headcount.arrays import Flags, Floats, Integers
 from headcount.errors import UsageError
+from headcount.extras import needed
 
 MOST_PAIRS = 10_000_000
 """How many pairs are held; in a larger matrix nearly everybody is coupled to everybody."""
@@ -125,7 +126,8 @@ class CoupledDegrees:
     @cached_property
     def _coupled(self) -> tuple[Integers, Any]:
         """The records that are coupled to others, and the part of |Δ| that is about them."""
-        from scipy.sparse import coo_array
+        with needed("the table of degrees", "scipy", "lab"):
+            from scipy.sparse import coo_array
 
         members, both = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
         one, other = both.reshape(2, -1)

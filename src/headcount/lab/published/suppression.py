@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.answers.words import per_cent
 from headcount.budget import Grant, Priced
 from headcount.engines.engine import Engine
 from headcount.engines.tag_sums import tagging_of
@@ -78,7 +79,7 @@ class SuppressionPublished(Staged):
         tagged, guarantee = TagLog.of_log(log), self.guarantee(grant)
         exact = tagging_of(tagged)
         grant.spend()
-        steps = (f"Everybody kept {self.kept:.0%} of their different tags, those they use most.",)
+        steps = (f"Everybody kept {per_cent(self.kept)} of their different tags, those they use most.",)
         left = exact.where(most_used(exact, self.kept))
         return assignments_release(self.name, guarantee, left, tagged, steps, noise)
 

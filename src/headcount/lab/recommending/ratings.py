@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount.arrays import Codes, Floats, Integers
+from headcount.extras import needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,8 @@ class Ratings:
 
     def sparse(self) -> Any:
         """Return the matrix as SciPy holds it."""
-        from scipy.sparse import csr_array
+        with needed("a matrix of ratings", "scipy", "lab"):
+            from scipy.sparse import csr_array
 
         return csr_array((self.values, self.items, self.starts), shape=(self.n_users, self.n_items))
 

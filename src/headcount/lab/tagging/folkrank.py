@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Floats
 from headcount.events.tagging import Tagging
+from headcount.extras import needed
 
 Integers = NDArray[np.integer[Any]]
 
@@ -55,7 +56,8 @@ class FolkRank:
     @cached_property
     def walk(self) -> Any:
         """How weight is passed on, as a sparse matrix whose columns sum to 1, or to 0 where there is no edge."""
-        from scipy import sparse
+        with needed("FolkRank", "scipy", "lab"):
+            from scipy import sparse
 
         each, ones = self.tagging, np.ones(self.tagging.size)
         ends = (each.user, each.resource + self._users, each.tag + self._tags_from)
@@ -131,7 +133,8 @@ class FolkRank:
 
         A preference for a few nodes is still sparse when it is passed on first, and in the end tags alone count.
         """
-        from scipy import sparse
+        with needed("FolkRank", "scipy", "lab"):
+            from scipy import sparse
 
         fed = (1 - self.damping) * preference
         weights = fed
