@@ -1,5 +1,7 @@
 """How Sphinx makes the site; tools/make_site.py gives it the pages. Nothing is fetched from another host."""
 
+from typing import Any
+
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
@@ -26,6 +28,13 @@ html_static_path = ["site"]
 html_css_files = ["wide.css"]
 
 
+def readable(*given: Any) -> tuple[str | None, str | None]:
+    """Write what a dataclass makes anew for each value as Python is written: Sphinx reads signatures."""
+    *_, signature, returned = given
+    return signature and signature.replace("<factory>", "..."), returned
+
+
 def setup(app: Sphinx) -> None:
-    """Show CSV as it is: Pygments has no colours for it."""
+    """Show signatures of dataclasses as others, and CSV as it is: Pygments has no colours for it."""
+    app.connect("autodoc-process-signature", readable)
     app.add_lexer("csv", TextLexer)

@@ -5,7 +5,7 @@ before Sphinx sees them, so that the originals read well on GitHub:
 
 - links are those between the copies, and what is no page, such as a module, is copied where it is linked;
 - the lists of the home page become the navigation: a heading is a group, the links below it are its pages;
-- the mark of the API reference becomes every public name of the package, from its docstring.
+- the end of the API reference, from its mark on, becomes every public name of the package, from its docstring.
 
 Why Sphinx, with MyST and Furo: it is kept up, searches from disk without a server, brings all it shows along, and
 reads docstrings by itself. MkDocs 1 is no longer kept up, and its theme Material no longer developed.
@@ -20,7 +20,9 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
 
 from sphinx.cmd.build import build_main
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 HOME = "index.md"
 NAMES = "<!-- every public name, on the site -->"
+DIRECTIVES = {"Functions": "autofunction", "Classes": "autoclass", "Values": "autodata"}
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 _NAMED = re.compile(r"\[([^]]+)\]\(([^)\s#]+)\.md\b")
@@ -99,20 +102,25 @@ def _entries(named: Mapping[str, str]) -> Iterator[str]:
 def reference() -> str:
     """Return what shows every public name of the package from its docstring: functions first, then classes."""
     package = importlib.import_module("headcount")
-    named = {name: getattr(package, name) for name in package.__all__}
-    kinds = {
-        "Functions": ("autofunction", [name for name, each in named.items() if inspect.isfunction(each)]),
-        "Classes": ("autoclass", [name for name, each in named.items() if inspect.isclass(each)]),
-    }
-    told = [name for _, names in kinds.values() for name in names]
-    kinds["Values"] = ("autodata", [name for name in named if name not in told])
-    return "\n\n".join(f"## {title}\n\n{_shown(kind, names)}" for title, (kind, names) in kinds.items())
+    parts: dict[str, list[str]] = {"Functions": [], "Classes": [], "Values": []}
+    for name in package.__all__:
+        value = getattr(package, name)
+        kind = "Functions" if inspect.isfunction(value) else "Classes" if inspect.isclass(value) else "Values"
+        parts[kind] += [f".. {DIRECTIVES[kind]}:: headcount.{name}", *_options(value)]
+    return "\n\n".join(
+        "\n".join([f"## {title}", "", "```{eval-rst}", *lines, "```"]) for title, lines in parts.items()
+    )
 
 
-def _shown(directive: str, names: list[str]) -> str:
-    options = "   :members:\n   :show-inheritance:\n" if directive == "autoclass" else ""
-    inner = "\n".join(f".. {directive}:: headcount.{name}\n{options}" for name in names)
-    return f"```{{eval-rst}}\n{inner}```"
+def _options(value: object) -> Iterator[str]:
+    """Yield which members of a class are shown: its own and inherited ones, but not those that Python brings."""
+    if inspect.isclass(value):
+        foreign = (each.__name__ for each in value.__mro__ if not each.__module__.startswith("headcount"))
+        yield "   :members:"
+        yield f"   :inherited-members: {', '.join(foreign)}"
+        if issubclass(value, Enum):
+            yield "   :undoc-members:"
+    yield ""
 
 
 def stage(folder: Path) -> None:
@@ -123,19 +131,22 @@ def stage(folder: Path) -> None:
         if page == DOCS / HOME:
             text += "\n" + navigation(text) + "\n"
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(text.replace(NAMES, reference()) if NAMES in text else text, encoding="utf-8")
+        if NAMES in text:
+            text = text.partition(NAMES)[0] + reference() + "\n"
+        copy.write_text(text, encoding="utf-8")
 
 
 def build(out: Path) -> int:
     """Make the site in a folder, anew; return 0 if nothing was to be said against it."""
+    if out.exists() and not (out / "searchindex.js").exists():
+        raise SystemExit(f"{out} exists and is no site of documentation; choose another --out")
     shutil.rmtree(out, ignore_errors=True)
-    work = out.with_name(f"{out.name}-pages")
-    shutil.rmtree(work, ignore_errors=True)
-    stage(work / "source")
-    flags = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(DOCS), "-d", str(work / "doctrees")]
-    code = build_main([*flags, str(work / "source"), str(out)])
-    shutil.rmtree(work)
-    return code
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as work:
+        source, doctrees = Path(work, "source"), Path(work, "doctrees")
+        stage(source)
+        flags = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(DOCS), "-d", str(doctrees)]
+        return build_main([*flags, str(source), str(out)])
 
 
 def main() -> int:

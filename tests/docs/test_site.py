@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -97,7 +98,8 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path) -> None:
 def test_every_public_name_is_shown_from_its_docstring(site: Path) -> None:
     marks = Marks(site / "api.html")
     assert {f"headcount.{name}" for name in headcount.__all__} <= marks.ids
-    assert "headcount.Release.top" in marks.ids
+    assert {"headcount.Release.top", "headcount.Ledger.verify", "headcount.Standing.PROVEN"} <= marks.ids
+    assert "<factory>" not in unescape((site / "api.html").read_text(encoding="utf-8"))
 
 
 class Served(SimpleHTTPRequestHandler):
