@@ -26,18 +26,19 @@ check: $(MARK)                  ## style, types, layers
 bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against rivals, in one run
 	$(BENCH)/bin/python -m benchmarks
 
-docs: $(MARK)                   ## write again what is generated in docs/
+docs: $(MARK)                   ## write again what is generated in docs/, and make the site in build/site
 	$(BIN)/python tools/cli_reference.py
 	$(BIN)/python tools/method_lists.py
 	$(BIN)/python tools/verdict_tables.py
 	$(BIN)/python tools/papers_page.py
 	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
+	$(BIN)/python tools/make_site.py
 
 lock: $(MARK)                   ## pin what is installed now, without index addresses
 	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools > requirements.lock
 
 clean:
-	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
+	rm -rf $(VENV) $(BENCH) build .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("headcount needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'

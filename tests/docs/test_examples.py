@@ -11,13 +11,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SHOWN = {"service.py": "service.md"}  # pages that show what an example prints
 
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def _each() -> list[object]:
+    """Every example; what starts processes takes longer."""
+    slow = {"service.py": pytest.mark.slow}
+    return [pytest.param(each, marks=slow.get(each.name, ()), id=each.name) for each in EXAMPLES]
+
+
+@pytest.mark.parametrize("example", _each())
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
@@ -26,4 +33,6 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+    if example.name in SHOWN:
+        assert f"```text\n{done.stdout}```" in (ROOT / "docs" / SHOWN[example.name]).read_text(encoding="utf-8")
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
