@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -320,3 +321,12 @@ def test_items_of_the_own_context_are_selected_once_contexts_are_known() -> None
     assert found.context is not None
     assert found.context.labels == ("AM", "PM")
     assert not rest.is_spent
+
+
+def test_what_a_record_names_can_be_sent_to_other_processes() -> None:
+    batch = pa.record_batch({"what": ["tea", None, "oat"]})
+    named = CONTEXTS.as_items(log()).conditions[-1]
+    assert named.holds(batch).tolist() == [True, False, False]
+    again = pickle.loads(pickle.dumps(named))
+    assert again == named
+    assert again.holds(batch).tolist() == [True, False, False]

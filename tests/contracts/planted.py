@@ -227,8 +227,8 @@ SELECTION = (
     ),
     Plant(
         "it is told how many items there were", "selection", "selection", "selection:Selection.select",
-        "found = select(engine.measure(log, Support(self.limit), noise.key()), grant, noise)",
-        "of = engine.measure(log, Support(self.limit), noise.key())\n"
+        "found = select(engine.measure(people, Support(self.limit), noise.key()), grant, noise)",
+        "of = engine.measure(people, Support(self.limit), noise.key())\n"
         "        found = select(of, grant, noise)\n"
         "        plan['of'] = len(of.sensitive_ids)",
     ),
@@ -252,6 +252,12 @@ SELECTION = (
     Plant(
         "which way is taken hangs on the exact variety", "selection", "selection", "selection:_looked_for",
         "if variety.values[0] >= 0:", "if engine.measure(log, Variety(), secret).sensitive_values[0] % 4 < 2:",
+    ),
+    Plant(
+        "every context there is is listed", "selection", "selection of contexts", "selection:Selection.select",
+        "return self.of.put(log, found), plan",
+        "there = engine.measure(people, Support(9), noise.key()).sensitive_ids.to_pylist()\n"
+        "    return self.of.put(log, there if self.of.noun == 'context' else found), plan",
     ),
 )  # fmt: skip
 

@@ -111,6 +111,7 @@ def _people(many: int = 60) -> pa.Table:
         ("cells, groups", "parquet"),
         pytest.param("scale, roots", "parquet", marks=pytest.mark.slow),
         pytest.param("support, context of user", "csv", marks=pytest.mark.slow),
+        pytest.param("spread of contexts of listed items", "csv", marks=pytest.mark.slow),
         pytest.param("cells, groups, other", "csv", marks=pytest.mark.slow),
     ],
 )

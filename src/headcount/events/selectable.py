@@ -40,7 +40,7 @@ class Selectable(ABC):
     stand_ins: ClassVar[int] = 100
     """How many are made up to plan with."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.stage
 
     @property
