@@ -70,6 +70,8 @@ def test_how_text_is_written_is_asked_for_again(run: Run, work: Path, name: str)
     again = run("release", file, *items, "--config", "a", "--out", "b")
     assert again.code == 0, again.err
     assert request_in(work / "a") == request_in(work / "b")
+    said = {"--no-header": {"no_header": True}, "--drop-nulls": {}}.get(flags[0], {name: flags[-1]})
+    assert request_in(work / "b")["events"].items() >= said.items()
     packed = run("pack", file, *who, *items, *flags, "--to", "store")
     assert packed.code == 0, packed.err
     from_store = run("release", "store", "--config", "a", "--out", "c")
