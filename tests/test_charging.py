@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.charging import WithheldError, cost
+from headcount.charging import WithheldError, cost, withheld
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.errors import RefusedError, UsageError
@@ -76,6 +78,35 @@ def test_rankings_are_charged(ledger: hc.Ledger) -> None:
     assert ledger.show("town").left == Decimal("2.5")
     with pytest.raises(RefusedError, match=r"town has spent ε = 0\.5 of 3"):
         hc.rank(log(), k=1, epsilon="2.6", ledger=ledger, dataset="town")
+
+
+def test_warnings_are_withheld_whichever_thread_ends_first() -> None:
+    """The second one begins while the first is inside, and warns when that one has left."""
+    begun, both, left = threading.Event(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        assert both.wait(9)
+
+    def first() -> None:
+        withheld(wait)
+        left.set()
+
+    def warn() -> None:
+        both.set()
+        assert left.wait(9)
+        warnings.warn("the value is 42", stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        before = list(warnings.filters)
+        with ThreadPoolExecutor(2) as threads:
+            one = threads.submit(first)
+            assert begun.wait(9)
+            threads.submit(withheld, warn).result()
+            one.result()
+        assert not heard
+        assert warnings.filters == before
 
 
 def test_a_fault_in_the_data_is_withheld(ledger: hc.Ledger) -> None:

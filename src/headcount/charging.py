@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -51,11 +52,36 @@ def withheld(act: Callable[[], Outcome]) -> Outcome:
     The error has no cause and no context: an exception that is raised while another one is handled would carry
     that one, and all that it says, into every traceback.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with suppress(Exception):
-            return act()
+    with _SILENCE, suppress(Exception):
+        return act()
     raise WithheldError
+
+
+class _Silence:
+    """No warning is heard while anybody is inside.
+
+    The filter of warnings is one for all threads: if each set and took it back by itself, one who leaves would let
+    the warnings of another be heard, and the last one would leave it silent for good.
+    """
+
+    def __init__(self) -> None:
+        self._turn, self._inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._turn:
+            if not self._inside:
+                self._ignoring = warnings.catch_warnings(action="ignore")
+                self._ignoring.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._turn:
+            self._inside -= 1
+            if not self._inside:
+                self._ignoring.__exit__(None, None, None)
+
+
+_SILENCE = _Silence()
 
 
 @dataclass(frozen=True)
