@@ -39,6 +39,8 @@ SPECIAL = {
             # factors of about a star are cut down to multiples of 1/256
             ("add", 3): 0.99,
             ("add_gaussian", 3): 0.99,
+            # what a taste adds to each item is cut down to whole units, of which 2^20 make the length
+            ("add_gaussian", 4): 0.99,
         }
     )
 }
