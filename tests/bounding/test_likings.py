@@ -35,7 +35,7 @@ def rated(given_records: list[Record], items: int = ITEMS) -> EventLog:
 
 
 @given(records, offsets, factors)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_nobody_moves_them_further_than_declared(
     given_records: list[Record], given_offsets: list[int], given_factors: list[list[int]]
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_hand_worked_case() -> None:
     bound = Likings(np.array([2]), np.array([[512]]), np.zeros(ITEMS, dtype=np.int64))
     for engine in (LocalEngine(), ReferenceEngine()):
         found = engine.measure(rated([(1, 2, 5.0)]), bound, UNDRAWN).sensitive_values
-        assert found.tolist() == [[away * taste, taste * taste // 4]]
+        assert found.tolist() == [away * taste, taste * taste // 256]
     assert taste / 1024 == pytest.approx(1.4 * 5 / 6 * 0.5 / 1.25, abs=0.01)
 
 
@@ -86,8 +86,7 @@ def test_items_without_factors_say_nothing_of_a_taste_and_are_told_by_it() -> No
     bound = Likings(np.arange(2), np.array([[900], [0]]), np.zeros(ITEMS, dtype=np.int64))
     measure = ReferenceEngine().measure
     both = measure(rated([(1, 0, 5.0), (1, 1, 5.0)]), bound, UNDRAWN).sensitive_values
-    assert (both[0] == both[1]).all()
-    assert both.all()
+    assert both[0] == both[1] != 0
     assert not measure(rated([(1, 1, 5.0)]), bound, UNDRAWN).sensitive_values.any()
 
 
@@ -103,7 +102,7 @@ def test_what_cannot_be_asked_is_refused(items: tuple[int, ...], factors: list[l
 
 def test_sums_must_be_of_all_items() -> None:
     bound = Likings(np.arange(2), np.ones((2, 2), dtype=np.int64), np.zeros(ITEMS, dtype=np.int64))
-    with pytest.raises(ValueError, match=r"\(2, 5\)"):
-        certify_likings(np.zeros((2, 4), dtype=np.int64), bound)
-    certified = certify_likings(np.zeros((2, 5), dtype=np.int64), bound)
-    assert (certified.sensitivity, certified.unit) == (likings_reach(10), LIKING_LENGTH)
+    with pytest.raises(ValueError, match="must be 7 sums"):
+        certify_likings(np.zeros(6, dtype=np.int64), bound)
+    certified = certify_likings(np.zeros(7, dtype=np.int64), bound)
+    assert (certified.sensitivity, certified.unit) == (likings_reach(7), LIKING_LENGTH)

@@ -33,6 +33,7 @@ from headcount.bounding.departures import (
 from headcount.bounding.likings import (
     FURTHEST_FACTOR,
     LIKING_LENGTH,
+    PRODUCTS,
     Likings,
     certify_likings,
     likings_reach,
@@ -131,6 +132,7 @@ __all__ = [
     "MOST_EXACT",
     "MOST_ITEMS",
     "POSITIONS",
+    "PRODUCTS",
     "SHY",
     "SIZES",
     "STAR",

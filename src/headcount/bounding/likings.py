@@ -2,18 +2,19 @@
 
 Items have factors, which are released. Where a person's ratings lie above or below what is expected says which of
 these factors the person likes: their *taste*. For each listed item that they rated, the person adds the taste
-times how far that rating lies from what is expected, and a quarter of the products of each two numbers of the
-taste. Of all people together that is what least squares needs to fit the item's factors anew.
+times how far that rating lies from what is expected; and once, for all these items together, the products of
+each two numbers of the taste. That is what least squares needs to fit the factors of items anew, where it is known
+how many people rated each: those who did differ little in their tastes from those who rated others.
 
 Why one person moves no more than is said
-    With r factors a person adds, for each of their n listed items, e t_k for k ≤ r and t_k t_l / 4 for k ≤ l ≤ r,
-    where e is the distance of the rating, cut to two stars, and t the taste. Before they are shortened these
-    numbers have the squared length q Σ e² + n p / 16, with q = Σ t_k² and p = Σ_{k≤l} t_k² t_l². All of them are
-    multiplied by one factor: 1 if that length is at most ``LIKING_LENGTH``, else ``LIKING_LENGTH`` divided by the
-    length and once more made smaller by one part in 2³¹, which is more than floating point can have added: e, t,
-    q, Σ e² and p are whole numbers, and a dozen operations in double precision follow. Each number is then cut
-    toward zero to whole units, which makes none longer. So all that a person adds has an L2 norm of at most
-    ``LIKING_LENGTH``; no entry is longer than all together, and over m numbers L1 is at most √m times L2.
+    With r factors a person adds e t_k, for each of their n listed items and k ≤ r, and n t_k t_l / 256, for
+    k ≤ l ≤ r, where e is the distance of the rating, cut to two stars, and t the taste. Before they are shortened
+    these numbers have the squared length q Σ e² + n² p / 256², with q = Σ t_k² and p = Σ_{k≤l} t_k² t_l². With A
+    one part in 2³¹ less than ``LIKING_LENGTH``, all of them are multiplied by one factor: 1 if that length is at
+    most A, else A divided by it. What A is less is more than floating point can add: e, t, q, Σ e² and p are whole
+    numbers, and a dozen operations in double precision follow. Each number is then cut toward zero to whole units,
+    which makes none longer. So all that a person adds has an L2 norm of at most ``LIKING_LENGTH``; no entry is
+    longer than all together, and over m numbers L1 is at most √m times L2.
 
     The taste is worked out from the person's own ratings, public constants and the factors and offsets that were
     released before, so what a person adds hangs on nobody else. However it is worked out, the length is kept.
@@ -32,6 +33,9 @@ from headcount.bounding.ratings import STAR, RatingBound, check_places, places_a
 
 LIKING_LENGTH = STAR**2
 """The length of all that one person adds, in L2: as so many units, which make 1."""
+
+PRODUCTS = 256
+"""What products of tastes are divided by: there are few of them, over all people, and little noise moves them."""
 
 FURTHEST_FACTOR = 4 * STAR
 """How long a factor, or a number of a taste, may be."""
@@ -57,10 +61,10 @@ class Likings(RatingBound):
             raise ValueError(f"factors must lie within {FURTHEST_FACTOR}")
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """How many items there are, and how many numbers of each: r, and one for each two of r."""
-        items, depth = self.factors.shape
-        return items, depth + depth * (depth + 1) // 2
+    def size(self) -> int:
+        """How many numbers there are: r for each item, and one for each two of r."""
+        depth: int = self.factors.shape[1]
+        return self.items.size * depth + depth * (depth + 1) // 2
 
     def places(self, items: int) -> NDArray[np.int32]:
         """Return the place of each item of the catalogue among those listed, -1 for others."""
@@ -77,7 +81,7 @@ def likings_reach(numbers: int) -> Sensitivity:
 
 
 def certify_likings(sums: Integers, bound: Likings) -> Bounded:
-    """Turn an engine's sums, one row for each item, into bounded values, in stars."""
-    if sums.shape != bound.shape:
-        raise ValueError(f"there must be sums in the shape {bound.shape}, not {sums.shape}")
+    """Turn an engine's sums, item by item and then of products, into bounded values."""
+    if sums.shape != (bound.size,):
+        raise ValueError(f"there must be {bound.size} sums, not {sums.shape}")
     return Bounded(sums, likings_reach(sums.size), SEAL, unit=LIKING_LENGTH)

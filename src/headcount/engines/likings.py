@@ -6,6 +6,7 @@ from headcount.bounding import (
     FURTHEST_FACTOR,
     FURTHEST_RATING,
     LIKING_LENGTH,
+    PRODUCTS,
     SHY,
     USUAL,
     Bounded,
@@ -18,13 +19,11 @@ from headcount.events.log import EventLog
 
 
 def likings(passes: Passes, log: EventLog, bound: Likings, secret: bytes) -> Bounded:  # noqa: ARG001
-    """Add up tastes times what was given, and products of tastes, for each item."""
+    """Add up tastes times what was given, for each item, and products of tastes."""
     from headcount.engines.kernels.likings import liking_sums
 
     rated = rated_of(passes, log, bound)
     known = (bound.places(rated.size), bound.factors, bound.offsets)
-    asked = (LIKING_LENGTH, USUAL, SHY, FURTHEST_RATING, FURTHEST_FACTOR, *known)
-    rows, columns = bound.shape
-    return certify_likings(
-        summed(liking_sums, rated, asked, bound.shape, passes.threads_for(rows * columns)), bound
-    )
+    asked = (LIKING_LENGTH, USUAL, SHY, FURTHEST_RATING, FURTHEST_FACTOR, PRODUCTS, *known)
+    threads = passes.threads_for(bound.size)
+    return certify_likings(summed(liking_sums, rated, asked, (bound.size,), threads), bound)

@@ -10,6 +10,7 @@ import numpy as np
 from headcount.bounding import (
     FURTHEST_FACTOR,
     LIKING_LENGTH,
+    PRODUCTS,
     SHY,
     STAR,
     USUAL,
@@ -22,24 +23,26 @@ from headcount.events.log import EventLog
 
 
 def plain_likings(log: EventLog, bound: Likings, secret: bytes) -> Bounded:  # noqa: ARG001
-    """Work out each person's taste, and write all that they add as one list, to be made shorter."""
-    sums = np.zeros(bound.shape, dtype=np.int64)
+    """Work out each person's taste, what it says of the items that they rated, and how short that must be."""
+    depth = bound.factors.shape[1]
+    liked, sums = np.zeros(bound.factors.shape, dtype=np.int64), np.zeros(depth * (depth + 1) // 2, dtype=np.int64)
     factors = dict(zip(bound.items.tolist(), bound.factors.tolist(), strict=True))
+    allowed = LIKING_LENGTH * LESS
     place = {item: at for at, item in enumerate(factors)}
     for ratings in people(log):
         above = {item: rating - int(bound.offsets[item]) for item, rating in ratings.items()}
         mean = (sum(above.values()) + SHY * USUAL) // (len(above) + SHY)
         away = {item: cut_rating(above[item] - mean) for item in above if item in factors}
-        taste = _taste([factors[item] for item in away], [*away.values()], bound.factors.shape[1])
+        taste = _taste([factors[item] for item in away], [*away.values()], depth)
         both = [one * other for one, other in itertools.combinations_with_replacement(taste, 2)]
         products, squares = sum(each**2 for each in both), sum(each**2 for each in taste)
         apart = sum(each**2 for each in away.values())
-        length = float(squares) * float(apart) + len(away) * float(products) / 16.0
-        factor = 1.0 if length <= LIKING_LENGTH**2 else LIKING_LENGTH / math.sqrt(length) * LESS
-        own = [math.trunc(factor * each / 4.0) for each in both]
+        length = float(squares) * float(apart) + (len(away) / PRODUCTS) ** 2 * float(products)
+        factor = 1.0 if length <= allowed * allowed else allowed / math.sqrt(length)
+        sums += [math.trunc(factor * (len(away) * each) / PRODUCTS) for each in both]
         for item, each in away.items():
-            sums[place[item]] += [*(math.trunc(factor * (each * one)) for one in taste), *own]
-    return certify_likings(sums, bound)
+            liked[place[item]] += [math.trunc(factor * (each * one)) for one in taste]
+    return certify_likings(np.concatenate([liked.ravel(), sums]), bound)
 
 
 def _taste(factors: list[list[int]], away: list[int], depth: int) -> list[int]:

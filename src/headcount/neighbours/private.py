@@ -173,8 +173,8 @@ class PrivateNeighbours(Staged):
                 likings = _likings(support, places, factors, units)
                 liked = add(engine.measure(log, likings, UNDRAWN), parts[LIKINGS], noise)
                 laws[LIKINGS] = liked.law
-                rows, factors = refined(liked.counts, liked.law.variance**0.5, factors)
-                places = likings.items[rows]
+                places = likings.items
+                factors = refined(liked.counts, liked.law.variance**0.5, support[places], factors)
             elif LIKINGS in parts:
                 parts[LIKINGS].leave()  # there is no taste without factors
             made = replace(made, places=places, factors=factors)

@@ -1,4 +1,4 @@
-"""Compiled loops over users' ratings: each user's taste, and what it adds to every item that they rated.
+"""Compiled loops over users' ratings: each user's taste, and what it says of every item that they rated.
 
 A taste is worked out in integers up to the system of equations, and in floating point in one fixed order from
 there, so that the plain engine gets the same numbers.
@@ -42,13 +42,15 @@ def _solve(table: Integers, sums: Integers, furthest: int, rows: np.ndarray, tas
 @compiled
 def liking_sums(
     starts: Integers, items: Codes, values: Codes, first: int, last: int, limit: int, usual: int, shy: int,
-    furthest: int, furthest_factor: int, places: Codes, factors: Integers, offsets: Integers, sums: Integers,
+    furthest: int, furthest_factor: int, divided: int, places: Codes, factors: Integers, offsets: Integers,
+    sums: Integers,
 ) -> None:  # fmt: skip
     """Add the users from ``first`` to ``last`` to the sums: see :class:`~headcount.bounding.Likings`."""
     size, depth = factors.shape
     at_place, aways = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     table, known = np.empty((depth, depth), dtype=np.int64), np.empty(depth, dtype=np.int64)
     taste, rows = np.empty(depth, dtype=np.int64), np.empty((depth, depth + 1))
+    allowed = limit * LESS
     for user in range(first, last):
         begin, end = starts[user], starts[user + 1]
         total = 0
@@ -78,14 +80,15 @@ def liking_sums(
             for other in range(one, depth):
                 both = taste[one] * taste[other]
                 products += both * both
-        length = float(squares) * float(apart) + many * float(products) / 16.0
+        length = float(squares) * float(apart) + (many / divided) * (many / divided) * float(products)
         factor = 1.0
-        if length > float(limit) * float(limit):
-            factor = limit / math.sqrt(length) * LESS
+        if length > allowed * allowed:
+            factor = allowed / math.sqrt(length)
         for at in range(many):
-            place, column = at_place[at], depth
             for one in range(depth):
-                sums[place, one] += int(factor * (aways[at] * taste[one]))  # toward zero
-                for other in range(one, depth):
-                    sums[place, column] += int(factor * (taste[one] * taste[other]) / 4.0)
-                    column += 1
+                sums[at_place[at] * depth + one] += int(factor * (aways[at] * taste[one]))  # toward zero
+        column = size * depth
+        for one in range(depth):
+            for other in range(one, depth):
+                sums[column] += int(factor * (many * taste[one] * taste[other]) / divided)
+                column += 1
