@@ -17,6 +17,7 @@ from headcount.bounding import (
     Cells,
     Departures,
     FixedRange,
+    Likings,
     Marginals,
     Noisy,
     Offsets,
@@ -73,6 +74,7 @@ BOUNDS: tuple[Bound[Any], ...] = (
     Pairs(2, "l1", np.arange(3)),
     SampledPairs(Sample(2), np.arange(3)),
     Departures(np.arange(3), np.array([5, 2, 0])),
+    Likings(np.arange(3), np.array([[700], [0], [-300]]), np.zeros(3, dtype=np.int64)),
     Taggers(),
     TagWeights("l1"),
     TagMarginals("l2"),
@@ -104,7 +106,7 @@ def log_of(rows: list[tuple[str, str, str, float]], bound: Bound[Any]) -> EventL
     if isinstance(bound, Support | Spread | Variety):
         return hc.read_events(table, user="user", item="item", select_items=True)
     words: dict[str, Any] = {"context": "part", "contexts": PARTS}
-    if isinstance(bound, PersonTotals | PersonValues | Raters | Offsets | Pairs):
+    if isinstance(bound, PersonTotals | PersonValues | Raters | Offsets | Pairs | Likings):
         words = {"value": "stars", "value_range": "1,5"}
     return hc.read_events(table, user="user", item="item", items=ITEMS, **words)
 

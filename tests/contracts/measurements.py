@@ -26,6 +26,7 @@ from headcount.bounding import (
     CountTable,
     Departures,
     FixedRange,
+    Likings,
     Marginals,
     Noisy,
     Norm,
@@ -186,6 +187,12 @@ def _pairs(norm: Norm, offsets: bool, engine: Engine, log: EventLog, _: bytes) -
     return _dense("pair", engine.measure(log, bound, UNDRAWN))
 
 
+def _likings(engine: Engine, log: EventLog, _: bytes) -> Sums:
+    places = np.arange(3)
+    factors = np.array([[700, 20], [0, -900], [-300, 400]])
+    return _dense("liking", engine.measure(log, Likings(places, factors, 100 * (places + 20)), UNDRAWN))
+
+
 def _cells(other: bool, groups: bool, engine: Engine, log: EventLog, secret: bytes) -> Sums:
     return _dense("cell", engine.measure(log, _in_cells(other, groups, log), secret))
 
@@ -285,6 +292,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         Measurement("raters", "ratings", partial(_values, Raters())),
         *(Measurement(f"offsets, {norm}", "ratings", partial(_values, Offsets(3, norm))) for norm in ("l1", "l2")),
         *(Measurement(f"pairs, {norm}", "ratings", partial(_pairs, norm, True)) for norm in ("l1", "l2")),
+        Measurement("likings", "ratings", _likings),
         Measurement("pairs without ratings", "counts", partial(_pairs, "l2", False)),
         Measurement("sampled pairs", "counts", partial(_values, SampledPairs(Sample(2), np.arange(3))), _REPEATED),
         Measurement(

@@ -81,8 +81,8 @@ ISSUE = (
     Plant(
         "pairs of ratings are chosen from exact offsets", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
-        "np.argsort(-support, kind=",
-        "np.argsort(-engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], kind=",
+        "_most(support, items)",
+        "_most(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN).sensitive_values[1], items)",
     ),
     Plant(
         "kept tags are chosen by exact weights", "tags", "tags", "tags.model:TagModel.release",
@@ -335,14 +335,25 @@ NEIGHBOURS = (
     Plant(
         "relations are released where there are people enough", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
-        "self._relations(float(people.counts[0]), log,",
-        f"self._relations(1e9 * float({_PEOPLE} > 15), log,",
+        "self._planned(crowd, log,",
+        f"self._planned(1e9 * float({_PEOPLE} > 15), log,",
     ),
     Plant(
         "factors are made with the exact number of people", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
-        "_factors(pairs, support[places], float(people.counts[0]))",
-        f"_factors(pairs, support[places], float({_PEOPLE}))",
+        "support[places], crowd)",
+        f"support[places], float({_PEOPLE}))",
+    ),
+    Plant(
+        "half of the sensitivity of likings is declared", "neighbours", "neighbours",
+        "bounding.likings:likings_reach",
+        "l2_squared=LIKING_LENGTH**2", "l2_squared=LIKING_LENGTH**2 // 2",
+    ),
+    Plant(
+        "tastes are made with the exact number of people", "neighbours", "neighbours",
+        "neighbours.private:PrivateNeighbours.release",
+        "_likings(support, places, factors, units)",
+        f"_likings(support, places, factors * float({_PEOPLE}) / 15, units)",
     ),
     Plant(
         "half of the sensitivity of pairs is declared", "neighbours", "neighbours",

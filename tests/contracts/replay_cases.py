@@ -31,6 +31,8 @@ def neighbour_cases() -> Iterator[Case]:
     for place, (epsilon, delta) in enumerate(prices):
         for people, relations in ((0, True), (6, True), (15, None), (15, True), (40, None)):
             yield _rated(epsilon, delta, relations, crowds.raters(people, people), wide)
+        if delta:
+            yield _rated(epsilon, delta, True, crowds.raters(15, 15), wide, refine=True)
         for shape in crowds.SHAPES[place % 2 :: 2]:
             for relations, read in ((True, rated), (None, stretched), (False, rated | {"where": "item != i01"})):
                 yield _rated(epsilon, delta, relations, crowds.events(shape, 3), Reading(read))
@@ -48,8 +50,10 @@ def neighbour_cases() -> Iterator[Case]:
             yield Case("neighbours", "visits", request, crowds.raters(people, people), unrated)
 
 
-def _rated(epsilon: str, delta: str | None, relations: bool | None, crowd: Crowd, reading: Reading) -> Case:
-    options = {} if relations is None else {"relations": relations}
+def _rated(
+    epsilon: str, delta: str | None, relations: bool | None, crowd: Crowd, reading: Reading, **more: bool
+) -> Case:
+    options = more if relations is None else {"relations": relations, **more}
     request = request_of(NeighboursRequest, epsilon=epsilon, delta=delta, options=options)
     return Case("neighbours", "private", request, crowd, reading)
 

@@ -78,6 +78,7 @@ def every_case() -> Iterator[tuple[str, Callable[[], Case]]]:
         for delta in ("1e-6", None):
             words = f"private, relations {relations}, δ {delta}"
             yield words, partial(case_of, "private", delta, relations=relations)
+    yield "private, fitted anew", partial(case_of, "private", "1e-6", relations=True, refine=True)
     for delta in ("1e-6", None):
         yield f"top-k with counts, δ {delta}", partial(case_of, "top-k", delta, with_counts=True)
     yield "long top-k with δ", partial(case_of, "top-k", "1e-6", k=12)

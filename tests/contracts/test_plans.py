@@ -107,6 +107,7 @@ CASES: Mapping[str, Case] = {
     "private, with δ": (NeighboursRequest, {}, stars, True),
     "private, related": (NeighboursRequest, {"options": {"relations": True}}, stars, False),
     "private, related, with δ": (NeighboursRequest, {"options": {"relations": True}}, stars, True),
+    "private, fitted anew": (NeighboursRequest, {"options": {"relations": True, "refine": True}}, stars, True),
     "visits": (NeighboursRequest, {}, visits, False),
     "visits, with δ": (NeighboursRequest, {}, visits, True),
     "co-counts": (NeighboursRequest, {"method": "co-counts"}, lambda: one_table(visits()), False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ SPECIAL = {
             # factors of about a star are cut down to multiples of 1/256
             ("add", 3): 0.99,
             ("add_gaussian", 3): 0.99,
+            # what a taste adds to each item is cut down to whole units, of which 2^20 make the length
+            ("add_gaussian", 4): 0.99,
         }
     )
 }
@@ -46,6 +49,7 @@ SPECIAL = {
 DELTA = "1e-6"
 
 
+@lru_cache
 def tastes(people: int, items: int = 80, seed: int = 0) -> EventLog:
     """Two kinds of people: one likes the first half of the items and not the second, the other the reverse."""
     rng = np.random.default_rng(seed)
@@ -99,6 +103,58 @@ def test_relations_are_released_where_they_pay(people: int, epsilon: str, pays: 
     assert ("drown in noise" in release.explain()) is not pays
 
 
+@pytest.mark.parametrize(
+    ("people", "epsilon", "delta", "pays"),
+    [(3_000, "8", DELTA, True), (3_000, "2", DELTA, False), (3_000, "8", None, False), (60, "1", DELTA, False)],
+)
+def test_factors_are_fitted_anew_where_that_pays(people: int, epsilon: str, delta: str | None, pays: bool) -> None:
+    """Where it does not, all of ρ is for what is released without."""
+    release = fitted(tastes(people), epsilon, delta)
+    assert release.chosen["model"]["refined"] is pays
+    assert ("likings" in release.noise) is ("fitted anew" in release.explain()) is pays
+    unrefined = fitted(tastes(people), epsilon, delta, refine=False)
+    assert (release.noise == unrefined.noise) is not pays
+
+
+def test_items_beyond_those_in_pairs_get_factors() -> None:
+    """Of 300 items some 90 are in pairs; tastes tell of the others too, which pairs know nothing of."""
+    log = tastes(3_000, items=300)
+    model, unrefined = (NeighbourModel(fitted(log, "8", refine=refine)) for refine in (None, False))
+    assert unrefined.release.chosen["model"]["items"] == unrefined.release.tables["model/factors"].num_rows < 200
+    assert model.release.tables["model/factors"].num_rows == 300
+    own = {**dict.fromkeys(range(30), 5), **dict.fromkeys(range(150, 180), 1)}
+    apart = []
+    for each in (model, unrefined):
+        ratings = [row["rating"] for row in each.predict(own, list(range(300)))]
+        apart.append(np.mean(ratings[30:150]) - np.mean(ratings[180:]))
+    assert apart[0] > apart[1] + 0.3
+    alike = {row["item"] for row in model.related(0, 300)}
+    assert len(alike) == model.release.chosen["model"]["items"] - 1, "of others noise would make up what is alike"
+
+
+def test_where_nothing_stands_out_there_is_no_taste() -> None:
+    """Its part of the grant is left, and all else is as it was."""
+    log, grant = EventLog.of([(1, 0, 5.0)], items=list(range(80)), value_range=(1, 5)), Grant("1", DELTA)
+    release = PrivateNeighbours(relations=True, refine=True).release(log, grant, SeededNoise(1))
+    assert grant.is_spent
+    assert "likings" not in release.noise
+    assert release.chosen["model"] == {
+        "people": release.chosen["model"]["people"],
+        "items": 60,
+        "factors": 0,
+        "refined": False,
+    }
+
+
+def test_refining_that_cannot_be_is_refused() -> None:
+    with pytest.raises(UsageError, match="refine needs δ"):
+        PrivateNeighbours(refine=True).laws(tastes(3), Grant("1"))
+    with pytest.raises(UsageError, match="refine needs relations"):
+        PrivateNeighbours(refine=True, relations=False)
+    with pytest.raises(UsageError, match="refine must be true or false"):
+        PrivateNeighbours(refine="yes")  # type: ignore[arg-type]
+
+
 def test_whether_they_pay_hangs_on_released_numbers_alone() -> None:
     """Two logs of which the same number of people is released: the same choice, whatever else is in them."""
     one, two = fitted(tastes(900), "4"), fitted(tastes(900, seed=5), "4")
@@ -125,16 +181,20 @@ def test_noise_is_as_declared(delta: str | None) -> None:
         assert fits_laplace(both, scale * 13 / 10) < LEVEL
 
 
-def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for() -> None:
-    """ρ of both sums together, taken back from their noise, is that of (0.98 ε, δ)."""
-    release = fitted(tastes(300), "4", relations=True)
-    laws = release.noise
-    offsets, pairs, people = laws["model/items"], laws["model/factors"], laws["people"]
-    assert isinstance(offsets, DiscreteGaussian)
-    assert isinstance(pairs, DiscreteGaussian)
+@pytest.mark.parametrize("refine", [True, False])
+def test_gaussian_sums_spend_what_epsilon_and_delta_allow_for(refine: bool) -> None:
+    """ρ of all sums together, taken back from their noise, is that of (0.98 ε, δ)."""
+    release = fitted(tastes(300), "20", relations=True, refine=refine)
+    lengths = {"model/items": 7, "model/factors": 7, **({"likings": 1} if refine else {})}
+    people = release.noise["people"]
     assert isinstance(people, DiscreteLaplace)
-    rho = sum(7**2 / (2 * float(law.sigma) ** 2) for law in (offsets, pairs))
-    grant = Grant("4", DELTA)
+    assert release.noise.keys() == {"people", *lengths}
+    rho = 0.0
+    for name, length in lengths.items():
+        law = release.noise[name]
+        assert isinstance(law, DiscreteGaussian)
+        rho += length**2 / (2 * float(law.sigma) ** 2)
+    grant = Grant("20", DELTA)
     model = grant.epsilon * (1 - PEOPLE_SHARE)
     assert rho == pytest.approx(float(rho_for(model, grant.delta)), rel=1e-5)
     assert float(1 / people.scale) == pytest.approx(float(grant.epsilon * PEOPLE_SHARE))

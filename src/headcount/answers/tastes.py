@@ -29,11 +29,10 @@ MOST_FACTORS = 10
 FEWEST_ITEMS, MOST_ITEMS = 60, 2000
 """Relations are released among this many items, or not at all: of fewer, they say too little."""
 
+PAYS, REFINES, CLEAR = 0.85, 0.5, 0.4
+"""Noise as a part of what is expected: where relations begin to pay, to be refined, and where they are best."""
+
 _LEADING, _FALLS = 0.24, 0.4
-_PAYS, _CLEAR = (
-    0.85,
-    0.4,
-)  # noise as a part of what is expected: where relations begin to pay, and where they are best
 
 
 def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[Numbers, Numbers]:
@@ -50,13 +49,13 @@ def offsets_of(distances: Numbers, halves: Numbers, deviation: float) -> tuple[N
     return OFFSETS_VARY * sums * support / (OFFSETS_VARY * support**2 + doubt), support
 
 
-def worthwhile_items(people: float, deviation: float, strength: float, catalogue: int) -> int:
+def worthwhile_items(people: float, deviation: float, strength: float, catalogue: int, pays: float = PAYS) -> int:
     """Return among how many items relations should be released; 0 if they would not stand out of the noise.
 
     The largest eigenvalue of a symmetric table of pure noise among m items is 2 · deviation · √m. That of the
     relations themselves is expected to be ``strength`` · people · 0.24 · (60 / m)^0.4, as it is on MovieLens.
-    Relations pay as long as noise among 60 items stays below 0.85 of that; then they are taken among as many items
-    as keep it below 0.4.
+    Relations pay as long as noise among 60 items stays below the part ``pays`` of that; then they are taken among
+    as many items as keep it below 0.4.
 
     >>> [worthwhile_items(people, 21.6, 1.0, 3_883) for people in (1_000, 3_000, 50_000)]
     [0, 60, 1157]
@@ -68,9 +67,9 @@ def worthwhile_items(people: float, deviation: float, strength: float, catalogue
             return math.inf if expected > 0 else 0.0
         return float((expected / (2 * deviation)) ** (1 / (0.5 + _FALLS)))
 
-    if most(_PAYS) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:
+    if most(pays) < FEWEST_ITEMS or catalogue < FEWEST_ITEMS:
         return 0
-    return int(min(max(most(_CLEAR), FEWEST_ITEMS), MOST_ITEMS, catalogue))
+    return int(min(max(most(CLEAR), FEWEST_ITEMS), MOST_ITEMS, catalogue))
 
 
 def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float) -> Numbers:

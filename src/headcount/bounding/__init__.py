@@ -30,6 +30,14 @@ from headcount.bounding.departures import (
     certify_departures,
     departures_reach,
 )
+from headcount.bounding.likings import (
+    FURTHEST_FACTOR,
+    LIKING_LENGTH,
+    PRODUCTS,
+    Likings,
+    certify_likings,
+    likings_reach,
+)
 from headcount.bounding.linear import (
     LinearQueries,
     distance_scores,
@@ -65,6 +73,7 @@ from headcount.bounding.pick import Declared, Pick
 from headcount.bounding.ranks import POSITIONS, Part, ScoredTogether, rank_scores
 from headcount.bounding.ratings import (
     FURTHEST_RATING,
+    MOST_ITEMS,
     SHY,
     STAR,
     USUAL,
@@ -114,12 +123,16 @@ __all__ = [
     "EVERYONE",
     "FIXED_POINT",
     "FURTHEST_COMMON",
+    "FURTHEST_FACTOR",
     "FURTHEST_RATING",
     "HUNDREDTHS",
     "LARGEST_HINT",
+    "LIKING_LENGTH",
     "MOST_CLASSES",
     "MOST_EXACT",
+    "MOST_ITEMS",
     "POSITIONS",
+    "PRODUCTS",
     "SHY",
     "SIZES",
     "STAR",
@@ -144,6 +157,7 @@ __all__ = [
     "Departures",
     "FixedRange",
     "Hints",
+    "Likings",
     "LinearQueries",
     "Marginals",
     "Measured_co",
@@ -191,6 +205,7 @@ __all__ = [
     "certify_cells",
     "certify_departures",
     "certify_groups",
+    "certify_likings",
     "certify_marginals",
     "certify_offsets",
     "certify_pairs",
@@ -223,6 +238,7 @@ __all__ = [
     "head",
     "inverse_fourier",
     "inverse_walsh_hadamard",
+    "likings_reach",
     "pairs_reach",
     "part",
     "quantile",

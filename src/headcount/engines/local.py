@@ -11,6 +11,7 @@ from headcount.bounding import (
     Bound,
     Cells,
     Departures,
+    Likings,
     Marginals,
     Measured_co,
     Offsets,
@@ -38,6 +39,7 @@ from headcount.bounding import (
 from headcount.engines.cells import cells
 from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
 from headcount.engines.departures import departures
+from headcount.engines.likings import likings
 from headcount.engines.marginals import marginals
 from headcount.engines.passes import Passes
 from headcount.engines.rating_sums import offsets, pairs, raters
@@ -70,6 +72,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Pairs: pairs,
     SampledPairs: sampled_pairs,
     Departures: departures,
+    Likings: likings,
     Taggers: tagged,
     TagWeights: tagged,
     TagMarginals: tagged,

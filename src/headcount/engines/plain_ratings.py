@@ -26,27 +26,27 @@ from headcount.engines.ratings import WHOLE_RANGE
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
-_LESS = 1 - 2.0**-31
+LESS = 1 - 2.0**-31
 
 
 def plain_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:  # noqa: ARG001
     """Count the people who rated, or have, anything."""
-    return certify_raters(len(list(_people(log))))
+    return certify_raters(len(list(people(log))))
 
 
 def plain_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
     """Add up how far ratings lie from their users' means, and how many there are."""
     sums = np.zeros((2, len(log.catalogue.ids)), dtype=np.int64)
     limit = bound.limit * STAR
-    for ratings in _people(log):
+    for ratings in people(log):
         mean = (sum(ratings.values()) + SHY * USUAL) // (len(ratings) + SHY)
-        away = {item: _cut(rating - mean) for item, rating in ratings.items()}
+        away = {item: cut_rating(rating - mean) for item, rating in ratings.items()}
         if bound.norm == "l2":
             squared = sum(100 * each**2 + 81 * 512**2 for each in away.values())
-            factor = 1.0 if squared <= 81 * limit**2 else 9.0 * limit / math.sqrt(float(squared)) * _LESS
+            factor = 1.0 if squared <= 81 * limit**2 else 9.0 * limit / math.sqrt(float(squared)) * LESS
         else:
             length = sum(10 * abs(each) + 9 * 512 for each in away.values())
-            factor = 1.0 if length <= 9 * limit else 9.0 * limit / length * _LESS
+            factor = 1.0 if length <= 9 * limit else 9.0 * limit / length * LESS
         for item, each in away.items():
             sums[0, item] += math.trunc(factor * each * 10.0 / 9.0)
             sums[1, item] += math.trunc(factor * 512)
@@ -57,13 +57,13 @@ def plain_pairs(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa:
     """Add up products of what users gave two items, or how many have both."""
     size, place = bound.items.size, {int(item): at for at, item in enumerate(bound.items)}
     table = np.zeros((size, size), dtype=np.int64)
-    allowed = bound.limit * 2.0**20 * _LESS
-    for ratings in _people(log):
+    allowed = bound.limit * 2.0**20 * LESS
+    for ratings in people(log):
         away = dict.fromkeys(ratings, STAR)
         if bound.offsets is not None:
             above = {item: rating - int(bound.offsets[item]) for item, rating in ratings.items()}
             mean = (sum(above.values()) + SHY * USUAL) // (len(above) + SHY)
-            away = {item: _cut(each - mean) for item, each in above.items()}
+            away = {item: cut_rating(each - mean) for item, each in above.items()}
         mine = sorted((place[item], each) for item, each in away.items() if item in place)
         weights = [float(each**2 if bound.norm == "l2" else abs(each)) for _, each in mine]
         length = before = 0.0
@@ -80,7 +80,7 @@ def plain_pairs(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa:
     return certify_pairs(table[np.triu_indices(size, 1)], bound)
 
 
-def _people(log: EventLog) -> Iterator[dict[int, int]]:
+def people(log: EventLog) -> Iterator[dict[int, int]]:
     """Return what each user gave each item: the mean, where that was several ratings."""
     given: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     rows = collected(EncodedLog(log, Raters().reading(log)))
@@ -95,5 +95,6 @@ def _people(log: EventLog) -> Iterator[dict[int, int]]:
         yield {item: (2 * sum(each) + len(each)) // (2 * len(each)) for item, each in ratings.items()}
 
 
-def _cut(number: int) -> int:
+def cut_rating(number: int) -> int:
+    """Cut how far a rating lies from what is expected."""
     return min(max(number, -FURTHEST_RATING), FURTHEST_RATING)

@@ -22,6 +22,7 @@ from headcount.bounding import (
     CountBound,
     CountTable,
     Departures,
+    Likings,
     Marginals,
     Measured_co,
     Norm,
@@ -59,6 +60,7 @@ from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.engines.plain_cells import plain_cells
 from headcount.engines.plain_departures import plain_departures
+from headcount.engines.plain_likings import plain_likings
 from headcount.engines.plain_marginals import plain_marginals
 from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
 from headcount.engines.plain_spread import plain_spread, plain_variety
@@ -171,6 +173,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Pairs: plain_pairs,
     SampledPairs: sampled_pairs,
     Departures: plain_departures,
+    Likings: plain_likings,
     Taggers: plain_tags,
     TagWeights: plain_tags,
     TagMarginals: plain_tags,

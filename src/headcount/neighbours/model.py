@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -215,7 +215,7 @@ class NeighbourModel:
                 "this model holds predictions for named people, and no relations between items",
                 remedy="fit one without --asked",
             )
-        knows = self.habits if self.knows_visits else self.tastes
+        knows = self.habits if self.knows_visits else self._in_pairs
         if not knows.factors.size:
             raise UsageError(
                 "this model holds no relations between items: they would have drowned in noise",
@@ -282,6 +282,14 @@ class NeighbourModel:
     def tastes(self) -> Tastes:
         """Offsets and factors, by the places of items in the catalogue."""
         return Tastes(self._items["offset"].to_numpy(), *self._factors)
+
+    @cached_property
+    def _in_pairs(self) -> Tastes:
+        """The tastes of items whose pairs were released: factors of others predict, but point where noise does."""
+        support, tastes = self._items["support"].to_numpy(), self.tastes
+        most = np.argsort(-support, kind="stable")[: self.release.chosen["model"]["items"]]
+        kept = np.isin(tastes.places, most)
+        return replace(tastes, places=tastes.places[kept], factors=tastes.factors[kept])
 
     @cached_property
     def habits(self) -> Habits:

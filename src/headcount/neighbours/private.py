@@ -1,9 +1,12 @@
 """Private neighbours: what items are worth, and which belong together, from sums that no one person moves far.
 
-Three stages. First the number of people is released. Then, for each item, the sum of how far its ratings lie from
-the means of those who gave them, and the number of its ratings; from both follow the items' offsets. If the number
-of people says that it pays, sums over all pairs of the most rated items are released as well: products of how far
-a person's ratings of both lie from what is expected. Their leading eigenvectors are the items' factors.
+Up to four stages. First the number of people is released. Then, for each item, the sum of how far its ratings lie
+from the means of those who gave them, and the number of its ratings; from both follow the items' offsets. If the
+number of people says that it pays, sums over all pairs of the most rated items are released as well: products of
+how far a person's ratings of both lie from what is expected. Their leading eigenvectors are the items' factors. If
+there is δ, and people enough for that as well, factors are fitted anew, of more items: each person's taste is
+worked out from these factors and the person's own ratings, and what tastes say of each item is added up over all
+people. That is one round of alternating least squares; a second one costs as much as it brings.
 
 The model holds offsets and factors, nothing else. Predictions for a person are made from the model and that
 person's own ratings, where these are, and are for that person's eyes: see :mod:`headcount.answers.tastes`.
@@ -12,11 +15,15 @@ Why it is private
     A person is one number more or less among the people. What their ratings add to the sums over items and over
     pairs is worked out from these ratings, public constants and, for the pairs, released offsets; its L2 norm is
     at most 7 stars, and 7 stars² for the pairs, cut toward zero to whole units, so that rounding never adds to it.
-    With δ, discrete Gaussian noise on both is ρ₁- and ρ₂-zero-concentrated, the second stage knowing what the
-    first released, hence ρ₁ + ρ₂ together, which is what (0.98 ε, δ) allows for; 0.02 ε of discrete Laplace noise
-    on the number of people adds up with it. Without δ the norms are L1, of 20 stars and 10 stars², the noise is
-    discrete Laplace, and all parts of ε add up. Which items are in pairs, and whether there are any, hangs on
-    released numbers alone. Everything after is computed from released numbers.
+    What their taste adds has an L2 norm of at most 1, by :mod:`headcount.bounding.likings`, and is worked out from
+    these ratings, public constants, and released offsets and factors. With δ, discrete Gaussian noise on each is
+    ρ₁-, ρ₂- and ρ₃-zero-concentrated, every stage knowing what those before released, hence ρ₁ + ρ₂ + ρ₃ together,
+    which is what (0.98 ε, δ) allows for; 0.02 ε of discrete Laplace noise on the number of people adds up with it.
+    Without δ the norms are L1, of 20 stars and 10 stars², the noise is discrete Laplace, nothing is fitted anew,
+    and all parts of ε add up. Which stages there are, and what each gets, hangs on the released number of people
+    and on public numbers; which items are in pairs and which are fitted anew, on released numbers. If no factor
+    stood out of the noise, nothing is fitted anew, and that part is left. Everything after is computed from
+    released numbers.
 
     The promise is about the model. What a model tells a person about that person's own ratings is protected from
     all others as long as it is shown to nobody else (joint differential privacy).
@@ -27,6 +34,8 @@ Departures from the paper
 
 Reference
     F. McSherry, I. Mironov. Differentially Private Recommender Systems. KDD 2009.
+    S. Chien, P. Jain, W. Krichene, S. Rendle, S. Song, A. Thakurta, L. Zhang. Private Alternating Least Squares:
+    Practical Private Matrix Completion with Tighter Rates. ICML 2021.
     M. Kearns, M. Pai, A. Roth, J. Ullman. Mechanism Design in Large Games. ITCS 2014 (joint differential privacy).
 """
 
@@ -41,12 +50,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.answers.tastes import FEWEST_ITEMS, factors_of, offsets_of, worthwhile_items
+from headcount.answers.refining import refined
+from headcount.answers.tastes import FEWEST_ITEMS, PAYS, REFINES, factors_of, offsets_of, worthwhile_items
 from headcount.bounding import (
     FIXED_POINT,
+    FURTHEST_FACTOR,
+    LIKING_LENGTH,
+    MOST_ITEMS,
     STAR,
     UNDRAWN,
-    Noisy,
+    Likings,
     Norm,
     Offsets,
     Pairs,
@@ -67,6 +80,9 @@ from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, laws_of, share_out
 
 PEOPLE_SHARE = Decimal("0.02")
+LIKINGS_SHARE = Decimal("0.3")
+"""What fitting factors anew gets of ρ, where it pays."""
+
 RELATIONS_SHARES = {200: Decimal("0.4"), FEWEST_ITEMS: Decimal("0.2")}
 """What relations get of the rest, of ρ with δ, else of ε: the first share that so many items are worth."""
 
@@ -76,12 +92,14 @@ STRENGTH: Mapping[Norm, float] = {"l2": 1.0, "l1": 0.1}
 """How strong relations remain when a person's pairs are made short, as a part of what is left with L2."""
 
 OWN_RATINGS = "what the model predicts from a person's own ratings is shown to that person alone"
-OFFSETS, RELATIONS = "model/items", "model/factors"
+OFFSETS, RELATIONS, LIKINGS = "model/items", "model/factors", "likings"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateNeighbours(Staged):
     """Fit a model of ratings; ``relations`` says whether pairs of items are released, None where it pays.
+
+    ``refine`` says the same of fitting factors anew, which takes relations, and δ.
 
     >>> from headcount.noise import SeededNoise
     >>> stars = [(f"u{n}", item, 5 if item == "tea" else 2) for n in range(400) for item in ("tea", "rye")]
@@ -94,13 +112,17 @@ class PrivateNeighbours(Staged):
     name: ClassVar[str] = "private"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs)
+    bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs, Likings)
 
     relations: bool | None = None
+    refine: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.relations not in (None, True, False):
-            raise UsageError("relations must be true or false", given=self.relations, remedy="or leave it out")
+        for name, given in (("relations", self.relations), ("refine", self.refine)):
+            if given not in (None, True, False):
+                raise UsageError(f"{name} must be true or false", given=given, remedy="or leave it out")
+        if self.refine and self.relations is False:
+            raise UsageError("refine needs relations", given="relations=false", remedy="leave one of them out")
 
     def guarantee(self, priced: Priced) -> Guarantee:
         """Pure ε, or (ε, δ), for adding or removing a user."""
@@ -117,6 +139,8 @@ class PrivateNeighbours(Staged):
 
         The number of people decides on relations; where they are not ruled out, noise is not known before.
         """
+        if self.refine and not price.delta:
+            raise UsageError("refine needs δ", given="no delta", remedy="give --delta 1e-6, or leave refine out")
         least = min(RELATIONS_SHARES.values()) if self.relations else Decimal(0)
         parts = _model(norm_of(price), least)
         if self.relations is not False:
@@ -125,26 +149,36 @@ class PrivateNeighbours(Staged):
         return people, Stage("model", 1 - PEOPLE_SHARE, gaussian=bool(price.delta), parts=parts)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
-        """Release the number of people, the sums over items and, if that pays, over pairs of items."""
+        """Release the number of people, sums over items and, if that pays, over pairs of items and tastes."""
         self.check(log)
         guarantee, grants = self.guarantee(grant), share_out(self.stages(log, grant.price), grant)
         engine = engine or LocalEngine()
         norm = norm_of(grant.price)
         people = add(engine.measure(log, Raters(), UNDRAWN), grants["people"], noise)
-        items, share = self._relations(float(people.counts[0]), log, grants["model"].price)
-        parts = share_out(_model(norm, share), grants["model"])
+        crowd = float(people.counts[0])
+        items, stages = self._planned(crowd, log, grants["model"].price)
+        parts = share_out(stages, grants["model"])
         noisy = add(engine.measure(log, Offsets(OFFSETS_LENGTH[norm], norm), UNDRAWN), parts["offsets"], noise)
         offsets, support = offsets_of(noisy.counts[0], noisy.counts[1], noisy.law.variance**0.5)
-        offsets = np.rint(offsets * STAR) / STAR
-        made = _Made(offsets, support)
+        units = np.rint(offsets * STAR).astype(np.int64)
+        made = _Made(units / STAR, support)
         laws: dict[str, Law] = {"people": people.law, OFFSETS: noisy.law}
         if items:
-            places = np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
-            units = np.rint(offsets * STAR).astype(np.int64)
-            bound = Pairs(PAIRS_LENGTH[norm], norm, places, units)
-            pairs = add(engine.measure(log, bound, UNDRAWN), parts["relations"], noise)
-            made = _Made(offsets, support, places, _factors(pairs, support[places], float(people.counts[0])))
-            laws[RELATIONS] = pairs.law
+            places = _most(support, items)
+            pairs = Pairs(PAIRS_LENGTH[norm], norm, places, units)
+            related = add(engine.measure(log, pairs, UNDRAWN), parts["relations"], noise)
+            laws[RELATIONS] = related.law
+            factors = factors_of(related.counts, related.law.variance**0.5, support[places], crowd)
+            if LIKINGS in parts and factors.size:
+                likings = _likings(support, places, factors, units)
+                liked = add(engine.measure(log, likings, UNDRAWN), parts[LIKINGS], noise)
+                laws[LIKINGS] = liked.law
+                places = likings.items
+                factors = refined(liked.counts, liked.law.variance**0.5, support[places], factors)
+            elif LIKINGS in parts:
+                parts[LIKINGS].leave()  # there is no taste without factors
+            made = replace(made, places=places, factors=factors)
+        chosen = {"people": crowd, "items": items, "factors": made.depth}
         return Release(
             method=self.name,
             guarantee=guarantee,
@@ -153,30 +187,35 @@ class PrivateNeighbours(Staged):
             interval=Interval(),
             counts="ratings",
             bounded="everything each person rated, shortened",
-            chosen={"model": {"people": float(people.counts[0]), "items": items, "factors": made.depth}},
-            steps=(*what_counted(log), *_story(log, laws, grants, made)),
+            chosen={"model": {**chosen, "refined": LIKINGS in laws}},
+            steps=(*what_counted(log), *_story(log, laws, grants, made, items)),
             catalogue=log.catalogue.digest,
             simulated=not noise.is_private,
         )
 
-    def _relations(self, people: float, log: EventLog, price: Price) -> tuple[int, Decimal]:
-        """Say among how many items relations are released, and with which share: from released and public numbers.
+    def _planned(self, people: float, log: EventLog, price: Price) -> tuple[int, Stages]:
+        """Say among how many items relations are released, and which stages follow, from released numbers.
 
         None are where they do not pay, or are not asked for.
         """
         catalogue, norm = len(log.catalogue.ids), norm_of(price)
         if self.relations is False or catalogue < 2:
-            return 0, Decimal(0)
-        for enough, share in RELATIONS_SHARES.items():
-            try:
-                deviation = laws_of(_model(norm, share), price)[RELATIONS].variance ** 0.5
-            except UsageError:  # that noise cannot be drawn, as is known without data
-                continue
-            items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue)
-            if items >= enough:
-                return items, share
-        least = min(RELATIONS_SHARES.values())
-        return (min(FEWEST_ITEMS, catalogue), least) if self.relations else (0, Decimal(0))
+            return 0, _model(norm)
+        anew = () if self.refine is False or not price.delta else ((LIKINGS_SHARE, REFINES),)
+        for likings, pays in (*anew, (Decimal(0), PAYS)):
+            for enough, share in RELATIONS_SHARES.items():
+                stages = _model(norm, share, likings)
+                try:
+                    deviation = laws_of(stages, price)[RELATIONS].variance ** 0.5
+                except UsageError:  # that noise cannot be drawn, as is known without data
+                    continue
+                items = worthwhile_items(people, deviation, STRENGTH[norm], catalogue, pays)
+                if items >= enough:
+                    return items, stages
+        if not self.relations:
+            return 0, _model(norm)
+        likings = LIKINGS_SHARE if self.refine else Decimal(0)
+        return min(FEWEST_ITEMS, catalogue), _model(norm, min(RELATIONS_SHARES.values()), likings)
 
 
 @dataclass(frozen=True)
@@ -191,7 +230,7 @@ class _Made:
     @property
     def depth(self) -> int:
         """How many factors each item has."""
-        return 0 if self.factors is None else self.factors.shape[1]
+        return 0 if self.factors is None or not self.factors.size else self.factors.shape[1]
 
     def tables(self, log: EventLog) -> dict[str, pa.Table]:
         """Return the model as tables."""
@@ -199,35 +238,47 @@ class _Made:
         columns = {"item": ids, "label": labels, "offset": self.offsets, "support": self.support}
         tables = {OFFSETS: pa.table(columns)}
         if self.factors is not None:
-            tables[RELATIONS] = pa.table(
-                {"item": ids.take(pa.array(self.places)), "factors": pa.array(list(self.factors))}
-            )
+            factors = pa.array(list(self.factors), pa.list_(pa.float64()))
+            tables[RELATIONS] = pa.table({"item": ids.take(pa.array(self.places)), "factors": factors})
         return tables
 
 
-def _model(norm: Norm, share: Decimal) -> Stages:
-    """Return the stages of the model, of which relations get a share: of ρ where there is δ, else of ε."""
-    offsets = Stage(
-        "offsets",
-        1 - share,
-        gaussian=norm == "l2",
-        moves=Sensitivity.of_l1(OFFSETS_LENGTH[norm] * STAR),
-        unit=STAR,
-        tells=(OFFSETS,),
+def _most(support: NDArray[np.float64], items: int) -> NDArray[np.int64]:
+    """Return the places of the most rated items, rising."""
+    return np.sort(np.argsort(-support, kind="stable")[:items]).astype(np.int64)
+
+
+def _likings(
+    support: NDArray[np.float64],
+    places: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+) -> Likings:
+    """Ask what the tastes that factors make say of the most rated items."""
+    items = _most(support, MOST_ITEMS)
+    known = np.zeros((support.size, factors.shape[1]), dtype=np.int64)
+    known[places] = np.clip(np.rint(factors * STAR), -FURTHEST_FACTOR, FURTHEST_FACTOR)
+    return Likings(items, known[items], offsets)
+
+
+def _model(norm: Norm, relations: Decimal = Decimal(0), likings: Decimal = Decimal(0)) -> Stages:
+    """Return the stages of the model, which share ρ with δ, else ε; relations get a share of the rest."""
+    rest = 1 - likings
+    measured = (
+        ("offsets", rest * (1 - relations), OFFSETS_LENGTH[norm] * STAR, STAR, OFFSETS),
+        ("relations", rest * relations, PAIRS_LENGTH[norm] * FIXED_POINT, FIXED_POINT, RELATIONS),
+        (LIKINGS, likings, LIKING_LENGTH, LIKING_LENGTH, LIKINGS),
     )
-    if not share:
-        return (offsets,)
-    moved = Sensitivity.of_l1(PAIRS_LENGTH[norm] * FIXED_POINT)
-    return offsets, replace(
-        offsets, name="relations", share=share, moves=moved, unit=FIXED_POINT, tells=(RELATIONS,)
+    return tuple(
+        Stage(name, share, norm == "l2", Sensitivity.of_l1(moved), unit, tells=(tells,))
+        for name, share, moved, unit, tells in measured
+        if share
     )
 
 
-def _factors(pairs: Noisy, support: NDArray[np.float64], people: float) -> NDArray[np.float64]:
-    return factors_of(pairs.counts, pairs.law.variance**0.5, support, people)
-
-
-def _story(log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], made: _Made) -> list[str]:
+def _story(
+    log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], made: _Made, items: int
+) -> list[str]:
     low, high = log.value_range or (0, 0)
     model, squares = grants["model"], bool(grants["model"].delta)
     length = "sum of squares" if squares else "sum"
@@ -245,9 +296,15 @@ def _story(log: EventLog, laws: Mapping[str, Law], grants: Mapping[str, Grant], 
         told.append("The number of people said that relations between items would drown in noise: none released.")
     else:
         told.append(
-            f"For all pairs of the {made.factors.shape[0]:,} most rated items, products of how far a person's "
+            f"For all pairs of the {items:,} most rated items, products of how far a person's "
             "ratings lie from what is expected were added up, made smaller in the same way, with "
             f"{laws[RELATIONS].in_words()}. {standing_out(made.depth)}"
+        )
+    if LIKINGS in laws and made.factors is not None:
+        told.append(
+            "From these and a person's own ratings that person's taste was worked out. What it says of each item "
+            "they rated was added up, made smaller until the sum of squares was at most 1, with "
+            f"{laws[LIKINGS].in_words()}. To that the numbers of {len(made.factors):,} items were fitted anew."
         )
     told.append(f"Sums over items and pairs were paid with {paid(model)} together.")
     return told

@@ -13,11 +13,12 @@ import numpy as np
 from headcount.arrays import Codes, Integers
 from headcount.compiling import compiled, inlined
 
-_LESS = 1 - 2.0**-31  # more than rounding could add
+LESS = 1 - 2.0**-31  # more than rounding could add
 
 
 @inlined
-def _cut(number: int, furthest: int) -> int:
+def cut(number: int, furthest: int) -> int:
+    """Cut a number to lie within what is furthest."""
     return min(max(number, -furthest), furthest)
 
 
@@ -39,15 +40,15 @@ def offset_sums(
         mean = (total + shy * usual) // (number + shy)
         length = 0
         for at in range(begin, end):
-            away = _cut(values[at] - mean, furthest)
+            away = cut(values[at] - mean, furthest)
             length += 100 * away * away + 81 * half * half if squares else 10 * abs(away) + 9 * half
         factor = 1.0
         if squares and length > 81 * limit * limit:
-            factor = 9.0 * limit / math.sqrt(float(length)) * _LESS
+            factor = 9.0 * limit / math.sqrt(float(length)) * LESS
         elif not squares and length > 9 * limit:
-            factor = 9.0 * limit / length * _LESS
+            factor = 9.0 * limit / length * LESS
         for at in range(begin, end):
-            away = _cut(values[at] - mean, furthest)
+            away = cut(values[at] - mean, furthest)
             item = items[at]
             sums[0, item] += int(factor * away * 10.0 / 9.0)  # toward zero
             sums[1, item] += int(factor * half)
@@ -81,13 +82,13 @@ def pair_sums(
                 continue
             away = 1024
             if offsets.size:
-                away = _cut(values[at] - offsets[items[at]] - mean, furthest)
+                away = cut(values[at] - offsets[items[at]] - mean, furthest)
             weight = float(away * away) if squares else float(abs(away))
             length += weight * before
             before += weight
             at_place[many], kept[many] = place, away
             many += 1
-        allowed = float(limit) * 1048576.0 * _LESS
+        allowed = float(limit) * 1048576.0 * LESS
         factor = 1.0
         if squares and length > allowed * allowed:
             factor = math.sqrt(allowed / math.sqrt(length))

@@ -111,7 +111,8 @@ def _events(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:
 
 def _ratings(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - limits are its own
     reads = rated if case_of(name).rates else None
-    return Target(name, case_of(name).parameters, epsilon, delta, reads=reads)
+    anew = {"refine": True} if delta and "refine" in _fields(name) else {}
+    return Target(name, {**case_of(name).parameters, **anew}, epsilon, delta, reads=reads)
 
 
 def _tags(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - there is none
