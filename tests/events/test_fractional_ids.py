@@ -57,10 +57,8 @@ def _named(table: pa.Table) -> list[tuple[str, Any]]:
 
 
 def _counts(events: Any, engine: Any = None) -> list[int]:
-    words = (
-        {} if isinstance(events, Path) and events.is_dir() else {"user": "user", "item": "item", "items": [1, 2]}
-    )
-    log = hc.read_events(events, **words)
+    stored = isinstance(events, Path) and events.is_dir()
+    log = hc.read_events(events) if stored else hc.read_events(events, user="user", item="item", items=[1, 2])
     measured = (engine or LocalEngine()).measure(log, Sample(1), SECRET)
     return [int(each) for each in measured.items.sensitive_values]
 
