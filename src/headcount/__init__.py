@@ -14,6 +14,7 @@ privacy.
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -100,6 +101,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"headcount.{_HOMES[name]}"), name)
+    if isinstance(value, FunctionType):
+        value = importlib.import_module("headcount.spelling").speaking_python(value)
     globals()[name] = value
     return value
 

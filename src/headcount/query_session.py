@@ -35,8 +35,10 @@ from headcount.queries.sql import counts_of
 from headcount.queries.workload import Named
 from headcount.releases import Release
 from headcount.request import request_of
+from headcount.spelling import speaks_python
 
 
+@speaks_python
 class QuerySession(Sole):
     """Answers queries one by one; see :func:`headcount.query` for the parameters.
 

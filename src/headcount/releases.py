@@ -25,6 +25,7 @@ from headcount.answers import top as answers
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
+from headcount.spelling import speaks_python
 from headcount.syncing import sync
 
 FORMAT = "headcount-release"
@@ -69,6 +70,7 @@ class Earlier:
             raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
 
 
+@speaks_python
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """Private tables with their guarantee, noise and story.

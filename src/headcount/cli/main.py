@@ -137,6 +137,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
     """Say what is wrong: in one sentence on standard error, and as data where JSON is wanted."""
+    error.put(str)  # in the words of flags, whatever function it came through
     if os.environ.get("HEADCOUNT_DEBUG"):
         traceback.print_exc()
     click.echo(f"error: {error}", err=True)

@@ -18,7 +18,7 @@ from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_re
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type, id_type, whole_ids
 from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
 from headcount.events.contexts import Context, read_context
-from headcount.events.flags import KEPT
+from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.readers import Source, TableSource, open_source
 from headcount.events.sources.asked import Asked
@@ -26,6 +26,7 @@ from headcount.events.store import PackedSource, damaged, is_store, open_store, 
 from headcount.events.texts import sound_batch
 from headcount.events.times import TimeFormat
 from headcount.events.values import Range, read_range
+from headcount.spelling import documented
 
 MOST_CELLS = 200_000_000
 _WANTED = {
@@ -194,6 +195,7 @@ class EventLog:
         return described
 
 
+@documented(READERS["events"].flags(), events="Where the events are: see above.")
 def read_events(
     events: Any,
     *,

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.events.flags import READERS
 from headcount.events.log import EventLog, read_events, the_store
+from headcount.spelling import documented
 
 
+@documented(READERS["people"].flags(), people="Where the table is: see above.")
 def read_people(
     people: Any,
     *,

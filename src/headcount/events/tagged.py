@@ -17,12 +17,13 @@ from typing import Any, ClassVar
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue, read_catalogue
 from headcount.events.contexts import Context
-from headcount.events.flags import KEPT
+from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, packed_log, refuse_packed, the_store, understood
 from headcount.events.readers import open_source
 from headcount.events.sources.asked import Asked
 from headcount.events.store import open_store
+from headcount.spelling import documented
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,7 @@ class TagLog(EventLog):
         return described | {"resource": self.roles.item, "tag": tag, "vocabulary": digest}
 
 
+@documented(READERS["tags"].flags(), events="Where the events are: see above.")
 def read_tags(
     events: Any,
     *,

@@ -22,6 +22,7 @@ from headcount.answers.top import known_context
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.neighbours import PREDICTIONS, VISITS
 from headcount.releases import Release, load
+from headcount.spelling import speaks_python
 
 Row = dict[str, Any]
 
@@ -29,6 +30,7 @@ ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs
 EDGES = "model/edges"
 
 
+@speaks_python
 @dataclass(frozen=True)
 class NeighbourModel:
     """What was released of ratings, or of who has what; used where a person's own ratings are.
