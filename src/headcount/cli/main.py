@@ -20,9 +20,9 @@ from collections.abc import Sequence
 
 import click
 
-from headcount import __version__
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
+from headcount.version import __version__
 
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from headcount.answers.words import some
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type, id_type, whole_ids
@@ -88,6 +89,15 @@ class EventLog:
                 f"{self.cells:,} cells, more than {self.most_cells:,}",
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
+
+    def __repr__(self) -> str:
+        named = f"user {self.roles.user!r}"
+        if self.roles.item != self.roles.user:  # a table of people names none
+            named += f", item {self.roles.item!r}"
+        if self.context is not None:
+            named += f", context {self.context.specification!r}"
+        cells = f"; {some(self.cells, 'cell')}" if self.has_catalogue else ""
+        return f"<{type(self).__name__} of {self.source.name}: {named}{cells}>"
 
     def type_of(self, column: str) -> pa.DataType:
         """Return the type that a column is read as; refuse one that is not there."""

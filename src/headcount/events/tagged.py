@@ -26,7 +26,7 @@ from headcount.events.store import open_store
 from headcount.spelling import documented
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TagLog(EventLog):
     """Who gave which tag to which resource.
 

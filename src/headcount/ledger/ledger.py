@@ -74,6 +74,9 @@ less, or use what is published already
     >>> ledger.close()
     """
 
+    def __repr__(self) -> str:
+        return f"<Ledger at {self.store.shown}>"
+
     # Spending
 
     def create(

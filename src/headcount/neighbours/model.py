@@ -56,6 +56,13 @@ class NeighbourModel:
                 "this release holds no model of ratings", remedy="make one with headcount neighbours fit"
             )
 
+    def __repr__(self) -> str:
+        promise, many = self.release.guarantee.short(), f"{self.release.tables[ITEMS].num_rows:,} items"
+        return f"<NeighbourModel by {self.release.method}: {promise}; {many}>"
+
+    def _repr_html_(self) -> str:
+        return self.release._repr_html_()
+
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> NeighbourModel:
         """Read a model's folder."""
