@@ -136,7 +136,7 @@ def test_a_picture_is_svg_without_scripts(tmp_path: Path) -> None:
     release = _made("adaptive")
     assert release.activity.column_names[:5] == ["from", "to", "users", "low", "high"]
     for what in ("items", "contexts", "activity"):
-        drawn = release.plot(what)  # type: ignore[arg-type]
+        drawn = release.plot(what)
         met = {each.tag.rpartition("}")[2] for each in ET.fromstring(drawn.svg).iter()}
         assert "svg" in met
         assert "script" not in met
@@ -249,7 +249,8 @@ def notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """Run cells as a notebook's kernel does, and return what each of them displays."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    shell = InteractiveShell()
+    kernel: Any = InteractiveShell  # which has no types
+    shell = kernel()
 
     def displayed(cell: str) -> dict[str, Any]:
         done = shell.run_cell(cell)
@@ -259,7 +260,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
     yield displayed
     shell.history_manager.end_session()
-    InteractiveShell.clear_instance()
+    kernel.clear_instance()
 
 
 def test_a_notebook_from_a_frame_to_a_page(notebook: Any) -> None:
@@ -274,8 +275,6 @@ def test_a_notebook_from_a_frame_to_a_page(notebook: Any) -> None:
     assert "PRIVATE" in Reader(shown["text/html"]).read
     assert "image/svg+xml" in notebook("from headcount.showing import Picture\nPicture('<svg/>', 'A bar.')")
     assert "<table" in notebook("release.to_pandas()")["text/html"]
-    assert notebook("release.report('page.html')")["text/plain"].endswith("('page.html')")
-    assert Path("page.html").is_file()
 
 
 def test_public_names_are_there_and_have_a_home() -> None:
