@@ -45,6 +45,7 @@ def test_switches_are_those_that_are_declared() -> None:
         ("such as --dataset visits, or visits@2026", 'such as dataset="visits", or visits@2026'),
         ("add -k 20, or leave -k out", "add k=20, or leave k= out"),
         ("Spark is not installed; use --engine local", "Spark is not installed; leave engine= out"),
+        ("add --since and --until (with --time when)", 'add since= and until= (with time="when")'),
         ("see `headcount methods --json`", "see `headcount methods --json`"),
         (
             "a long-lived file -- such as this -- stays, and x-k",

@@ -45,6 +45,7 @@ _FLAG = re.compile(
     r"|--(?P<shares>shares) (?P<pairs>\w+=[\w.]+(?:,\w+=[\w.]+)*)"
     r"|--option (?P<option>\w+)=(?P<given>[\w.]+)"
     rf"|--?(?P<valued>[a-z](?:[a-z-]*[a-z])?) (?P<value>{_NUMBER}|[A-Z]+\b[A-Z,:=\[\]]*)"
+    r"|(?:(?<=with )|(?<=use ))--(?P<clock>time) (?P<column>\w+)"
     r"|(?<=such as )--(?P<like>[a-z][a-z-]*) (?P<example>[a-z]\w*)"
     r"|(?<=for example )--(?P<as>[a-z][a-z-]*) (?P<instance>[a-z]\w*)"
     r"|(?<![\w-])--(?P<bare>[a-z][a-z-]*[a-z])"
