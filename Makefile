@@ -27,6 +27,7 @@ bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against r
 	$(BENCH)/bin/python -m benchmarks
 
 docs: $(MARK)                   ## write again what is generated in docs/, and make the site in build/site
+	$(BIN)/python tools/option_types.py
 	$(BIN)/python tools/cli_reference.py
 	$(BIN)/python tools/method_lists.py
 	$(BIN)/python tools/verdict_tables.py

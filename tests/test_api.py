@@ -19,6 +19,7 @@ from headcount.events.flags import READERS
 from headcount.families import FAMILIES
 from headcount.noise_law import DiscreteGaussian
 from headcount.request import flags_of
+from tools import option_types
 
 TABLE = pa.table(
     {
@@ -70,20 +71,20 @@ def test_options_of_a_method_are_keywords(log: hc.EventLog) -> None:
     [
         ({"epsilon": "nan"}, UsageError, "epsilon"),
         ({"method": "nope"}, UnknownNameError, "'nope'"),
-        ({"limit": None}, UsageError, "needs --limit"),
+        ({"limit": None}, UsageError, "needs limit="),
         ({"limt": 3}, UsageError, "did you mean limit"),
-        ({"delta": 1e-6}, UsageError, "--delta needs --noise gaussian or --select-items"),
-        ({"noise": "gaussian"}, UsageError, "needs --delta"),
+        ({"delta": 1e-6}, UsageError, 'delta= needs noise="gaussian" or select_items=True'),
+        ({"noise": "gaussian"}, UsageError, "needs delta="),
         ({"noise": "gaussian", "delta": 2}, UsageError, "strictly between 0 and 1"),
         ({"noise": "uniform", "delta": 1e-6}, UsageError, "noise: input should be 'laplace' or 'gaussian'"),
         (
             {"noise": "gaussian", "delta": 1e-6, "method": "gs-r"},
             UsageError,
-            "method gs-r has no gaussian noise; leave --noise and --delta out, or use adaptive, lpa, sra, hpa",
+            "method gs-r has no gaussian noise; leave noise= and delta= out, or use adaptive, lpa, sra, hpa",
         ),
         ({"what": "all"}, UsageError, "what"),
         ({"shares": {"items": 0.5, "edges": 0.1}}, UsageError, "sum to 1"),
-        ({"ledger": "sqlite:///x"}, UsageError, "a ledger needs --dataset"),
+        ({"ledger": "sqlite:///x"}, UsageError, "a ledger needs dataset="),
         ({"method": "hpa-published"}, UsageError, "research"),
     ],
 )
@@ -146,6 +147,36 @@ def test_a_function_takes_what_its_request_declares(name: str) -> None:
     for each in declared:
         if taken[each].kind is inspect.Parameter.KEYWORD_ONLY and not fields[each].is_required():
             assert taken[each].default == fields[each].default
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS.values(), hc.read_events, hc.read_people, hc.read_tags])
+def test_help_tells_of_every_parameter(function: Callable[..., Any]) -> None:
+    told = (function.__doc__ or "").partition("\nParameters:\n")[2]
+    assert [
+        line.split(":")[0].strip() for line in told.split("\n") if line.startswith("    ") and line[4] != " "
+    ] == [*inspect.signature(function).parameters]
+    assert "--" not in told
+    assert "option" not in told or "the method's own: " in told
+
+
+def test_the_types_of_options_are_those_of_the_methods() -> None:
+    """``python tools/option_types.py`` writes them again."""
+    assert option_types.TARGET.read_text(encoding="utf-8") == option_types.written()
+
+
+def test_a_type_checker_finds_what_is_misspelt(log: hc.EventLog) -> None:
+    """``make check`` is red where one of these is no error of types: it wants every ``ignore`` to be of use."""
+    with pytest.raises(UsageError):
+        hc.release(log, epsilon=1, methd="sra")  # type: ignore[call-arg]
+    with pytest.raises(UsageError):
+        hc.release(log, epsilon=1, method="gs", limit=1, sampling="rows")  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        hc.query(log, "SELECT COUNT(*) FROM people", epsilon=1, bins={}, rouns=3)  # type: ignore[call-arg]
+    with pytest.raises(UsageError):
+        hc.fit_neighbours(log, epsilon=1, relation=True)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        hc.rank(log, k=1, epsilon=1, per_contxt=True)  # type: ignore[call-arg]
+    assert hc.release(log, epsilon=1, method="gs", limit=1, sampling="row").method == "gs"
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_a_ledger_by_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         each.save(tmp_path / str(number))
     with hc.Ledger(url) as ledger:
         assert (ledger.show("town").issued, ledger.show("town").left) == (2, Decimal(1))
-    with pytest.raises(UsageError, match="a ledger needs --dataset"):
+    with pytest.raises(UsageError, match="a ledger needs dataset="):
         hc.release(log(), epsilon="1")
 
 
@@ -212,7 +212,7 @@ def test_what_is_not_a_ledger() -> None:
     wrong: Any = 7
     with pytest.raises(UsageError, match="ledger must be"):
         hc.release(log(), epsilon="1", ledger=wrong, dataset="town")
-    with pytest.raises(UsageError, match="--again is given without a ledger"):
+    with pytest.raises(UsageError, match="again=True is given without a ledger"):
         hc.release(log(), epsilon="1", again=True)
 
 

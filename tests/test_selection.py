@@ -152,7 +152,7 @@ def test_ids_keep_their_type() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"delta": None}, "needs --delta"),
+    ({"delta": None}, "needs delta="),
     ({"delta": "2"}, "strictly between 0 and 1"),
     ({"select_limit": 0}, "select_limit must be a whole number"),
     ({"select_limit": 2.5}, "select_limit must be a whole number"),
@@ -179,7 +179,7 @@ def test_what_is_wrong_with_a_ranking_is_said_before_an_event_is_read() -> None:
     log = replace(log, source=Unreadable(log.source))
     for change, said in (
         ({"per_context": True}, "needs a context"),
-        ({"delta": None}, "needs --delta"),
+        ({"delta": None}, "needs delta="),
         ({"shares": {"selection": "0.5", "counts": "0.5"}}, "stages that run: ranking"),
     ):
         with pytest.raises(UsageError, match=said):
@@ -188,7 +188,7 @@ def test_what_is_wrong_with_a_ranking_is_said_before_an_event_is_read() -> None:
 
 def test_a_public_catalogue_needs_neither() -> None:
     log = hc.EventLog.of([("ann", "tea")], items=["tea"])
-    with pytest.raises(UsageError, match="--delta needs --noise gaussian or --select-items"):
+    with pytest.raises(UsageError, match='delta= needs noise="gaussian" or select_items=True'):
         hc.release(log, epsilon=1, delta=1e-6, method="sra", limit=1)
     with pytest.raises(UsageError, match="nothing is selected"):
         hc.release(log, epsilon=1, select_limit=3, method="sra", limit=1)
@@ -205,7 +205,7 @@ def test_a_log_says_how_it_gets_its_items(tmp_path: Path) -> None:
         lambda: hc.rank(neither, epsilon=1, k=1),
         lambda: hc.pack(neither, tmp_path / "store"),
     ):
-        with pytest.raises(UsageError, match=r"list them with --items .* add --select-items and --delta"):
+        with pytest.raises(UsageError, match=r"list them with items=FILE .* add select_items=True and delta="):
             use()
     assert not neither.selects
     assert not (tmp_path / "store").exists()

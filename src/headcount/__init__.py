@@ -14,9 +14,10 @@ privacy.
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from headcount.version import __version__
 
 if TYPE_CHECKING:
     from headcount.api import check, fit_neighbours, pack, query, rank, release, release_tags
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from headcount.neighbours.model import NeighbourModel
     from headcount.query_session import QuerySession
     from headcount.releases import Release, load
+    from headcount.reports.writing import export, report
+    from headcount.workbench.auditing import audit
+    from headcount.workbench.comparing import compare
+    from headcount.workbench.planning import plan
 
 _HOMES = {
     "Catalogue": "events.catalogue",
@@ -41,19 +46,23 @@ _HOMES = {
     "Grant": "budget",
     "Guarantee": "guarantee",
     "HeadcountError": "errors",
+    "Ledger": "ledger",
     "NeighbourModel": "neighbours.model",
     "NeighbourRecommender": "estimators",
-    "Ledger": "ledger",
     "QuerySession": "query_session",
     "Release": "releases",
     "SparkEngine": "engines.spark.engine",
     "Standing": "guarantee",
+    "audit": "workbench.auditing",
     "check": "api",
+    "compare": "workbench.comparing",
+    "export": "reports.writing",
     "fit_neighbours": "api",
     "hour": "events.contexts",
     "load": "releases",
     "month": "events.contexts",
     "pack": "api",
+    "plan": "workbench.planning",
     "query": "api",
     "rank": "api",
     "read_events": "events.log",
@@ -61,6 +70,7 @@ _HOMES = {
     "read_tags": "events.tagged",
     "release": "api",
     "release_tags": "api",
+    "report": "reports.writing",
     "weekday": "events.contexts",
 }
 
@@ -78,12 +88,16 @@ __all__ = [
     "SparkEngine",
     "Standing",
     "__version__",
+    "audit",
     "check",
+    "compare",
+    "export",
     "fit_neighbours",
     "hour",
     "load",
     "month",
     "pack",
+    "plan",
     "query",
     "rank",
     "read_events",
@@ -91,6 +105,7 @@ __all__ = [
     "read_tags",
     "release",
     "release_tags",
+    "report",
     "weekday",
 ]
 
@@ -100,6 +115,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'headcount' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"headcount.{_HOMES[name]}"), name)
+    if isinstance(value, FunctionType):
+        value = importlib.import_module("headcount.spelling").speaking_python(value)
     globals()[name] = value
     return value
 

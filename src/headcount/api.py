@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from headcount.budget import Amount
 from headcount.charging import Charging
@@ -22,16 +23,32 @@ from headcount.events.tagged import TagLog
 from headcount.ledger import Ledger
 from headcount.neighbours.request import NeighboursRequest
 from headcount.noise_law import NoiseKind
+from headcount.option_types import NeighboursOptions, QueryOptions, ReleaseOptions, TagsOptions
 from headcount.queries.request import QueryRequest
 from headcount.rankings.request import RankRequest
 from headcount.releases import Release
-from headcount.request import Request, request_of
+from headcount.request import CHARGING, Request, Spending, flags_of, request_of
+from headcount.spelling import documented
 from headcount.tags.request import TagsRequest
 
 if TYPE_CHECKING:
     from headcount.neighbours.model import NeighbourModel
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+def _asking(kind: type[Spending], options: type | None = None) -> Callable[[_Function], _Function]:
+    """Tell in a function's help what the fields of a request, and the ledger's words, are declared to be."""
+    own = inspect.cleandoc(getattr(options, "__doc__", None) or "").split("\n")[2:]
+    return documented(
+        {**flags_of(kind), **CHARGING},
+        log="The log to read.",
+        engine="Where events are counted, such as headcount.SparkEngine().",
+        options=f"What is the method's own: {'; '.join(own)}.",
+    )
+
+
+@_asking(ReleaseRequest, ReleaseOptions)
 def release(
     log: EventLog,
     *,
@@ -53,7 +70,7 @@ def release(
     analyst: str | None = None,
     again: bool = False,
     engine: Engine | None = None,
-    **options: Any,
+    **options: Unpack[ReleaseOptions],
 ) -> Release:
     """Release item counts, item-by-context counts or both, or totals, under user-level differential privacy.
 
@@ -72,6 +89,7 @@ def release(
     return _released(ReleaseRequest, _counted(log), locals())
 
 
+@_asking(RankRequest)
 def rank(
     log: EventLog,
     *,
@@ -99,6 +117,7 @@ def rank(
     return _released(RankRequest, _counted(log), locals())
 
 
+@_asking(NeighboursRequest, NeighboursOptions)
 def fit_neighbours(
     log: EventLog,
     *,
@@ -114,7 +133,7 @@ def fit_neighbours(
     analyst: str | None = None,
     again: bool = False,
     engine: Engine | None = None,
-    **options: Any,
+    **options: Unpack[NeighboursOptions],
 ) -> NeighbourModel:
     """Fit a model under user-level differential privacy, and return it: it may be kept and shared.
 
@@ -138,6 +157,7 @@ def fit_neighbours(
     return NeighbourModel(_released(NeighboursRequest, log, locals()))
 
 
+@_asking(QueryRequest, QueryOptions)
 def query(
     log: EventLog,
     queries: Any,
@@ -157,7 +177,7 @@ def query(
     analyst: str | None = None,
     again: bool = False,
     engine: Engine | None = None,
-    **options: Any,
+    **options: Unpack[QueryOptions],
 ) -> Release:
     """Answer counting queries over a table of people, all under one ε, which may cover whole ``groups``.
 
@@ -179,6 +199,7 @@ def query(
     return _released(QueryRequest, log, given if texts else {**given, "queries": ()})
 
 
+@_asking(TagsRequest, TagsOptions)
 def release_tags(
     log: EventLog,
     *,
@@ -193,7 +214,7 @@ def release_tags(
     analyst: str | None = None,
     again: bool = False,
     engine: Engine | None = None,
-    **options: Any,
+    **options: Unpack[TagsOptions],
 ) -> Release:
     """Release a model of who tags what how, under user-level differential privacy.
 

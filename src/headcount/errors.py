@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 
@@ -35,11 +35,22 @@ class HeadcountError(Exception):
     exit_code: ClassVar[int] = 3
 
     def __init__(self, problem: str, *, given: object = None, remedy: str | None = None) -> None:
-        self.problem = problem
         self.given = given
-        self.remedy = remedy
-        shown = "" if given is None else f", not {given!r}"
-        super().__init__(problem + shown + (f"; {remedy}" if remedy else ""))
+        self._words = problem, "" if given is None else f", not {given!r}", remedy
+        self.put(str)
+
+    def put(self, words: Callable[[str], str]) -> None:
+        """Put problem and remedy into other words, made of those in which the error was raised.
+
+        >>> error = UsageError("limit is missing", remedy="try --limit 10")
+        >>> error.put(str.upper)
+        >>> str(error), error.problem
+        ('LIMIT IS MISSING; TRY --LIMIT 10', 'LIMIT IS MISSING')
+        """
+        problem, shown, remedy = self._words
+        self.problem = words(problem)
+        self.remedy = None if remedy is None else words(remedy)
+        self.args = (self.problem + shown + (f"; {self.remedy}" if self.remedy else ""),)
 
     def to_json(self) -> dict[str, object]:
         """Return the error as plain data, for ``--json``."""

@@ -26,6 +26,10 @@ class NeighbourRecommender:
         self._parameters: dict[str, Any] = {"epsilon": epsilon, "delta": delta, **parameters}
         self._model: NeighbourModel | None = None
 
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._parameters.items() if value is not None)
+        return f"NeighbourRecommender({given})"
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters, as scikit-learn asks for them."""
         return dict(self._parameters)

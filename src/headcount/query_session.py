@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from headcount.answers.words import some
 from headcount.api import check_log
 from headcount.bounding import LinearQueries
 from headcount.budget import Amount, Sole
@@ -35,8 +36,10 @@ from headcount.queries.sql import Cell, counts_of
 from headcount.queries.workload import Named
 from headcount.releases import Release
 from headcount.request import request_of
+from headcount.spelling import speaks_python
 
 
+@speaks_python
 class QuerySession(Sole):
     """Answers queries one by one; see :func:`headcount.query` for the parameters.
 
@@ -100,6 +103,10 @@ class QuerySession(Sole):
         begin_reading(made, ready.log)
         self._reservation, self._guarantee = made, self._guarantee.within(made.windows)
         return withheld(lambda: method.begin(ready.log, grant, OperatingSystemNoise(), engine))
+
+    def __repr__(self) -> str:
+        asked = f"{some(len(self._replies), 'answer')} so far, {self.left} more may be measured"
+        return f"<QuerySession: {self.guarantee.short()}; {asked}>"
 
     @property
     def guarantee(self) -> Guarantee:

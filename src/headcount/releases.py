@@ -7,6 +7,7 @@ place, so an interrupted run leaves nothing that looks like a release.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +27,13 @@ from headcount.answers.words import per_cent
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
+from headcount.showing import Picture, maker
+from headcount.spelling import speaks_python
 from headcount.syncing import sync
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 FORMAT = "headcount-release"
 VERSION = 1
@@ -70,6 +77,7 @@ class Earlier:
             raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
 
 
+@speaks_python
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """Private tables with their guarantee, noise and story.
@@ -123,6 +131,39 @@ class Release:
     def answers(self) -> pa.Table:
         """The answers to queries: query, cell of a GROUP BY, answer, low, high."""
         return self._table("answers")
+
+    @property
+    def activity(self) -> pa.Table:
+        """How many people have how many records, where a method released it: from, to, users, low, high."""
+        return self._table("activity")
+
+    def to_pandas(self, table: str | None = None) -> pd.DataFrame:
+        """Return a table as a pandas frame: the first one, or that of a name such as ``edges``."""
+        _library("pandas")
+        frame: pd.DataFrame = self._table(table or next(iter(self.tables), "items")).to_pandas()
+        return frame
+
+    def to_polars(self, table: str | None = None) -> pl.DataFrame:
+        """Return a table as a Polars frame: the first one, or that of a name such as ``edges``."""
+        frame: pl.DataFrame = _library("polars").from_arrow(self._table(table or next(iter(self.tables), "items")))
+        return frame
+
+    def plot(self, what: Literal["items", "contexts", "activity"] | None = None) -> Picture:
+        """Draw the largest counts, those by context, or how active people are; by default the first it has."""
+        drawn: Picture = maker("notebook", "picture")(self, what)
+        return drawn
+
+    def report(self, to: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the release as one self-contained web page, and return its path."""
+        written: Path = maker("writing", "report")(self, to, force=force)
+        return written
+
+    def _repr_html_(self) -> str:
+        return str(maker("notebook", "card")(self))
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name} ({each.num_rows:,})" for name, each in self.tables.items())
+        return f"<Release by {self.method}: {self.guarantee.short()}; {held}>"
 
     def top(self, k: int = 10, context: str | None = None) -> list[dict[str, Any]]:
         """Return the ``k`` largest counts, overall or in one context, as plain rows; or the best of a ranking."""
@@ -263,6 +304,16 @@ class Release:
                 remedy += ", which are not per item"
             raise UsageError(f"this release holds no {name}", remedy=remedy)
         return self.tables[name]
+
+
+def _library(name: str) -> Any:
+    """Import a library that a frame is made with, which Headcount itself does without."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"{name} is not installed", remedy=f"pip install {name}; or use the Arrow tables"
+        ) from error
 
 
 def load(folder: str | os.PathLike[str]) -> Release:

@@ -51,6 +51,17 @@ SELECT_LIMIT = Flag(
 )
 
 
+CHARGING: Mapping[str, Flag] = {
+    "ledger": Flag(
+        "Ledger to charge, such as sqlite:///headcount.db.  [default: HEADCOUNT_LEDGER, else none]", "URL"
+    ),
+    "dataset": Flag("Whose budget is spent, and the version of the data.", "NAME[@VERSION]"),
+    "analyst": Flag("Who asks, for the ledger.  [default: the name of this user]", "NAME"),
+    "again": Flag("Draw and charge anew what was published already.", switch=True),
+}
+"""How a request is charged, whatever it asks for."""
+
+
 def _whole(value: Any, info: ValidationInfo) -> int | None:
     return None if value is None else whole_number(value, str(info.field_name))
 

@@ -96,5 +96,5 @@ def test_noise_alone_hardly_ever_widens_a_range() -> None:
 
 def test_other_requests_still_need_a_range() -> None:
     log = log_of([4.0])
-    with pytest.raises(UsageError, match="without --value-range"):
+    with pytest.raises(UsageError, match="without value_range="):
         hc.fit_neighbours(hc.read_events(log.source, user="who", item="what", items="x", value="v"), epsilon=1)

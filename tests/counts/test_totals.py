@@ -221,7 +221,7 @@ def test_from_a_packed_store(tmp_path: Path) -> None:
     packed = hc.read_events(hc.pack(log, tmp_path / "store"))
     release = hc.release(packed, epsilon=10**5, what="totals", limit=5)
     assert release.totals["value"].to_pylist() == [1, 2]
-    with pytest.raises(UsageError, match="--value"):
+    with pytest.raises(UsageError, match="value="):
         hc.read_events(tmp_path / "store", value="stars", value_range=(1, 5))
     with pytest.raises(UsageError, match="keeps no values"):
         hc.pack(log_of([("ann", 5.0)], items=["i0"]), tmp_path / "other")
@@ -266,20 +266,20 @@ def test_text_that_is_no_number_is_no_record() -> None:
 
 
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({}, {"limit": None}, "need --limit"),
+    ({}, {"limit": None}, "need limit="),
     ({}, {"limit": 0}, "limit"),
     ({}, {"method": "sra"}, "one method alone"),
     ({}, {"d": 2}, "cannot use d"),
     ({}, {"shares": {"users": 1}}, "stages that run: users, records, sum"),
-    ({}, {"delta": 1e-6}, "--delta needs"),
+    ({}, {"delta": 1e-6}, "delta= needs"),
     ({}, {"select_limit": 3}, "nothing is selected"),
     ({"span": (0, 10**15)}, {}, "more than can be drawn"),
     ({"span": ("0", "0.000001")}, {}, "narrower than values are counted"),
-    ({"count": "users"}, {}, "cannot use --count users"),
-    ({"context": "what", "contexts": "i0,i1"}, {}, "cannot use --context"),
-    ({"select_items": True}, {"delta": 1e-6}, "cannot use --select-items"),
-    ({}, {"what": "items", "method": "sra"}, "--value is of no use"),
-    ({"span": None}, {"what": "items", "method": "sra"}, "--items is missing"),
+    ({"count": "users"}, {}, 'cannot use count="users"'),
+    ({"context": "what", "contexts": "i0,i1"}, {}, "cannot use context="),
+    ({"select_items": True}, {"delta": 1e-6}, "cannot use select_items=True"),
+    ({}, {"what": "items", "method": "sra"}, "value= is of no use"),
+    ({"span": None}, {"what": "items", "method": "sra"}, "items= is missing"),
 ]
 
 
@@ -296,7 +296,7 @@ def test_what_is_wrong_is_said_before_an_event_is_read(
 @pytest.mark.parametrize(
     ("value", "given_", "said"),
     [
-        (None, "1,5", "without --value"),
+        (None, "1,5", "without value="),
         ("stars", "1", "two numbers"),
         ("stars", "1,2,3", "two numbers"),
         ("stars", "a,b", "two numbers"),

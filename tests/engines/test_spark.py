@@ -174,6 +174,19 @@ def test_no_type_of_a_column_changes_on_the_way(
     assert "[0]" not in str(found), "nothing is counted"
 
 
+def test_ids_that_are_fractions_are_whole_numbers_or_missing(engine: SparkEngine, tmp_path: Path) -> None:
+    users = [float(n % 9) for n in range(40)] + [7.5, float("nan"), None, float("inf"), 2.0**53]
+    table = pa.table({"user": users, "item": [1.0, 2.0, 2.5] * 15})
+    pq.write_table(table, tmp_path / "fractions.parquet")
+    frame = spark.session().read.parquet(str(tmp_path / "fractions.parquet"))
+    told = [
+        read_events(each, user="user", item="item", items=[1, 2], where="user >= 0.5")
+        for each in (frame, tmp_path / "fractions.parquet", table)
+    ]
+    for each in told:
+        assert _equal(engine, each, Sample(2), told[-1]) != _equal(engine, each, Sample(1), told[-1])
+
+
 def test_a_frame_of_spark_is_read_in_its_own_types(engine: SparkEngine, tmp_path: Path) -> None:
     names = {"large user": "user", "item": "item", "instant": "instant", "moment": "moment", "day": "day"}
     others = {"exact": "exact", "number": "number", "small": "small", "yes": "yes"}

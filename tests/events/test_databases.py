@@ -127,7 +127,7 @@ def test_a_type_that_cannot_be_read_is_refused_by_name(
     kind: str, server: psycopg.Connection[Any], address: str
 ) -> None:
     server.execute(f"CREATE TABLE odd (who text, what {kind})")
-    with pytest.raises(DataError, match=r"'what' of .* cannot be read; cast it with --query"):
+    with pytest.raises(DataError, match=r"'what' of .* cannot be read; cast it with query="):
         hc.read_events(address, table="odd", **WORDS)
     assert opened(address, table="odd").names == ["who"]
     query = "SELECT who, CAST(what AS varchar) AS what FROM odd"
@@ -296,7 +296,7 @@ def test_what_is_asked_must_fit(address: str, tmp_path: Path) -> None:
         (address, {"query": " ; "}, "--query is empty"),
         (address, {"table": "a..b"}, "--table must be a name"),
         ([address, "visits.csv"], {"table": "visits"}, "cannot be mixed"),
-        ("visits.csv", {"table": "visits"}, "--table is for databases, and visits.csv is none"),
+        ("visits.csv", {"table": "visits"}, "table= is for databases, and visits.csv is none"),
         (pa.table({"who": ["ann"]}), {"query": "SELECT 1"}, "--query is for databases"),
         (address, {"table": "visits", "delimiter": ";"}, "--delimiter is for files"),
     ):
@@ -352,7 +352,7 @@ def test_connections_relations_and_expressions(
             assert (hc.check(log).records, hc.check(log).people) == (3, 2), given
         with pytest.raises(UsageError, match="is a database; give"):
             hc.read_events(of_duckdb, **WORDS)
-        with pytest.raises(UsageError, match="--table is for databases, and the Ibis is none"):
+        with pytest.raises(UsageError, match="table= is for databases, and the Ibis is none"):
             hc.read_events(ibis, table="visits", **WORDS)
     assert ibis.runs == 1
 

@@ -194,7 +194,7 @@ def test_selected_items_are_ranked_with_epsilon_alone() -> None:
     log = hc.read_events(table, user="user", item="item", select_items=True)
     release = hc.rank(log, k=2, epsilon="4", delta=DELTA)
     assert "permute-and-flip" in release.explain()
-    with pytest.raises(UsageError, match="a selection needs --delta"):
+    with pytest.raises(UsageError, match="a selection needs delta="):
         hc.rank(log, k=2, epsilon="4")
 
 

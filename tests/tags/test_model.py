@@ -149,7 +149,7 @@ def test_what_it_cannot_use_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing is selected"):
         hc.release_tags(log_of([]), epsilon="1", delta="1e-6", select_limit=3)
     with pytest.raises(UsageError, match="method tag-model cannot use colour"):
-        hc.release_tags(log_of([]), epsilon="1", colour=3)
+        hc.release_tags(log_of([]), epsilon="1", colour=3)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="tags are the contexts"):
         hc.release_tags(EventLog.of([("ann", "tea")], items=["tea"]), epsilon="1")
     with pytest.raises(UsageError, match=r"pritop-published is kept for research: .*use tag-model"):

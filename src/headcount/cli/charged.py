@@ -21,7 +21,7 @@ from headcount.cli.reading import log_of, one_of_each, reading_options
 from headcount.errors import UsageError
 from headcount.family import Family
 from headcount.guarantee import in_doubt
-from headcount.request import flags_of, request_of
+from headcount.request import CHARGING, flags_of, request_of
 
 if TYPE_CHECKING:
     from headcount.charging import Charging
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from headcount.prepared import Prepared
     from headcount.releases import Release
 
-_LEDGER = (
-    click.option(
-        "--ledger",
-        metavar="URL",
-        help="Ledger to charge, such as sqlite:///headcount.db.  [default: HEADCOUNT_LEDGER, else none]",
-    ),
-    click.option(
-        "--dataset", metavar="NAME[@VERSION]", help="Whose budget is spent, and the version of the data."
-    ),
-    click.option("--analyst", metavar="NAME", help="Who asks, for the ledger.  [default: the name of this user]"),
-    click.option("--again", is_flag=True, help="Draw and charge anew what was published already."),
-)
 _OUT = (
     click.option("--out", metavar="DIR", help="Folder to write the release to."),
     click.option("--force", is_flag=True, help="Replace a release that is there already."),
@@ -53,7 +41,8 @@ _OUT = (
 def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
     asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
-    return options.grouped([reading_options(family.reads), *asked, *_LEDGER, *ENGINE, *_OUT])
+    charging = [options.option(name, flag) for name, flag in CHARGING.items()]
+    return options.grouped([reading_options(family.reads), *asked, *charging, *ENGINE, *_OUT])
 
 
 @dataclass(frozen=True)

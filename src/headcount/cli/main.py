@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from headcount import __version__
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
+from headcount.version import __version__
 
 _COMMANDS = {
     "demo": "See the main job end to end, on a made-up city.",
@@ -149,6 +149,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
     """Say what is wrong: in one sentence on standard error, and as data where JSON is wanted."""
+    error.put(str)  # in the words of flags, whatever function it came through
     if os.environ.get("HEADCOUNT_DEBUG"):
         traceback.print_exc()
     click.echo(f"error: {error}", err=True)

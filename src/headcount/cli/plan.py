@@ -135,8 +135,7 @@ def _error(each: Any) -> float:
 
 
 def _figures(flags: Flags) -> Any:
-    from headcount.answers.planning import TableShape, activity_of
-    from headcount.lab.comparing.planning import Figures, released_figures
+    from headcount.lab.comparing.planning import public_figures, released_figures
 
     given = {name: flags[name] for name in ("users", "items", "contexts", "median", "most")}
     if flags["activity"] is not None:
@@ -155,14 +154,7 @@ def _figures(flags: Flags) -> Any:
     users, items, most = (whole_text(given[name], f"--{name}") for name in ("users", "items", "most"))
     width = 1 + (_whole(given["contexts"], "contexts") or 0)
     median = whole_text(given["median"], "--median")
-    if median > most:
-        raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
-    distinct = flags["count"] == "users"
-    activity = activity_of(users, median, min(most, items * width) if distinct else most)
-    shapes = {"items": TableShape(activity, items, distinct)}
-    if width > 1:
-        shapes["edges"] = TableShape(activity, items * width, distinct)
-    return Figures(shapes=shapes, width=width)
+    return public_figures(users, items, median, most, width=width, distinct=flags["count"] == "users")
 
 
 def _whole(text: str | None, name: str) -> int | None:

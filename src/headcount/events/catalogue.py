@@ -16,6 +16,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from headcount.answers.words import some
 from headcount.errors import DataError, NotSelectedError, UnknownNameError, UsageError
 from headcount.events.casts import InexactError, cast_exactly, limits
 from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
@@ -23,6 +24,7 @@ from headcount.events.readers import open_source
 
 _LABEL_NAMES = ("label", "name", "title")
 _TEXT = ".txt"
+_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Catalogue:
         if len(named) != len(listed):
             raise UsageError(f"{where} has {len(listed):,} ids but {len(named):,} labels", remedy="give one each")
         return cls(listed, tuple(None if label in (None, "") else str(label) for label in named))
+
+    def __repr__(self) -> str:
+        few = ", ".join(map(repr, self.ids[:_FEW])) + (", …" if len(self.ids) > _FEW else "")
+        return f"<Catalogue of {some(len(self.ids), 'item')}: {few}>"
 
     @cached_property
     def digest(self) -> str:

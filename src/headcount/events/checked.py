@@ -143,6 +143,10 @@ class Checked:
         """Whether every row that the conditions keep counts, in its item and its context."""
         return not self.problems
 
+    def __repr__(self) -> str:
+        found = some(len(self.problems), "problem")
+        return f"<Checked {self.source}: {found}; {some(self.records, 'record')} would count>"
+
     def __str__(self) -> str:
         verb = "counts" if self.records == 1 else "count"
         counted = f"{some(self.records, 'record')} of {some(self.people, 'person', 'people')} {verb}"

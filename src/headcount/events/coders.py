@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Codes
 from headcount.errors import UsageError
-from headcount.events.column_types import check_id_type, check_value_type
+from headcount.events.column_types import check_id_type, check_value_type, whole_ids
 from headcount.events.grid import Grid, NumberBins, ValueBins
 from headcount.events.ids import Ids, catalogue_codes, ids_for
 from headcount.events.log import EventLog
@@ -130,6 +130,7 @@ def check_table(log: EventLog, grid: Grid, groups: str | None) -> None:
 
 def _where_there(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
     """Return the codes of what is there, -1 for what is missing."""
+    column = whole_ids(column)
     there = pc.is_valid(column)
     found = np.full(len(column), -1, dtype=np.int32)
     found[there.to_numpy(zero_copy_only=False)] = codes(column.filter(there))

@@ -26,7 +26,6 @@ from headcount.events.ids import Ids, ids_for
 from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
-from headcount.events.texts import sound_batch
 from headcount.events.values import finite_numbers, repetitions
 
 __all__ = ["COUNTED", "CodedBatch", "EncodedLog", "Reading", "Tally"]
@@ -104,7 +103,8 @@ class EncodedLog:
         grouped = (
             reading.cells == "listed" and not reading.values
         )  # then people are told apart by their codes alone
-        known = log.source.whole_range(log.roles.user) if grouped and pa.types.is_integer(kind) else None
+        counted = pa.types.is_integer(log.source.type_of(log.roles.user))
+        known = log.source.whole_range(log.roles.user) if grouped and counted else None
         self.users = ids_for(kind, known, log.source.rows, log.roles.user)
         if reading.cells == "given":
             self.items = GivenItems(log)
@@ -148,7 +148,7 @@ class EncodedLog:
 
     def _sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
         try:
-            return sound_batch(raw)
+            return self.log.sound(raw)
         except pa.ArrowException as error:  # codes that stand for nothing: no row can write that
             raise DataError(
                 f"{self.log.source.name} cannot be read ({' '.join(str(error).split())[:200]})",

@@ -13,19 +13,22 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from headcount.answers.words import some
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
-from headcount.events.column_types import check_id_type, check_times_type, check_value_type
+from headcount.events.column_types import check_id_type, check_times_type, check_value_type, id_type, whole_ids
 from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
 from headcount.events.contexts import Context, UnknownContext, read_context
-from headcount.events.flags import KEPT
+from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.own_rows import OwnRows, beneath
 from headcount.events.readers import FileSource, Source, TableSource, open_source
 from headcount.events.sources.asked import Asked
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
+from headcount.events.texts import sound_batch
 from headcount.events.times import TimeFormat
 from headcount.events.values import Range, read_range
+from headcount.spelling import documented
 
 MOST_CELLS = 200_000_000
 _WANTED = {
@@ -88,12 +91,30 @@ class EventLog:
                 remedy="use a smaller catalogue or fewer contexts, or release without --context",
             )
 
+    def __repr__(self) -> str:
+        named = f"user {self.roles.user!r}"
+        if self.roles.item != self.roles.user:  # a table of people names none
+            named += f", item {self.roles.item!r}"
+        if self.context is not None:
+            named += f", context {self.context.specification!r}"
+        cells = f"; {some(self.cells, 'cell')}" if self.has_catalogue else ""
+        return f"<{type(self).__name__} of {self.source.name}: {named}{cells}>"
+
     def type_of(self, column: str) -> pa.DataType:
-        """Return the declared type of a column; refuse one that is not there."""
+        """Return the type that a column is read as; refuse one that is not there."""
         kind = self.source.type_of(column)
         if kind is None:
             raise UnknownNameError.among("column", column, self.source.names, where=self.source.name)
-        return kind
+        return id_type(kind) if column in (self.roles.user, self.roles.item) else kind
+
+    def sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of the source as all else takes them: text that is none is missing, and so is such an id."""
+        batch = sound_batch(raw)
+        for place, name in enumerate(batch.schema.names):
+            ids = whole_ids(batch.column(place)) if name in (self.roles.user, self.roles.item) else None
+            if ids is not None and ids is not batch.column(place):
+                batch = batch.set_column(place, name, ids)
+        return batch
 
     @property
     def selects(self) -> bool:
@@ -201,6 +222,7 @@ class EventLog:
         return {**self.describe(), **(source.text.to_json() if isinstance(source, FileSource) else {})}
 
 
+@documented(READERS["events"].flags(), events="Where the events are: see above.")
 def read_events(
     events: Any,
     *,

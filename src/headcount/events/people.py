@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.events.flags import READERS
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, read_events, the_store
 from headcount.events.own_rows import ROW, OwnRows
 from headcount.events.readers import open_source
 from headcount.events.sources.asked import Asked
+from headcount.spelling import documented
 
 
+@documented(READERS["people"].flags(), people="Where the table is: see above.")
 def read_people(
     people: Any,
     *,

@@ -27,7 +27,7 @@ from headcount.events.log import EventLog
 from headcount.events.sightings import Counted, Frequent
 from headcount.events.store import PackedSource
 from headcount.events.tagged import TagLog
-from headcount.events.texts import is_textual, plain, sound_batch
+from headcount.events.texts import is_textual, plain
 from headcount.events.values import finite_numbers, repetitions
 
 Progress = Callable[[str, int, int | None], None]
@@ -67,7 +67,7 @@ class _Survey:
         if log.has_catalogue:
             self._items = catalogue_codes(log.catalogue.as_type(kind(roles.item), roles.item))
         self._counted = Counted(log.width, of_items=self._of_items)
-        self._needed = unread.needed(roles)
+        self._needed = unread.needed(log)
         self._judging = [(each, unread.judging(each)) for each in log.conditions]
         self._contexts = [] if log.context is None else unread.unknown(log.context, tags=isinstance(log, TagLog))
         self._rows = self._left_out = self._kept = self._blank = self._inside = 0
@@ -80,7 +80,7 @@ class _Survey:
         for raw in read_ahead(iter(log.source.batches(log.columns))):
             self._rows += raw.num_rows
             if raw.num_rows:
-                self._count(*self._complete(*self._fulfilling(raw, sound_batch(raw))))
+                self._count(*self._complete(*self._fulfilling(raw, log.sound(raw))))
             progress("reading events", self._rows, log.source.rows)
         return _told(
             log, self._counted, self._problems(), self._hints(), rows=self._rows, left_out=self._left_out,
@@ -240,7 +240,7 @@ def _packed(log: EventLog, source: PackedSource, progress: Progress) -> Checked:
     met, roles = source.tally, log.roles
     found = [
         Problem(role=each.role, column=each.column, what=each.nothing, number=number, of=met.rows)
-        for each in unread.needed(roles)
+        for each in unread.needed(log)
         if (number := met.nulls.get(each.column, 0))
     ]
     if met.outside_catalogue:

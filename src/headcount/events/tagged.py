@@ -17,15 +17,16 @@ from typing import Any, ClassVar
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalogue
 from headcount.events.contexts import Context, UnknownContext
-from headcount.events.flags import KEPT
+from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store, understood
 from headcount.events.readers import open_source
 from headcount.events.sources.asked import Asked
 from headcount.events.store import open_store
+from headcount.spelling import documented
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TagLog(EventLog):
     """Who gave which tag to which resource.
 
@@ -74,6 +75,7 @@ class TagLog(EventLog):
         return described | {"vocabulary": digest}
 
 
+@documented(READERS["tags"].flags(), events="Where the events are: see above.")
 def read_tags(
     events: Any,
     *,

@@ -14,7 +14,7 @@ from headcount.events.checked import Example, Fate, Problem, Role
 from headcount.events.conditions import Condition, TimeWindow
 from headcount.events.contexts import Context
 from headcount.events.formats import as_bytes, is_text
-from headcount.events.log import Roles
+from headcount.events.log import EventLog
 
 _FEW = 3
 _LONGEST = 40
@@ -86,11 +86,15 @@ class Unread:
         return [each for each in (missing, unreadable) if each.number]
 
 
-def needed(roles: Roles) -> list[Unread]:
+def needed(log: EventLog) -> list[Unread]:
     """Return the columns without which a row does not count; a table of people names no items."""
+    roles = log.roles
     found = [_id("user", "a user", roles.user)]
     if roles.item != roles.user:
         found.append(_id("item", "an item", roles.item))
+    for each in found:
+        if log.type_of(each.column) != log.source.type_of(each.column):  # fractions, read as whole numbers
+            each.nonsense, each.remedy = each.nonsense.replace("no text", "no whole number"), None
     if roles.times is not None:
         column = f"column {roles.times!r} (--times)"
         found.append(Unread("times", roles.times, f"nothing in {column}", f"no number of records in {column}"))

@@ -38,10 +38,12 @@ from headcount.ledger.reservations import Reservation
 from headcount.ledger.transactions import Transaction
 from headcount.ledger.verifying import Verification, verify
 from headcount.ledger.windows import Span, Windows
+from headcount.spelling import speaks_python
 
 Told = TypeVar("Told")
 
 
+@speaks_python
 class Ledger(KeptJournal):
     """The account of what was spent on each dataset, in a SQLite file or a PostgreSQL database.
 
@@ -71,6 +73,9 @@ less, or use what is published already
     ('3 entries, no problem found.',)
     >>> ledger.close()
     """
+
+    def __repr__(self) -> str:
+        return f"<Ledger at {self.store.shown}>"
 
     # Spending
 

@@ -22,6 +22,7 @@ from headcount.answers.top import known_context
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.neighbours import PREDICTIONS, VISITS
 from headcount.releases import Release, load
+from headcount.spelling import speaks_python
 
 Row = dict[str, Any]
 
@@ -29,6 +30,7 @@ ITEMS, FACTORS, PAIRS, NEIGHBOURS = "model/items", "model/factors", "model/pairs
 EDGES = "model/edges"
 
 
+@speaks_python
 @dataclass(frozen=True)
 class NeighbourModel:
     """What was released of ratings, or of who has what; used where a person's own ratings are.
@@ -53,6 +55,13 @@ class NeighbourModel:
             raise DataError(
                 "this release holds no model of ratings", remedy="make one with headcount neighbours fit"
             )
+
+    def __repr__(self) -> str:
+        promise, many = self.release.guarantee.short(), f"{self.release.tables[ITEMS].num_rows:,} items"
+        return f"<NeighbourModel by {self.release.method}: {promise}; {many}>"
+
+    def _repr_html_(self) -> str:
+        return self.release._repr_html_()
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> NeighbourModel:

@@ -24,10 +24,10 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from headcount import __version__
 from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
 from headcount.reports.plots import THEMES, spec_of
+from headcount.version import __version__
 
 _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
 
@@ -53,6 +53,13 @@ class Figure:
         """Return a description that needs no page: with its title, the light theme and a width of its own."""
         title = {"text": self.title, "subtitle": subtitle} if subtitle else self.title
         return {**self.spec, "title": title, "config": THEMES["light"], "width": _PICTURE_WIDTH}
+
+
+def picture_of(figure: Figure) -> str:
+    """Return a figure as SVG, drawn without a browser."""
+    spec = {**figure.alone(), "padding": {"left": 36, "right": 12, "top": 6, "bottom": 6}}  # fonts may be wider
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())
+    return svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
 
 
 def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], subtitle: str = "") -> list[Path]:

@@ -202,13 +202,14 @@ def test_ways_that_do_not_exist_are_refused(options: dict[str, str], says: str) 
 def test_columns_that_couple_nobody_are_refused_before_anything_is_read() -> None:
     with pytest.raises(CallerError, match="column 'home' is not in"):
         CoupledIteration(asked=asked(), coupling="attribute:home").check(log_of(PEOPLE))
-    fractions = PEOPLE.append_column("part", pa.array(np.linspace(0, 1, PEOPLE.num_rows)))
+    odd = PEOPLE.append_column("part", pa.array(np.linspace(0, 1, PEOPLE.num_rows)))
+    odd = odd.append_column("yes", pa.array([True] * PEOPLE.num_rows))
     for coupling, says in (
-        ("attribute:part", "ids are text or whole"),
+        ("attribute:yes", "ids are text or whole"),
         ("time:part/1d", "where times are needed"),
     ):
         with pytest.raises(CallerError, match=says):
-            CoupledIteration(asked=asked(), coupling=coupling).check(log_of(fractions))
+            CoupledIteration(asked=asked(), coupling=coupling).check(log_of(odd))
 
 
 def test_noise_follows_the_degrees() -> None:

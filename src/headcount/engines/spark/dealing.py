@@ -22,7 +22,7 @@ from headcount.engines.walking import user_keys
 from headcount.events.formats import is_text, value_type
 from headcount.events.ids import numbers_of
 from headcount.events.log import EventLog
-from headcount.events.texts import bytes_of, is_textual, plain, sound_batch
+from headcount.events.texts import bytes_of, is_textual, plain
 
 PACKETS = pa.schema([("label", pa.int32()), ("rows", pa.binary()), ("read", pa.int64()), ("nobodys", pa.int64())])
 PACKETS_IN_SPARK = "label int, rows binary, read bigint, nobodys bigint"
@@ -58,7 +58,7 @@ def sound_rows(
     """Yield the rows of somebody that fulfil the conditions of a log: its user and all columns of the schema."""
     for raw in batches:
         met.read += raw.num_rows
-        batch = sound_batch(raw)
+        batch = log.sound(raw)
         for condition in log.conditions:
             batch = batch.filter(pa.array(condition.holds(batch))) if batch.num_rows else batch
         met.nobodys += batch.column(log.roles.user).null_count

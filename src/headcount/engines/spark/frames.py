@@ -72,7 +72,7 @@ def _read(
     """Return the packets as they are dealt where rows are read; many small files are read by few tasks."""
     source, (lean, schema) = log.source, unread(log, bound)
     columns = bound.reading(log).columns(log)
-    kinds = {name: log.type_of(name) for name in columns}
+    kinds = {name: source.type_of(name) for name in columns}
     told = replace(lean, conditions=log.conditions, source=TableSource(pa.schema(kinds).empty_table()))
     if isinstance(source, SparkSource):
         deal = DealRows(told, pa.schema(kinds), schema, labels)

@@ -113,6 +113,9 @@ class Finding:
         """Whether ε is larger than what is claimed."""
         return Decimal(self.lower_bound) > self.target.epsilon
 
+    def __repr__(self) -> str:
+        return f"<{self.target.shown}: {self.sentence()}>"
+
     def sentence(self) -> str:
         """Say it in one sentence."""
         sure, claimed = f"{100 * self.confidence:.8g} %", self.target.epsilon

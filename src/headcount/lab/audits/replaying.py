@@ -88,6 +88,9 @@ class ReplayFinding:
         """Return it without what may be content of a log."""
         return replace(self, pairs=tuple(each.without_content() for each in self.pairs))
 
+    def __repr__(self) -> str:
+        return f"<{self.target.shown}: {self.sentence()}>"
+
     def sentence(self) -> str:
         """Say it in one sentence."""
         broken = [each for each in self.pairs if each.violation]

@@ -50,7 +50,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headcount import __version__
 from headcount.engines.engine import Progress, silent
 from headcount.engines.local import LocalEngine
 from headcount.errors import SurroundingsError
@@ -59,6 +58,7 @@ from headcount.lab.comparing.kept import KeptLog, keep
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
 from headcount.lab.processes import follow_parent
+from headcount.version import __version__
 
 DEFAULT_SEED = 2015
 RUNNING = "running trials"

@@ -15,7 +15,7 @@ import numpy as np
 
 from headcount.answers.activity import estimate
 from headcount.answers.consistency import Weights
-from headcount.answers.planning import Prediction, TableShape, cut, grouped, picked, weighed_limit
+from headcount.answers.planning import Prediction, TableShape, activity_of, cut, grouped, picked, weighed_limit
 from headcount.answers.popularity import ReleasedCounts
 from headcount.answers.prediction import best_limit, cell_errors
 from headcount.budget import Price
@@ -236,6 +236,22 @@ class _Plan:
                 found[each].append(Prediction(float(mse), float(mae)))
         limit = best_limit(candidates, [[each.mse for each in mine] for mine in found.values()])
         return limit, found[self.table][candidates.index(limit)]
+
+
+def public_figures(users: int, items: int, median: int, most: int, *, width: int = 1, distinct: bool) -> Figures:
+    """Make figures of what is known in public: how many people and items, and how active people are, about.
+
+    >>> figures = public_figures(1000, 50, 3, 20, width=8, distinct=False)
+    >>> {name: shape.cells for name, shape in figures.shapes.items()}
+    {'items': 50, 'edges': 400}
+    """
+    if median > most:
+        raise UsageError("the median cannot be larger than the maximum", given=f"{median} > {most}")
+    activity = activity_of(users, median, min(most, items * width) if distinct else most)
+    shapes = {_ITEMS: TableShape(activity, items, distinct)}
+    if width > 1:
+        shapes[_EDGES] = TableShape(activity, items * width, distinct)
+    return Figures(shapes=shapes, width=width)
 
 
 def released_figures(

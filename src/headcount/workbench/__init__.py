@@ -1,0 +1,1 @@
+"""The lab in Python, with the words of the command line."""

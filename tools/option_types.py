@@ -1,0 +1,73 @@
+"""Write the types of methods' own options from the methods: ``python tools/option_types.py [--check]``.
+
+They make ``src/headcount/option_types.py``, by which type checkers and editors know the keywords that functions
+hand on to a method.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from headcount.families import FAMILIES
+from headcount.family import Family, fields_of
+
+TARGET = Path(__file__).parents[1] / "src" / "headcount" / "option_types.py"
+_HEAD = '''"""The options of methods, as keywords: ``tools/option_types.py`` writes them from the methods."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+'''
+_PLAIN = (bool, int, float, str)
+
+
+def written() -> str:
+    """Return the module: a type for each family whose request takes options."""
+    kinds = [each for each in FAMILIES.values() if "options" in each.request_kind().model_fields]
+    made = {class_name(each): each for each in reversed(kinds)}  # of families with one request, the first
+    return _HEAD + "".join(f"\n\n{_class(name, made[name])}" for name in reversed(made))
+
+
+def class_name(family: Family) -> str:
+    """Return what the type is called: by the request."""
+    return str(family.request_kind().__name__).removesuffix("Request") + "Options"
+
+
+def _class(name: str, family: Family) -> str:
+    known = family.request_kind().model_fields
+    found: dict[str, dict[str, list[str]]] = {}
+    for method, kind in family.kinds().items():
+        hints = get_type_hints(kind)
+        for option in fields_of(kind):
+            if option not in known and option != "asked":
+                found.setdefault(option, {}).setdefault(_type(hints[option]), []).append(method)
+    lines = [f"class {name}(TypedDict, total=False):", f'    """Options of the methods of {family.name}.', ""]
+    for option, ways in sorted(found.items()):
+        lines.append(
+            f"    {option}: of {', '.join(sorted(each for methods in ways.values() for each in methods))}"
+        )
+    lines += ['    """', ""]
+    lines += [f"    {option}: {' | '.join(sorted(ways))}" for option, ways in sorted(found.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _type(kind: Any) -> str:
+    """Write a type; one that is none of Python's own may be anything."""
+    if kind in _PLAIN:
+        return str(kind.__name__)
+    if get_origin(kind) is Literal:
+        return "Literal[" + ", ".join(f'"{each}"' for each in get_args(kind)) + "]"
+    if get_origin(kind) in (Union, types.UnionType):
+        parts = [each for each in get_args(kind) if each is not type(None)]
+        said = sorted({_type(each) for each in parts})
+        return "Any" if "Any" in said else " | ".join([*said, *(["None"] if type(None) in get_args(kind) else [])])
+    return "Any"
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        sys.exit(TARGET.read_text(encoding="utf-8") != written())
+    TARGET.write_text(written(), encoding="utf-8")
