@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from headcount.arrays import Codes, Flags
 from headcount.events.catalogue import Catalogue, UnknownCatalogue
+from headcount.events.column_types import whole_ids
 from headcount.events.contexts import UnknownContext
 from headcount.events.ids import catalogue_codes
 from headcount.events.log import EventLog
@@ -165,6 +166,8 @@ class Named:
     [True, False, False]
     >>> Named("item", pa.string()).holds(batch).tolist()
     [True, False, True]
+    >>> Named("item", pa.int64(), Catalogue.of([1, 2])).holds(pa.record_batch({"item": [1.0, 1.5, 7.0]})).tolist()
+    [True, False, False]
     """
 
     column: str
@@ -179,15 +182,15 @@ class Named:
 
     def holds(self, batch: pa.RecordBatch) -> Flags:
         """Look each item up."""
-        there = self.tells(batch)
+        column = whole_ids(batch.column(self.column))
+        there = np.array(pc.is_valid(column), dtype=bool)
         if self._codes is not None:
-            column = batch.column(self.column)
             there[there] = self._codes(column if there.all() else column.filter(pa.array(there))) >= 0
         return there
 
     def tells(self, batch: pa.RecordBatch) -> Flags:
         """Look for an item."""
-        return np.array(pc.is_valid(batch.column(self.column)), dtype=bool)
+        return np.array(pc.is_valid(whole_ids(batch.column(self.column))), dtype=bool)
 
     def __str__(self) -> str:
         return f"an item in column {self.column!r}"
