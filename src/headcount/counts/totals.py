@@ -56,7 +56,7 @@ from headcount.budget import Amount, Grant, Price, Priced, price_of
 from headcount.counts import GROUPS, QUANTILES, TOTALS
 from headcount.counts.groups import distinct_items, group_stages, group_table, group_totals, names_of_groups
 from headcount.counts.quantiles import (
-    MOST_POSITIONS,
+    MOST_CELLS,
     Points,
     choose_quantiles,
     furthest_off,
@@ -205,7 +205,7 @@ class Totals(Staged):
         return tuple(said)
 
     def _off(self, asked: tuple[int, ...], price: Price) -> Floats:
-        return furthest_off(asked, self.limit, MOST_POSITIONS, price, (1 - LEVEL) / 2)
+        return furthest_off(asked, self.limit, MOST_CELLS, price, (1 - LEVEL) / 2)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure and spend each number's part of the grant, the range of values first."""
