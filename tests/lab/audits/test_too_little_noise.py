@@ -91,13 +91,6 @@ def test_half_a_person_is_found_in_quantiles() -> None:
     assert "spreads 2 of what is declared" in broken.sentence()
 
 
-@pytest.mark.slow
-def test_half_a_person_is_found_in_quantiles_by_statistics() -> None:
-    broken = replace(target("quantiles", 2, Decimal(1)), engine=HalfAPerson)
-    found = audit(broken, pairs_for("quantiles", 2)[:1], 3_000)
-    assert found.violation, found.sentence()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChoosesByCounts(CoCountRelease):
     """Counts pairs of the items that most people really have."""

@@ -171,12 +171,11 @@ def collectors() -> Iterator[Pair]:
 def measured(limit: int) -> Iterator[Pair]:
     """Pairs for the median of values, which are the numbers of items: who moves it from one side to the other.
 
-    Of the first one half of what all weigh lies at 1, and values above it and below it are as far from the median.
-    The person is at the upper end: that brings those above nearer and takes those below further away, each by half
-    of what one person weighs. That is the worst there is. Those below are few, so that hardly anything makes up
-    for it.
+    Of the first one all others are at 3: values above and below are as far from the median. The person is
+    at the upper end: that brings those above nearer and takes those below further away, each by half of what one
+    person weighs. That is the worst there is. Those below are fewer, so that little makes up for it.
     """
-    heavy = (1,) * limit
+    heavy = (3,) * limit
     yield Pair(
         "beyond a tie", "a person above two others who have the same value", 11, (heavy,) * 2, (10,) * limit
     )
