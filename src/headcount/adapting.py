@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,8 @@ def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
     return Noisy(whole[0], items.law), Noisy(whole[1], edges.law)
 
 
-class _Measured(NamedTuple):
+@dataclass(frozen=True)
+class _Measured:
     """Edges as both groups together measure them: those of light users, and those of heavy ones scaled up."""
 
     noisy: Noisy
@@ -155,9 +156,11 @@ class _Measured(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """How many items and contexts there are."""
         return self.noisy.values.shape[1:]
 
-    def __getitem__(self, rows: slice) -> Floats:  # type: ignore[override]
+    def __getitem__(self, rows: slice, /) -> Floats:
+        """Return some rows."""
         light, heavy = self.noisy.values[:, rows] * float(self.noisy.law.step)
         return np.asarray(light + self.ratios[rows, None] * heavy)
 

@@ -128,12 +128,13 @@ cells = st.lists(st.integers(0, 5), min_size=3, max_size=3)
     joined=st.tuples(*[st.integers(0, 170)] * 3),
     below=st.integers(1, 9),
     cut=st.integers(1, 3 * POSITIONS - 1),
+    divides=st.tuples(st.booleans(), st.booleans()),
 )
 def test_the_spreads_of_one_person_are_within_what_is_told(
-    before: list[int], joined: tuple[int, ...], below: int, cut: int
+    before: list[int], joined: tuple[int, ...], below: int, cut: int, divides: tuple[bool, bool]
 ) -> None:
     """One person has 512 units in all: the shares of their spreads in both parts sum to 1 at most."""
-    parts = [Part(0, 0, cut, below, 10), Part(0, cut, 3 * POSITIONS, 1, 2)]
+    parts = [Part(0, 0, cut, below, 10, divides[0]), Part(0, cut, 3 * POSITIONS, 1, 2, divides[1])]
     exact = [ONE * each for each in before]
     without = rank_scores(weights(*exact), parts)
     there = rank_scores(weights(*(a + b for a, b in zip(exact, joined, strict=True))), parts)
@@ -145,11 +146,12 @@ def test_the_spreads_of_one_person_are_within_what_is_told(
     assert shares <= Fraction(max(sum(joined), 1), ONE)
 
 
-def test_what_is_told_of_a_spread_is_reached() -> None:
+@pytest.mark.parametrize("divides", [True, False])
+def test_what_is_told_of_a_spread_is_reached(*, divides: bool) -> None:
     """With less than is told, a person at the edge of a quantile would not be paid for."""
-    part = [Part(0, 0, 4 * POSITIONS, 1, 10)]
-    one = rank_scores(weights(ONE, ONE * 9, ONE * 9, ONE), part).parts[0]
-    other = rank_scores(weights(2 * ONE, ONE * 9, ONE * 9, ONE), part).parts[0]
+    part = [Part(0, 0, 6 * POSITIONS, 1, 10, divides)]
+    one = rank_scores(weights(0, 0, ONE * 9, ONE * 9, ONE * 9, ONE), part).parts[0]
+    other = rank_scores(weights(ONE, 0, ONE * 9, ONE * 9, ONE * 9, ONE), part).parts[0]
     gained = one.sensitive_gaps.astype(np.int64) - other.sensitive_gaps
     assert int(gained.max() - gained.min()) == one.spread
 
@@ -178,17 +180,33 @@ def test_no_choice_is_likelier_than_is_paid_for() -> None:
     """The exact law, outcome by outcome: no statistics. A law that is twice as sharp is refuted."""
     half = 3 * POSITIONS // 2
     apart = [Part(0, 0, half, 1, 10), Part(0, half, 3 * POSITIONS, 1, 2)]
-    whole = [Part(0, 0, 3 * POSITIONS, 1, 10)]
-    logs = [[0, 0, 0], [ONE, 0, ONE], [ONE, 10 * ONE, ONE], [0, 3 * ONE, 0]]
+    mixed = [Part(0, 0, half, 1, 10, False), Part(0, half, 3 * POSITIONS, 1, 2)]
+    divided, whole = ([Part(0, 0, 3 * POSITIONS, 1, 10, each)] for each in (True, False))
+    logs = [[0, 0, 0], [ONE, 0, ONE], [ONE, 10 * ONE, ONE], [0, 3 * ONE, 0], [0, 10 * ONE, 0]]
     people = [[ONE, 0, 0], [0, ONE, 0], [0, 0, ONE], [160, 192, 160]]
     worst = {
         cheaper: max(
-            loss(log, one, parts, cheaper=cheaper) for log in logs for one in people for parts in (apart, whole)
+            loss(log, one, parts, cheaper=cheaper)
+            for log in logs
+            for one in people
+            for parts in (apart, mixed, divided, whole)
         )
         for cheaper in (1.0, 2.0)
     }
     assert worst[1.0] <= 2 + 1e-9
     assert worst[2.0] > 2.1
+
+
+@pytest.mark.parametrize(("divides", "least"), [(True, 0.25), (False, 0.69)])
+def test_a_value_that_many_have_is_found_among_many_that_few_have(*, divides: bool, least: float) -> None:
+    """The exact law at ε = 0.6: if positions alone counted, the right value would come in 21 % of runs."""
+    steep = weights(*(ONE * each for each in (*[1] * 30, 40, *[1] * 30)))
+    part = Part(0, 0, 61 * POSITIONS, 33, 100, divides)
+    scored = rank_scores(steep, [part]).parts[0]
+    chances = flipped(scored.sensitive_gaps, scored.spread / 0.6)
+    found = np.array([part.position(index) // POSITIONS for index in range(chances.size)])
+    assert chances.sum() == pytest.approx(1)
+    assert chances[found == 30].sum() > least
 
 
 def test_parts_that_overlap_are_refused() -> None:
@@ -222,7 +240,7 @@ def law(exact: Bounded, asked: tuple[int, ...], price: str, runs: int) -> np.nda
 
 def test_choices_follow_permute_and_flip() -> None:
     """Two positions of one part, 4,000 draws: each within 5.5 deviations of its chance, once in 10⁷ not."""
-    exact = rank_scores(weights(0, ONE), [Part(0, POSITIONS - 1, POSITIONS + 1, 1, 2)])
+    exact = rank_scores(weights(0, ONE), [Part(0, POSITIONS - 1, POSITIONS + 1, 1, 2, divides=False)])
     behind, scale = exact.parts[0].sensitive_gaps.astype(float), exact.parts[0].spread / (2 * POSITIONS)
     best = int(behind.argmin())
     chance = 1 - 0.5 * math.exp(-float(behind.max()) / scale)
@@ -243,7 +261,7 @@ def test_ranks_enclose_what_came_out_and_are_not_idle() -> None:
     shape = np.random.default_rng(5).gamma(2, 20, 800).astype(int).clip(0, 199)
     each = np.bincount(shape, minlength=200)
     exact, asked = weights(*(ONE * each)), (100, 500, 900)
-    far = furthest_off(asked, 1, 200 * POSITIONS, Price.of("0.5"), 0.05)
+    far = furthest_off(asked, 1, 200, Price.of("0.5"), 0.05)
     up_to = np.cumsum(each)
     found = law(exact, asked, "0.5", 300)
     ranks = np.array(asked) * up_to[-1] / 1000

@@ -13,7 +13,7 @@ import pytest
 import headcount as hc
 from headcount.bounding import UNDRAWN
 from headcount.budget import Grant, Price
-from headcount.counts.ranges import found_range, ladder, range_bound
+from headcount.counts.ranges import fixed_range, found_range, ladder, range_bound
 from headcount.counts.totals import Totals
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
@@ -75,10 +75,8 @@ def test_there_is_a_range_whatever_the_values(values: list[float], epsilon: str)
 def test_every_range_that_can_be_found_can_be_summed_at_its_price() -> None:
     for limit, price in ((1, "0.00001"), (50, "0.3"), (65536, "1"), (3, "1000")):
         ends = ladder(limit, Price.of(price))
-        method = Totals(limit=limit)
-        for low, high in itertools.pairwise(ends):
-            assert method._within((low, high), Price.of(price)).reach >= 1
-            assert method._within((ends[0], ends[-1]), Price.of(price)).reach >= 1
+        for low, high in (*itertools.pairwise(ends), (ends[0], ends[-1])):
+            assert fixed_range((low, high), limit, Price.of(price)).reach >= 1
         assert range_bound(ends).grid.size == len(ends) - 1
     with pytest.raises(UsageError, match="more than can be drawn"):
         ladder(1000, Price.of("0.0000001"))

@@ -187,6 +187,12 @@ def test_a_plan_says_how_far_apart_and_where_delta_is_of_no_use() -> None:
     assert len(DirectTopK(k=3).notes(log, Price.of("1"))) == 1
 
 
+def test_a_plan_without_delta_does_not_say_that_counts_are_the_less_noisy() -> None:
+    """They are taken where their deviation is smaller: how far apart items must be is another number."""
+    (said,) = DirectTopK(k=12).notes(CASES["plain"].town(), Price.of("1"))
+    assert said.endswith(" in random order, unless the released activity says that ranking counts is better.")
+
+
 def test_selected_items_are_ranked_with_epsilon_alone() -> None:
     """All of δ is for the selection, as before."""
     rows = [(f"u{n}", f"i{m}") for n in range(300) for m in range(3)]

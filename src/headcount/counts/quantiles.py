@@ -2,7 +2,8 @@
 
 A value lies on a public grid of about a thousand points. The middle one of the quantiles asked for is chosen
 first, by permute-and-flip over the points; then the middle one of those below it, among the points below
-it, and that of those above it, among the points above; and so on: m quantiles take ⌈log₂(m + 1)⌉ levels.
+it, and that of those above it, among the points above; and so on: m quantiles take ⌈log₂(m + 1)⌉ levels. A point
+that others are chosen on both sides of is divided between them: :mod:`headcount.bounding.ranks`.
 
 Why it is private
     *One level.* Given what the levels before released, its parts are public and do not overlap. A choice is made
@@ -12,17 +13,19 @@ Why it is private
     *All levels* follow one after the other, each with its own part of the grant, and these sum to ε.
 
 How far off they are
-    Of K positions, one that is off by more than (ln K + t) · scale is chosen with a probability of at most e^-t:
-    one that is not off at all is there, and each other stays with probability e^(-off / scale) if it is asked.
-    Errors of the two quantiles around it, which tell where a part begins and ends, move what is sought by a mean
-    of theirs at most. Both together make the ranks that are released beside each value, with t such that all
-    errors on the way hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where
-    one value holds a share w of all records, ranks can be off by w / 16 more.
+    Of K candidates, one that is off by more than R = (ln K + t) · scale is chosen with a probability of at most
+    e^-t: one that is not off at all is there, and each other stays with probability e^(-off / scale) if it is
+    asked. A point that is divided is off by the mean of two ranks, that of all it holds and that of where it is
+    divided. The first is no more than the second, so no more than R, and the second no more than 2 R. Where a part
+    is divided moves what is sought on both sides by a mean of such errors at most. All together make the ranks
+    that are released beside each value, with t such that all errors on the way hold together. Not in them is that
+    a cell is divided into no more than ``POSITIONS``: where one value holds a share w of all records, ranks can be
+    off by w / 16 more.
 
 Departures from the paper
     Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a
-    public grid, and chosen by permute-and-flip. Cells that hold many equal values are divided. Levels get parts of
-    ε in proportion to the root of what their errors come to at equal parts.
+    public grid, and chosen by permute-and-flip. Cells that hold many equal values are divided where that matters.
+    Levels get parts of ε in proportion to the root of what their errors come to at equal parts.
 
 Reference
     H. Kaplan, S. Schnapp, U. Stemmer. Differentially Private Approximate Quantiles. ICML 2022.
@@ -50,8 +53,8 @@ from headcount.stages import Stage, Stages, share_out, shared
 
 _STEPS = 1024  # of a grid, at most
 
-MOST_POSITIONS = (_STEPS + 1) * POSITIONS
-"""How many candidates there are for a quantile, at most."""
+MOST_CELLS = _STEPS + 1
+"""How many points there are, at most."""
 
 
 class Split(NamedTuple):
@@ -60,6 +63,11 @@ class Split(NamedTuple):
     at: int
     low: int
     high: int
+
+    @property
+    def divides(self) -> bool:
+        """Whether others are chosen beside it later."""
+        return self.high - self.low > 2
 
 
 @dataclass(frozen=True)
@@ -156,34 +164,38 @@ def choose_quantiles(weights: Bounded, asked: Sequence[int], grant: Grant, sourc
             chosen[place] = part.first
         parts = {place: part for place, part in parts.items() if part.first < part.last}
         picked = choose_together(rank_scores(weights, list(parts.values())), own, source)
-        for place, index in zip(parts, picked, strict=True):
-            chosen[place] += index
+        for (place, part), index in zip(parts.items(), picked, strict=True):
+            chosen[place] = part.position(index)
     return np.asarray(chosen[:, 1:-1] // POSITIONS)
 
 
 def _part(group: int, split: Split, asked: Sequence[int], chosen: Integers) -> Part:
     low, at, high = _ends(split, asked)
-    return Part(group, int(chosen[split.low + 1]), int(chosen[split.high + 1]), at - low, high - low)
+    ends = int(chosen[split.low + 1]), int(chosen[split.high + 1])
+    return Part(group, *ends, at - low, high - low, split.divides)
 
 
-def furthest_off(asked: Sequence[int], most: float, positions: int, price: Price, risk: float) -> Floats:
+def furthest_off(asked: Sequence[int], most: float, cells: int, price: Price, risk: float) -> Floats:
     """Return how far the rank of each quantile can be from what was asked for, in records, but for a ``risk``.
 
     ``most`` is how many records one person may weigh. Each quantile holds by itself.
 
-    >>> furthest_off((100, 500, 900), 1, 8200, Price.of("1"), 0.05).round(1).tolist()
-    [38.8, 35.4, 38.8]
+    >>> furthest_off((100, 500, 900), 1, 512, Price.of("1"), 0.05).round(1).tolist()
+    [38.9, 35.4, 38.9]
     """
     made = levels(len(asked))
     prices = share_out(level_stages(asked), price).values()
-    known = math.log(positions) + math.log(len(made) / risk)
-    off = dict.fromkeys((-1, len(asked)), 0.0)
+    surely = math.log(len(made) / risk)
+    divided = dict.fromkeys((-1, len(asked)), 0.0)  # how far off it can be where a part was divided
+    off = dict[int, float]()
     for level, own in zip(made, prices, strict=True):
         for split in level:
             low, at, high = _ends(split, asked)
             part = (at - low) / (high - low)
-            carried = (1 - part) * off[split.low] + part * off[split.high]
-            off[split.at] = carried + known * _reach(split, asked) * most / float(own.epsilon)
+            carried = (1 - part) * divided[split.low] + part * divided[split.high]
+            known = math.log(cells * POSITIONS if split.divides else cells) + surely
+            chosen = known * _reach(split, asked) * most / float(own.epsilon)
+            off[split.at], divided[split.at] = carried + chosen, carried + 2 * chosen
     return np.array([off[at] for at in range(len(asked))])
 
 

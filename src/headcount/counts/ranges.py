@@ -19,7 +19,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from headcount.bounding import Noisy, PersonValues, ValueGrid, unit_for
+from headcount.bounding import MOST_EXACT, FixedRange, Noisy, PersonValues, ValueGrid, unit_for
 from headcount.budget import Price
 from headcount.errors import UsageError
 
@@ -63,3 +63,31 @@ def found_range(ends: tuple[Decimal, ...], noisy: Noisy) -> Range:
     if low / 4 <= high < 0:
         high = Decimal(0)
     return low, high
+
+
+def fixed_range(ends: Range, limit: int, price: Price) -> FixedRange:
+    """Return a range in fixed point, as fine as the noise of a sum of values can be drawn at a price.
+
+    >>> fixed_range((Decimal(1), Decimal(5)), 50, Price.of("1")).middle
+    196608
+    """
+    low, high = ends
+    unit = unit_for(limit, low, high, price.exact)
+    if max(-low, high) > MOST_EXACT:
+        raise UsageError(
+            f"values from {low} to {high} are too large to be told apart",
+            remedy=f"they must lie between -{MOST_EXACT:,} and {MOST_EXACT:,}; write them in thousands, or as "
+            "distances from some public number",
+        )
+    if unit is None:
+        raise UsageError(
+            f"the noise for values from {low} to {high} is more than can be drawn",
+            remedy="raise epsilon, lower the limit or narrow --value-range; or write values in thousands",
+        )
+    within = FixedRange.of(low, high, unit)
+    if within.reach < 1:
+        raise UsageError(
+            f"--value-range {low},{high} is narrower than values are counted",
+            remedy="write values in thousandths",
+        )
+    return within

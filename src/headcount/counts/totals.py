@@ -9,17 +9,12 @@ Why it is private
     One user who joins adds 1 to the people, at most l to the records, and at most l · (HI - LO) / 2 to the sum of
     distances, either way, in whole multiples of the fixed point. Discrete Laplace noise of scale 1/ε₁, l/ε₂ and
     l · (HI - LO) / 2ε₃ pays for these. Nothing is drawn but the noise. The sum and the mean are worked out from
-    released numbers: sum = middle · records + distances, mean = middle + distances / records.
+    released numbers: :mod:`headcount.counts.sums`.
 
     Whatever else is asked for has a part of the grant of its own, and all parts add up to ε: a range
     (:mod:`headcount.counts.ranges`), which is released before anything is cut to it, quantiles
     (:mod:`headcount.counts.quantiles`), and numbers of groups and of different items
     (:mod:`headcount.counts.groups`).
-
-Why distances from the middle
-    Values from LO to HI themselves would add up to l · max(|LO|, |HI|) per person: for ratings from 1 to 5 that is
-    5 l where 2 l is enough. The mean gains most, since the noise of the records then weighs by how far the mean is
-    from the middle, not by the mean itself. The sum pays for the middle with the noise of the records.
 
 Reference
     C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating Noise to Sensitivity in Private Data Analysis. TCC
@@ -28,7 +23,7 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
@@ -36,11 +31,10 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headcount.answers.intervals import Term, half_width
+from headcount.answers.intervals import Term
 from headcount.answers.words import per_cent
 from headcount.arrays import Floats
 from headcount.bounding import (
-    MOST_EXACT,
     UNDRAWN,
     By,
     FixedRange,
@@ -51,20 +45,20 @@ from headcount.bounding import (
     Sensitivity,
     Support,
     check_limit,
-    unit_for,
 )
 from headcount.budget import Amount, Grant, Price, Priced, price_of
-from headcount.counts import GROUPS, QUANTILES, TOTALS
+from headcount.counts import GROUPS, QUANTILES
 from headcount.counts.groups import distinct_items, group_stages, group_table, group_totals, names_of_groups
 from headcount.counts.quantiles import (
-    MOST_POSITIONS,
+    MOST_CELLS,
     Points,
     choose_quantiles,
     furthest_off,
     level_stages,
     quantile_table,
 )
-from headcount.counts.ranges import found_range, ladder, range_bound
+from headcount.counts.ranges import fixed_range, found_range, ladder, range_bound
+from headcount.counts.sums import Row, row_of, story_of_sum, sum_and_mean, told_of, totals_table
 from headcount.counts.tables import LEVEL, at_most
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -76,8 +70,6 @@ from headcount.noise import NoiseSource, add
 from headcount.noise_law import Law
 from headcount.releases import Interval, Release
 from headcount.stages import Stage, Stages, share_out, shared
-
-Row = tuple[str, float, float, float]
 
 _WEIGHTS = "the weights that tell a range"
 
@@ -190,9 +182,9 @@ class Totals(Staged):
             return replace(stage, moves=moves, unit=bound.unit, on=_WEIGHTS, tells=("range",))
         if stage.name != "sum" or log.value_range is None:
             return stage
-        within = self._within(log.value_range, price)
+        within = fixed_range(log.value_range, self.limit, price)
         reach = Sensitivity.of_l1(self.limit * within.reach)
-        return replace(stage, moves=reach, unit=within.unit, on=_on(within), tells=("sum",))
+        return replace(stage, moves=reach, unit=within.unit, on=told_of(within), tells=("sum",))
 
     def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
         """Say how far quantiles can be off, and what is not known of a sum."""
@@ -206,7 +198,7 @@ class Totals(Staged):
         return tuple(said)
 
     def _off(self, asked: tuple[int, ...], price: Price) -> Floats:
-        return furthest_off(asked, self.limit, MOST_POSITIONS, price, (1 - LEVEL) / 2)
+        return furthest_off(asked, self.limit, MOST_CELLS, price, (1 - LEVEL) / 2)
 
     def release(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine | None = None) -> Release:
         """Measure and spend each number's part of the grant, the range of values first."""
@@ -217,7 +209,7 @@ class Totals(Staged):
         within = self._range(log, grants, noise, engine, made) if "sum" in grants else None
         exact = engine.measure(log, PersonTotals(self.limit, within), UNDRAWN)
         noisy = {name: add(getattr(exact, name), grants[name], noise) for name in ("users", "records")}
-        rows = [_row(name, float(each.counts[0]), [Term(1.0, each.law)]) for name, each in noisy.items()]
+        rows = [row_of(name, float(each.counts[0]), [Term(1.0, each.law)]) for name, each in noisy.items()]
         made.laws |= {name: each.law for name, each in noisy.items()}
         made.steps += [
             f"The number of people got {made.laws['users'].in_words()}, paid with {paid(grants['users'])}.",
@@ -227,12 +219,12 @@ class Totals(Staged):
         laws = made.laws
         if exact.distances is not None and within is not None:
             distances = add(exact.distances, grants["sum"], noise)
-            laws["sum"] = replace(distances.law, on=_on(within))
-            rows += _of_values(within, float(distances.counts[0]), laws["sum"], rows[1][1], laws["records"])
-            made.steps += _story(log, within, self.limit, laws["sum"], grants["sum"])
+            laws["sum"] = replace(distances.law, on=told_of(within))
+            rows += sum_and_mean(within, float(distances.counts[0]), laws["sum"], rows[1][1], laws["records"])
+            made.steps += story_of_sum(log, within, self.limit, laws["sum"], grants["sum"])
         if self.distinct:
             rows.append(self._items(log, grants["items"], noise, engine, made))
-        made.tables = {"totals": _table(rows)}
+        made.tables = {"totals": totals_table(rows)}
         records = ([rows[1][1]], laws["records"])
         if self.by is not None:
             records = self._groups(log, self.by, grants["groups"], noise, engine, made)
@@ -258,7 +250,7 @@ class Totals(Staged):
         """Return the range of values, found first where none is declared."""
         price = grants["sum"].price
         if log.value_range is not None:
-            return self._within(log.value_range, price)
+            return fixed_range(log.value_range, self.limit, price)
         ends = ladder(self.limit, price)
         noisy = add(engine.measure(log, range_bound(ends), UNDRAWN), grants["range"], noise)
         low, high = found_range(ends, noisy)
@@ -270,7 +262,7 @@ class Totals(Staged):
             f"{noisy.law.in_words()}, paid with {paid(grants['range'])}. Where they are clearly above it, values "
             f"lie between {low:f} and {high:f}. What lies beyond counts as if it were at the end that is nearer."
         )
-        return self._within((low, high), price)
+        return fixed_range((low, high), self.limit, price)
 
     def _items(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine, made: _Made) -> Row:
         noisy = add(distinct_items(log, self.limit, noise, engine), grant, noise)
@@ -280,7 +272,7 @@ class Totals(Staged):
             f"different items that somebody kept got {noisy.law.in_words()}, paid with {paid(grant)}. It is too "
             "low where people have more of them."
         )
-        return _row("items", float(noisy.counts[0]), [Term(1.0, noisy.law)])
+        return row_of("items", float(noisy.counts[0]), [Term(1.0, noisy.law)])
 
     def _groups(
         self, log: EventLog, by: By, grant: Grant, noise: NoiseSource, engine: Engine, made: _Made
@@ -324,77 +316,3 @@ class Totals(Staged):
             f"{len(level_stages(asked))} steps paid with {paid(price)}. Beside each are the ranks between which "
             f"it lies with probability {per_cent(LEVEL)}."
         )
-
-    def _within(self, ends: tuple[Decimal, Decimal], price: Price) -> FixedRange:
-        """Return the range in fixed point, as fine as the noise of the sum can be drawn at a price."""
-        low, high = ends
-        unit = unit_for(self.limit, low, high, price.exact)
-        if max(-low, high) > MOST_EXACT:
-            raise UsageError(
-                f"values from {low} to {high} are too large to be told apart",
-                remedy=f"they must lie between -{MOST_EXACT:,} and {MOST_EXACT:,}; write them in thousands, or as "
-                "distances from some public number",
-            )
-        if unit is None:
-            raise UsageError(
-                f"the noise for values from {low} to {high} is more than can be drawn",
-                remedy="raise epsilon, lower the limit or narrow --value-range; or write values in thousands",
-            )
-        within = FixedRange.of(low, high, unit)
-        if within.reach < 1:
-            raise UsageError(
-                f"--value-range {low},{high} is narrower than values are counted",
-                remedy="write values in thousandths",
-            )
-        return within
-
-
-def _row(name: str, value: float, terms: Sequence[Term]) -> Row:
-    width = half_width(terms, LEVEL)
-    return name, value, value - width, value + width
-
-
-def _of_values(within: FixedRange, distances: float, law: Law, records: float, records_law: Law) -> list[Row]:
-    """Work the sum and the mean out from released numbers alone.
-
-    The sum carries both noises. The interval of the mean holds wherever both numbers lie within their own
-    intervals, each with half of the risk.
-    """
-    low, middle, high = (end / within.unit for end in (within.low, within.middle, within.high))
-    total = _row("sum", middle * records + distances, [Term(middle, records_law), Term(1.0, law)])
-    each = 1 - (1 - LEVEL) / 2
-    wide, many = law.half_width(each), records_law.half_width(each)
-    mean = min(max(middle + distances / records, low), high) if records >= 1 else middle
-    if records - many < 1:
-        return [total, ("mean", mean, low, high)]
-    ends = [(distances + d) / (records + r) for d in (-wide, wide) for r in (-many, many)]
-    return [total, ("mean", mean, max(low, middle + min(ends)), min(high, middle + max(ends)))]
-
-
-def _table(rows: Sequence[Row]) -> pa.Table:
-    columns = zip(*rows, strict=True)
-    kinds = (pa.string(), pa.float64(), pa.float64(), pa.float64())
-    return pa.table(
-        {
-            name: pa.array(column, kind)
-            for name, column, kind in zip(TOTALS.tables[0].columns, columns, kinds, strict=True)
-        }
-    )
-
-
-def _on(within: FixedRange) -> str:
-    return f"the sum of distances from {within.middle / within.unit:g}"
-
-
-def _story(log: EventLog, within: FixedRange, limit: int, law: Law, grant: Grant) -> list[str]:
-    low, high = (f"{end / within.unit:g}" for end in (within.low, within.high))
-    if log.value_range is not None:
-        low, high = (str(end) for end in log.value_range)
-    finest = f"rounded to multiples of 1/{within.unit:,}" if within.unit > 1 else "rounded to whole numbers"
-    return [
-        f"The values of column {log.roles.value!r} were {finest} and cut to lie between {low} and {high}. Their "
-        f"distances from {within.middle / within.unit:g} were added up; of a person with more than {limit:,} "
-        f"records, the part that {limit:,} are of theirs.",
-        f"That sum got {law.in_words()}, paid with {paid(grant)}.",
-        "The sum and the mean of all values were worked out from these numbers alone, which costs nothing.",
-    ]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from headcount.engines.collecting import Collected, collected
 from headcount.engines.engine import Progress, silent
@@ -43,13 +43,9 @@ class Passes:
     turn: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     """Whose it is to go through a log: threads that share an engine would count what another one holds."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: what is held stays here."""
-        return {"threads": self.threads, "memory": self.memory, "progress": self.progress}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin anew, with nothing held."""
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, Progress]]:
+        """Let another process begin anew: what is held stays here."""
+        return type(self), (self.threads, self.memory, self.progress)
 
     def threads_for(self, sums: int) -> int:
         """Return how many threads may hold so many sums each."""

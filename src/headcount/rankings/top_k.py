@@ -295,9 +295,7 @@ class DirectTopK(Staged):
     def notes(self, log: EventLog, priced: Priced) -> tuple[str, ...]:
         """Say below how many people apart items will be in random order: that hangs on public numbers alone."""
         price = share_out(self.stages(log, price_of(priced)), price_of(priced))["ranking"]
-        unless = " at most: fewer, if the released activity says that ranking counts is better"
-        if price.delta:
-            unless = ", unless the released activity says that ranking counts is better"
+        unless = ", unless the released activity says that ranking counts is better"
         apart = _rounded(self._round(log, price).apart)
         return (
             in_random_order(apart, will=True, more=unless * self._has_two_ways(log)),

@@ -14,7 +14,7 @@ import pytest
 from headcount.families import family_of
 from headcount.lab.audits.auditing import Finding, audit
 from headcount.lab.audits.cases import CASES, case_of
-from headcount.lab.audits.targets import NAMES, SELECTION, is_proven, pairs_for, target
+from headcount.lab.audits.targets import BESIDE, NAMES, is_proven, pairs_for, target
 from headcount.lab.processes import workers
 from tests.contracts.special import Special, special_of
 
@@ -32,7 +32,7 @@ def attack(name: str, epsilon: str, runs: int) -> Finding:
 
 def runs_of(name: str) -> int:
     """Return how many runs it takes to be sharp."""
-    return Special().audit_runs if name == SELECTION else special_of(family_of(name).kind(name)).audit_runs
+    return Special().audit_runs if name in BESIDE else special_of(family_of(name).kind(name)).audit_runs
 
 
 @pytest.mark.parametrize("name", CLAIMED)

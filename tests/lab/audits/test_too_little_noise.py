@@ -14,11 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headcount.bounding import Bound, PersonValues
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
+from headcount.engines.local import LocalEngine
 from headcount.events.log import EventLog
 from headcount.families import build
 from headcount.lab.audits.auditing import audit
+from headcount.lab.audits.planted.bug import declared_one
+from headcount.lab.audits.replaying import replay_audit
 from headcount.lab.audits.targets import pairs_for, target
 from headcount.method import Method
 from headcount.neighbours.private import PrivateNeighbours
@@ -55,12 +59,36 @@ class Loud:
         ("tag-model", "at the limit", 400),
         ("histogram", "a tie", 400),
         ("auto", "a tie", 400),
+        ("residuals", "a tie", 400),
+        pytest.param("quantiles", "beyond a tie", 400, marks=pytest.mark.slow),
+        pytest.param("visits", "at the limit", 800, marks=pytest.mark.slow),
     ],
 )
 def test_too_little_noise_is_found_in_every_family(name: str, pair: str, runs: int) -> None:
     pairs = [each for each in pairs_for(name, 2) if each.name == pair]
     broken = audit(replace(target(name, 2, Decimal(1)), make=Loud.made), pairs, runs)
     assert broken.violation, broken.sentence()
+
+
+class HalfAPerson(LocalEngine):
+    """Says of the weights of values that one person moves them by half of what they may."""
+
+    def measure(self, log: EventLog, bound: Bound[Any], secret: bytes) -> Any:
+        measured = super().measure(log, bound, secret)
+        if not isinstance(bound, PersonValues):
+            return measured
+        return declared_one(measured, measured.sensitivity.l1 // 2)
+
+
+def test_half_a_person_is_found_in_quantiles() -> None:
+    """All that a choice pays for is moved by one person: a replay sees the half that is not paid for."""
+    asked, pairs = target("quantiles", 2, Decimal(1)), pairs_for("quantiles", 2)
+    sound = replay_audit(asked, pairs)
+    assert not sound.violation, sound.sentence()
+    assert max(each.epsilon for each in sound.pairs) == 1
+    broken = replay_audit(replace(asked, engine=HalfAPerson), pairs)
+    assert broken.violation
+    assert "spreads 2 of what is declared" in broken.sentence()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headcount.bounding import Activity, People, Records, Sample, Scale
+from headcount.bounding import Activity, Among, People, Records, Sample, Scale
 from headcount.budget import Grant
 from headcount.counts import FAMILY
 from headcount.engines.local import LocalEngine
+from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.families import build
 from headcount.lab.comparing import metrics
@@ -134,6 +136,29 @@ def test_kept_counts_cannot_be_changed(log: EventLog) -> None:
     assert not engine.measure(log, Scale(2), bytes(16)).items.sensitive_values.flags.writeable
     assert not engine.measure(log, Activity("items", 9), bytes(16)).sensitive_values.flags.writeable
     assert not engine.measure(log, People("items"), bytes(16)).sensitive_people.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Activity("items", 9, "l2"), Activity("items", 9, among=Among(np.array([1]))), Activity("items", 8)],
+    ids=["norm", "among", "most"],
+)
+def test_another_activity_is_counted_by_itself(log: EventLog, other: Activity) -> None:
+    engine = ReusingEngine(LocalEngine(), "run")
+    engine.measure(log, Activity("items", 9), bytes(16))
+    engine.begin()
+    counted = [each.measure(log, other, bytes(16)).sensitive_values for each in (engine, LocalEngine())]
+    assert counted[0].tolist() == counted[1].tolist()
+
+
+def test_what_a_trial_found_is_not_another_trials(log: EventLog) -> None:
+    """Two trials that selected different items ask for the same bound of different tables."""
+    engine = ReusingEngine(LocalEngine(), "run")
+    for ids in (log.catalogue.ids[:2], log.catalogue.ids[2:4], log.catalogue.ids[:1]):
+        engine.begin()
+        selected = replace(log, catalogue=Catalogue.of(ids))
+        counted = [each.measure(selected, Scale(99), bytes(16)).items for each in (engine, LocalEngine())]
+        assert counted[0].sensitive_values.tolist() == counted[1].sensitive_values.tolist()
 
 
 def test_memory_stays_bounded(log: EventLog) -> None:

@@ -168,6 +168,22 @@ def collectors() -> Iterator[Pair]:
     yield Pair("one item too many", story, PAIRED + 1, (), (PAIRED - 1, PAIRED))
 
 
+def measured(limit: int) -> Iterator[Pair]:
+    """Pairs for the median of values, which are the numbers of items: who moves it from one side to the other.
+
+    Of the first one all others are at 3: values above and below are as far from the median. The person is
+    at the upper end: that brings those above nearer and takes those below further away, each by half of what one
+    person weighs. That is the worst there is. Those below are fewer, so that little makes up for it.
+    """
+    heavy = (3,) * limit
+    yield Pair(
+        "beyond a tie", "a person above two others who have the same value", 11, (heavy,) * 2, (10,) * limit
+    )
+    yield Pair("the only value", "a person with the only value", 11, (), (5,) * limit)
+    yield Pair("far too many values", "a person with more values than count", 11, (heavy,) * 2, (10,) * 5 * limit)
+    yield Pair("a blank", "a person with a record without a value", 11, (heavy,) * 2, (10,) * limit, 1)
+
+
 def scattered(limit: int) -> Iterator[Pair]:
     """Pairs for queries over a table of several columns, where a table is fitted, and perhaps given up."""
     yield Pair("several columns", "a person with the only records", COLUMNS_CELLS, (), (0,) * limit)

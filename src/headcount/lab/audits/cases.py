@@ -5,8 +5,8 @@ A method that is not listed is audited as its family's others are: see :mod:`hea
 How much of ε an attacker can see at all depends on the method: what is spent on numbers that are not published
 themselves shows only through what they lead to. ``visible`` says which part of ε the published numbers of a small
 log carry, and ``reason`` why that is less than everything; an audit is sharp if its bound comes near that.
-The parts of the adaptive method and of models but co-counts are not derived: they were set after measuring. Those
-of fpa and selection are what the method spends on its counts, and may be more than can be seen.
+The parts of the adaptive method, of auto, residuals and models but co-counts are not derived: they were set after
+measuring. Those of fpa and selection are what the method spends on its counts, and may be more than can be seen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Pairs = Callable[[int], Iterable[Pair]]
 _SAMPLE = "the other half is spent on a sample that is not published"
 _TOTAL = "what is fitted carries the noise of the total as well, which has a twentieth of ε"
 
-_SPREAD = "what a person adds is spread over several numbers, which no answer shows alone"
+_SPREAD = (
+    "some is spent on a total, or what a person adds is spread over several numbers: no answer shows it alone"
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,12 @@ CASES: Mapping[str, Case] = {
         more=lambda _: [Pair("a new item", "a person with the only record of ten items", 10, (), (0,))],
     ),
     "selection": Case(visible=Decimal("0.8"), reason="of items that few people have, hardly any is selected"),
+    "quantiles": Case(
+        {"quantiles": (500,), "shares": {"users": "0.01", "records": "0.01", "sum": "0.01", "quantiles": "0.97"}},
+        visible=Decimal("0.75"),
+        reason="what is made less likely is less than a third of all values, and what is made likelier the others",
+        only=adjacent.measured,
+    ),
     "private": Case(
         {"relations": True},
         visible=Decimal(0),
@@ -120,13 +128,13 @@ CASES: Mapping[str, Case] = {
     ),
     "pritop-published": Case({"topics": 2}),
     "auto": Case(
-        visible=Decimal(0),
+        visible=Decimal("0.6"),
         reason=_SPREAD,
         more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
     ),
     "histogram": Case(more=lambda limit: [adjacent.crowded(limit)]),
     "residuals": Case(
-        visible=Decimal(0),
+        visible=Decimal("0.25"),
         reason=_SPREAD,
         more=lambda limit: [adjacent.crowded(limit), *adjacent.scattered(limit)],
     ),

@@ -19,7 +19,7 @@ from headcount.lab.audits.adjacent import Pair
 from headcount.lab.audits.outcomes import MISSING, Observations
 from headcount.releases import Release
 
-_INTERVALS = frozenset({"low", "high"})  # as far from a number as the law of its noise says
+_INTERVALS = frozenset({"low", "high", "rank_low", "rank_high"})  # as far off as laws and released numbers say
 _WORKED_OUT = frozenset({"model/topics"})  # from numbers of other tables, without any noise of its own
 _PERHAPS = {
     ("model/tags", "weight"): ("model/pairs", "model/together"),

@@ -1,8 +1,8 @@
-"""What can be audited by name: every method of every family, and beside them the selection of items.
+"""What can be audited by name: every method of every family, and beside them what they may be asked for besides.
 
 A method that its family lists is a name here by itself, audited by what it reads: as counts of items, as a model
-of ratings or of tags, or by its answers to queries. What is special about one of them stands in
-:mod:`headcount.lab.audits.cases`.
+of ratings or of tags, or by its answers to queries. Beside them are the selection of items where there is no
+catalogue, and quantiles of values. What is special about one of them stands in :mod:`headcount.lab.audits.cases`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def target(name: str, limit: int, epsilon: Decimal, delta: Decimal = Decimal(0))
         raise UnknownNameError.among("method", name, NAMES)
     if delta and not _takes_delta(name):
         raise UsageError(f"method {name} has no gaussian noise, so it takes no delta", remedy="leave it out")
-    makes = _selection if name == SELECTION else TARGETS[family_of(name).reads]
+    makes = BESIDE[name] if name in BESIDE else TARGETS[family_of(name).reads]
     return makes(name, limit, epsilon, delta)
 
 
@@ -72,23 +72,23 @@ def runs_for(name: str, *, copies: bool) -> int:
 
 def is_proven(name: str) -> bool:
     """Say whether the promise is proven, so that a violation would be a fault."""
-    return name == SELECTION or family_of(name).kind(name).standing is Standing.PROVEN
+    return name in BESIDE or family_of(name).kind(name).standing is Standing.PROVEN
 
 
 def reason_for(name: str) -> str | None:
     """Say why what is claimed does not hold, if it is merely claimed."""
-    return None if name == SELECTION else family_of(name).kind(name).reason
+    return None if name in BESIDE else family_of(name).kind(name).reason
 
 
 def has_edges(name: str) -> bool:
     """Say whether item-by-context counts can be audited, too."""
-    return name != SELECTION and EDGES in family_of(name).tables
+    return name not in BESIDE and EDGES in family_of(name).tables
 
 
 def _takes_delta(name: str) -> bool:
     """Say whether there is noise that δ pays for."""
-    if name == SELECTION:
-        return True
+    if name in BESIDE:
+        return name == SELECTION
     family = family_of(name)
     if getattr(family.kind(name), "takes_delta", False):
         return True
@@ -127,6 +127,10 @@ def _selection(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Targe
     return Target("sra", {"limit": limit}, epsilon, delta or DELTA, selects=True, called=name)
 
 
+def _quantiles(name: str, limit: int, epsilon: Decimal, delta: Decimal) -> Target:  # noqa: ARG001 - it takes none
+    return Target("totals", {"limit": limit, **case_of(name).parameters}, epsilon, reads=valued, called=name)
+
+
 def _selected(limit: int, epsilon: Decimal, delta: Decimal) -> Iterator[Pair]:
     """Pairs around the number of people that lets an item be selected."""
     first, _ = Selection().split(Price.of(epsilon, delta or DELTA))
@@ -144,6 +148,15 @@ def rated(pair: Pair, present: bool) -> EventLog:
     return EventLog.of(rows, items=list(range(pair.items)), value_range=(1, 5))
 
 
+@lru_cache(maxsize=64)
+def valued(pair: Pair, present: bool) -> EventLog:
+    """Return the log of a pair in which the number of an item is a value; what is blank has none."""
+    records = pair.records(present=present)
+    rows: list[tuple[int, int, int | None]] = [(0, 0, None)] * (pair.blanks if present else 0)
+    rows += [(user, 0, item) for user, item in records]
+    return EventLog.of(rows, items=[0], value_range=(0, pair.items - 1))
+
+
 _Makes = Callable[[str, int, Decimal, Decimal], Target]
 
 TARGETS: Mapping[Reads, _Makes] = {"events": _events, "ratings": _ratings, "tags": _tags, "people": _people}
@@ -156,6 +169,8 @@ _PAIRS: Mapping[Reads, Callable[[int], Iterable[Pair]]] = {
 }
 
 SELECTION = "selection"
-"""What is audited beside the methods: the choice of items where there is no catalogue."""
 
-NAMES = (*method_names(), SELECTION)
+BESIDE: Mapping[str, _Makes] = {SELECTION: _selection, "quantiles": _quantiles}
+"""What is audited beside the methods: the choice of items where there is no catalogue, and quantiles."""
+
+NAMES = (*method_names(), *BESIDE)

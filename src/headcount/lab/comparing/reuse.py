@@ -3,7 +3,9 @@
 Within a run, all methods and all ε that ask for the same bound get the same counts: one sample is drawn for each
 bound and each run. A next run draws afresh, so error bars over runs hold the chance of sampling as well as that of
 the noise. A trial that asks for the same bound twice gets two independent samples, as it would from real keys.
-What follows from a trial's own noise, the records that HPA picks, is drawn with the trial's key and not kept.
+What follows from a trial's own noise, such as the records that HPA picks or what people have of items that a
+ranking has found, is drawn with the trial's key and not kept. A log that is described otherwise, with the items
+that a trial selected or with users counted, is asked for by itself.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from headcount.bounding import (
@@ -25,6 +27,7 @@ from headcount.bounding import (
     Pick,
     Records,
     Rows,
+    Scale,
     SparseCounts,
     Support,
     SupportCounts,
@@ -34,6 +37,7 @@ from headcount.events.log import EventLog
 
 Answer = TypeVar("Answer")
 Request = tuple[Any, ...]
+Described = tuple[Any, ...]
 
 KEPT_BYTES = 256 << 20
 
@@ -51,7 +55,7 @@ class ReusingEngine:
     kept_bytes: int = KEPT_BYTES
     counted: int = 0
     _kept: OrderedDict[Request, tuple[Any, int]] = field(default_factory=OrderedDict, repr=False)
-    _asked: Counter[tuple[Request, str]] = field(default_factory=Counter, repr=False)
+    _asked: Counter[tuple[Request, Described]] = field(default_factory=Counter, repr=False)
 
     def begin(self) -> None:
         """Begin a trial: it gets its first sample of each bound anew."""
@@ -66,13 +70,13 @@ class ReusingEngine:
         request = _request(bound)
         if request is None:
             return self.engine.measure(log, bound, secret)
-        return self._answer(request, log.counting, lambda own: self.engine.measure(log, bound, own))
+        return self._answer(request, _described(log), lambda own: self.engine.measure(log, bound, own))
 
-    def _answer(self, request: Request, counting: str, make: Callable[[bytes], Answer]) -> Answer:
-        """Return what is kept, or count with the key that this request has in this run, whatever is counted."""
-        number = self._asked[request, counting]
-        self._asked[request, counting] += 1
-        place = (*request, number, counting)
+    def _answer(self, request: Request, described: Described, make: Callable[[bytes], Answer]) -> Answer:
+        """Return what is kept, or count with the key that this request has in this run, however a log is read."""
+        number = self._asked[request, described]
+        self._asked[request, described] += 1
+        place = (*request, number, described)
         if place in self._kept:
             self._kept.move_to_end(place)
             answer: Answer = self._kept[place][0]
@@ -85,10 +89,17 @@ class ReusingEngine:
         return answer
 
 
+def _described(log: EventLog) -> Described:
+    """Say how a log is read, all but its rows: those are what a run is about."""
+    return tuple(getattr(log, each.name) for each in fields(log) if each.name != "source")
+
+
 def _request(bound: Bound[Any]) -> Request | None:
     """Name what is asked for, as figures were made with; None where it must not be kept, or need not."""
+    if isinstance(bound, Activity | Scale) and bound.among is not None:
+        return None
     if isinstance(bound, Activity):
-        return "activity", bound.table, bound.most
+        return "activity", bound.table, bound.most, *(() if bound.norm == "l1" else (bound.norm,))
     if isinstance(bound, Records):
         return "rows", bound.table, bound.most
     if isinstance(bound, People):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from headcount.noise import NoiseSource, SeededNoise, add
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnNoise(Parts):
+class OwnNoise(Parts, ABC):
     """Noise that the method draws by itself, for items."""
 
     def noised(
@@ -29,9 +30,9 @@ class OwnNoise(Parts):
         scale = self.limit / float(grants["items"].epsilon)
         return by_hand(log, counts, grants, noise, exact + self.drawn(random, scale, exact.size))
 
+    @abstractmethod
     def drawn(self, random: np.random.Generator, scale: float, size: int) -> Floats:
         """Draw it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
