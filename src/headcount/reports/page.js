@@ -36,22 +36,12 @@ async function follow() {
   target.scrollIntoView();
 }
 
-// Offers the rows behind a chart as a file, made here: nothing is fetched.
-const cell = (value) => {
-  const text = value === null || value === undefined ? "" : String(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};
-
+// Offers the rows behind a chart as a file.
 function offer(button) {
   const { data, datasets } = read(button.dataset.download);
   const rows = data.values ?? datasets[data.name];
   const names = [...new Set(rows.flatMap(Object.keys))];
-  const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines.map((line) => line.map(cell).join(",") + "\n").join("")], { type: "text/csv" }));
-  link.download = button.dataset.file;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  offerCsv(button.dataset.file, [names, ...rows.map((row) => names.map((name) => row[name]))]);
 }
 
 for (const button of document.querySelectorAll("[data-download]")) {

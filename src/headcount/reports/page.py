@@ -1,7 +1,7 @@
 """Pages: one HTML file that needs nothing else, no network and no other file.
 
 The Vega scripts are inside, once. Names and labels come from outside and are never trusted: templates escape
-by default, chart data is escaped JSON, and a content security policy lets only this package's own two scripts
+by default, chart data is escaped JSON, and a content security policy lets only Vega and this package's own scripts
 run and nothing be fetched.
 """
 
@@ -27,6 +27,7 @@ from markupsafe import Markup
 from headcount import __version__
 from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
+from headcount.reports.explorer import Explorer
 from headcount.reports.plots import THEMES, spec_of
 
 _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
@@ -67,18 +68,24 @@ def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], su
     return made
 
 
-def render(template: str, *, title: str, figures: Sequence[Figure], **content: object) -> str:
+def render(
+    template: str, *, title: str, figures: Sequence[Figure], explorer: Explorer | None = None, **content: object
+) -> str:
     """Fill a template of this package; it extends ``page.html.jinja``.
 
-    Figures are reached by name as ``figures.name``, and may be absent.
+    Figures are reached by name as ``figures.name``, and may be absent. The explorer may be None.
     """
-    scripts = (_vega(), _own("page.js")) if figures else ()
+    scripts = (
+        *([_vega(), _own("csv.js", "page.js")] if figures else []),
+        *([_own("csv.js", "explorer.js")] if explorer else []),
+    )
     return (
         _templates()
         .get_template(template)
         .render(
             title=title,
             figures={figure.name: figure for figure in figures},
+            explorer=explorer,
             themes=THEMES,
             scripts=scripts,
             script_hashes=[_hash(script) for script in scripts],
@@ -137,8 +144,9 @@ def _vega_lite() -> str:
     return f"v{major}.{minor}"
 
 
-def _own(name: str) -> Markup:
-    return _script(resources.files("headcount.reports").joinpath(name).read_text(encoding="utf-8"))
+def _own(*names: str) -> Markup:
+    folder = resources.files("headcount.reports")
+    return _script("".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 
 def _script(text: str) -> Markup:

@@ -1,7 +1,7 @@
 """The report of one release: what was counted, what is promised, the largest counts, and how they were made.
 
-Only the largest counts go into the page, so it stays small whatever the size of the catalogue. A direct ranking
-has tables in their place, and no charts: there may be no counts to draw.
+The largest counts are drawn; all can be searched (:mod:`headcount.reports.explorer`). A direct ranking has tables
+in place of charts: there may be no counts to draw.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headcount.guarantee import Standing
 from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
 from headcount.reports import activity, excerpts, page, plots
+from headcount.reports.explorer import explorer
 from headcount.reports.page import Figure
 from headcount.reports.part import part_of
 from headcount.reports.rankings import ranking_words
@@ -58,6 +59,7 @@ def release_page(release: Release) -> str:
         figures.append(_curve_figure(release, counted))
     if grid.num_rows and names:
         figures.append(_heat_figure(release, grid, names, counted))
+    at_zero = "within the noise" if noise_alone(release) else "may be zero"
     warnings = _warnings(release)
     return page.render(
         "release.html.jinja",
@@ -77,7 +79,8 @@ def release_page(release: Release) -> str:
         ranking=ranking_words(release),
         counted=counted,
         sinking=noise_alone(release) and release.interval.covers != "smoothed",
-        at_zero="within the noise" if noise_alone(release) else "may be zero",
+        at_zero=at_zero,
+        explorer=explorer(release, names, at_zero),
         interval=interval_words(release),
         across=across(release),
         grid=excerpts.cross_table(grid, names),
