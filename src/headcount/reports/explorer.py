@@ -4,7 +4,8 @@ The rows lie in the page as compressed JSON, and ``explorer.js`` draws those in 
 paper, the few rows stay that the page shows anyway.
 
 Numbers travel as whole numbers: counts in units of 1 / ``per``, and how far low lies below and high above the
-count when all three are rounded, low and high outward. With noise alone both are the same in all rows, and take no room.
+count when all three are rounded, low and high outward. With noise alone both are the same in all rows, and take
+no room.
 """
 
 from __future__ import annotations
