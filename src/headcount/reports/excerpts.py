@@ -106,12 +106,13 @@ def cross_table(table: pa.Table, names: Sequence[str]) -> dict[str, Any]:
 
 
 def best(release: Release, names: Sequence[str]) -> list[tuple[str, list[Row]]]:
-    """Return for each known context its largest counts: nobody asks what is best for an unknown one."""
+    """Return for each known context its largest counts above zero: nobody asks what is best for an unknown one."""
     if not names:
         return []
     edges, known = release.edges, labels(release)
     parts = [(clip(name, LONGEST), edges.filter(pc.equal(edges["context"], name))) for name in names]
-    return [(name, named(top(part, BEST), known)) for name, part in parts if part.num_rows]
+    found = [(name, [row for row in top(part, BEST) if round(row["count"]) > 0]) for name, part in parts]
+    return [(name, named(rows, known)) for name, rows in found]
 
 
 def labels(release: Release) -> dict[Any, str | None]:

@@ -1,8 +1,11 @@
-// Draws every chart of the page in the theme the reader prefers; on paper always in the light one.
+// Draws every chart of the page in the theme the reader prefers, on paper always in the light one, and as the window
+// is wide or narrow.
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const themes = read("themes");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paper = window.matchMedia("print");
+const slim = window.matchMedia("(max-width: 40rem)");
+const specOf = ({ dataset }) => read((slim.matches && dataset.narrow) || dataset.chart);
 
 // What is folded away is drawn when it is opened: many charts at once would keep the reader waiting.
 const shown = (place) => !place.closest("details.paper:not([open])");
@@ -12,7 +15,7 @@ async function draw(within = document) {
   const places = [...within.querySelectorAll("[data-chart]")].filter(shown);
   const options = { actions: false, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } };
   await Promise.all(
-    places.map((place) => window.vegaEmbed(place, { ...read(place.dataset.chart), config }, options)),
+    places.map((place) => window.vegaEmbed(place, { ...specOf(place), config }, options)),
   );
 }
 
@@ -54,6 +57,7 @@ function again() {
 }
 
 dark.addEventListener("change", again);
+slim.addEventListener("change", again);
 paper.addEventListener("change", () => {
   if (paper.matches) for (const part of document.querySelectorAll("details.paper")) part.open = true;
   again();

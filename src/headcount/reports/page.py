@@ -35,20 +35,26 @@ _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec."""
+    """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec.
+
+    ``narrow`` is how it is drawn on a narrow screen, if otherwise than elsewhere.
+    """
 
     name: str
     title: str
     words: str
     note: str
     spec: dict[str, Any]
+    narrow: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, name: str, chart: alt.TopLevelMixin, note: str = "") -> Figure:
+    def of(
+        cls, name: str, chart: alt.TopLevelMixin, note: str = "", narrow: alt.TopLevelMixin | None = None
+    ) -> Figure:
         """Take title and theme out of a chart, since the page has its own."""
-        spec = spec_of(chart)
-        spec.pop("config", None)
-        return cls(name=name, title=spec.pop("title"), words=spec["description"], note=note, spec=spec)
+        title, spec = _bare(chart)
+        slim = None if narrow is None else _bare(narrow)[1]
+        return cls(name=name, title=title, words=spec["description"], note=note, spec=spec, narrow=slim)
 
     def alone(self, subtitle: str = "") -> dict[str, Any]:
         """Return a description that needs no page: with its title, the light theme and a width of its own."""
@@ -116,6 +122,12 @@ def write(content: str | bytes, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise SurroundingsError.writing(target, error, "file") from error
     return target
+
+
+def _bare(chart: alt.TopLevelMixin) -> tuple[str, dict[str, Any]]:
+    spec = spec_of(chart)
+    spec.pop("config", None)
+    return spec.pop("title"), spec
 
 
 @functools.cache

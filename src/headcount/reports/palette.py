@@ -1,8 +1,8 @@
 """How each method is called and drawn, in every plot alike.
 
-Methods of one family share a colour, of which there are seven that people with any colour vision can tell apart
-(after Okabe and Ito), on white as on black. Shapes tell methods of one family apart; methods as published have
-dashed lines and hollow marks. So no plot relies on colour alone.
+Methods of one family share a colour, of which there are seven, after Okabe and Ito but with orange and sky blue
+darker, so that each stands out of a white page as of a black one (3 to 1). Shapes tell methods of one family
+apart; methods as published have dashed lines and hollow marks. So no plot relies on colour alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 _STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
 _OTHERS = (
     ("#0072B2", "cross"),
-    ("#E69F00", "triangle-left"),
+    ("#B87A00", "triangle-left"),
     ("#009E73", "triangle-right"),
     ("#CC79A7", _X),
     ("#8A8A8A", _STAR),
