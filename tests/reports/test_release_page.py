@@ -161,7 +161,9 @@ def test_names_cannot_break_out(release: Make) -> None:
         ledger={"entry": EVIL, "head": EVIL},
     )
     page = read(given)
-    assert page.tags.count("script") == 10  # three charts, two of them narrow as well, themes, all rows, Vega and ours
+    assert (
+        page.tags.count("script") == 10
+    )  # three charts, two of them narrow as well, themes, all rows, Vega and ours
     assert "img" not in page.tags
     assert "{{ 7 * 7 }}" in page.text
     assert len(page.charts) == 3

@@ -5,7 +5,32 @@ const themes = read("themes");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paper = window.matchMedia("print");
 const slim = window.matchMedia("(max-width: 40rem)");
-const specOf = ({ dataset }) => read((slim.matches && dataset.narrow) || dataset.chart);
+
+// Readers choose which lines the charts around a list of them show.
+const ticked = (list) => [...list.querySelectorAll("input:checked")].map((box) => box.value);
+
+function specOf(place) {
+  const spec = read((slim.matches && place.dataset.narrow) || place.dataset.chart);
+  const list = place.closest("[data-choosing]")?.querySelector("[data-lines]");
+  if (list) spec.params.find((each) => each.name === "shown").value = ticked(list);
+  return spec;
+}
+
+function limit(list) {
+  const many = ticked(list).length;
+  for (const box of list.querySelectorAll("input")) {
+    box.disabled = box.checked ? many === 1 : many >= Number(list.dataset.lines);
+  }
+}
+
+for (const list of document.querySelectorAll("[data-lines]")) {
+  list.hidden = false;
+  limit(list);
+  list.addEventListener("change", () => {
+    limit(list);
+    draw(list.closest("[data-choosing]"));
+  });
+}
 
 // What is folded away is drawn when it is opened: many charts at once would keep the reader waiting.
 const shown = (place) => !place.closest("details.paper:not([open])");

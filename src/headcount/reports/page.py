@@ -37,7 +37,8 @@ _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
 class Figure:
     """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec.
 
-    ``narrow`` is how it is drawn on a narrow screen, if otherwise than elsewhere.
+    ``narrow`` is how it is drawn on a narrow screen, if otherwise than elsewhere. ``lines`` are those among which
+    its reader chooses, at most ``most_lines`` at once; none if all are seen.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Figure:
     note: str
     spec: dict[str, Any]
     narrow: dict[str, Any] | None = None
+    lines: Sequence[dict[str, Any]] = ()
+    most_lines: int = 0
 
     @classmethod
     def of(
@@ -55,6 +58,12 @@ class Figure:
         title, spec = _bare(chart)
         slim = None if narrow is None else _bare(narrow)[1]
         return cls(name=name, title=title, words=spec["description"], note=note, spec=spec, narrow=slim)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the data that all layers of the chart share."""
+        data = self.spec["data"]
+        found: list[dict[str, Any]] = data["values"] if "values" in data else self.spec["datasets"][data["name"]]
+        return found
 
     def alone(self, subtitle: str = "") -> dict[str, Any]:
         """Return a description that needs no page: with its title, the light theme and a width of its own."""

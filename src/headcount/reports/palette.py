@@ -90,28 +90,35 @@ def _other(place: int) -> tuple[str, str]:
     return _OTHERS[place % len(_OTHERS)][0], _OTHERS[(place + place // len(_OTHERS)) % len(_OTHERS)][1]
 
 
-def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
-    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot."""
+def encodings(
+    names: Sequence[str], field: str = "method", legend: Sequence[str] | alt.ExprRef | None = ()
+) -> dict[str, Any]:
+    """Return Altair channels that draw each name as it is always drawn.
+
+    There is one legend below the plot, of some names (of all, if none is given), or None.
+    """
     drawn = looks(names)
     domain = [each["name"] for each in drawn]
 
     def scaled(values: list[Any]) -> alt.Scale:
         return alt.Scale(domain=domain, range=values)
 
-    legend = alt.Legend(
+    below = alt.Legend(
         orient="bottom",
         title=None,
+        values=legend or alt.Undefined,
         columns=3 if max(map(len, domain), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
         symbolSize=90,
         labelLimit=150,
     )
+    key = None if legend is None else below
     return {
-        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=legend),
-        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=legend),
+        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=key),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=key),
         "fill": alt.Fill(
             f"{field}:N",
             scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
-            legend=legend,
+            legend=key,
         ),
-        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=legend),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=key),
     }

@@ -318,8 +318,11 @@ def clip(text: str, longest: int) -> str:
 
 
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Return the Vega-Lite description of a chart as plain data."""
-    spec: dict[str, Any] = chart.to_dict()
+    """Return the Vega-Lite description of a chart as plain data.
+
+    It is not looked at once more as a whole, which would take longer than all the rest: tests compile every chart.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
 
 
@@ -393,11 +396,16 @@ def _around_zero(low: float, high: float, reach: float) -> list[int]:
 
 
 def layered(
-    layers: list[alt.Chart], height: int, title: str, said: str, rows: list[dict[str, Any]] | None = None
+    layers: list[alt.Chart],
+    height: int,
+    title: str,
+    said: str,
+    rows: list[dict[str, Any]] | None = None,
+    right: int = 20,
 ) -> alt.LayerChart:
     """Put layers together as one chart, as wide as its place, with title, words and the light theme.
 
-    ``rows`` are what layers without data of their own show.
+    ``rows`` are what layers without data of their own show; ``right`` are the pixels that are left there.
     """
     chart = alt.LayerChart(
         layer=layers,
@@ -406,7 +414,7 @@ def layered(
         data=alt.Undefined if rows is None else _inline(rows),
         width="container",
         height=height,
-        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
+        padding={"left": 0, "top": 4, "right": right, "bottom": 4},
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
     themed: alt.LayerChart = chart.configure(**LIGHT)
