@@ -17,7 +17,7 @@ import pyarrow as pa
 from headcount.answers.words import some
 from headcount.reports import page
 from headcount.reports.comparison_words import WORDS, Words, measures, middle, of, short, standings, titles
-from headcount.reports.curves import MOST_LINES, curves, in_turns, lines_of
+from headcount.reports.curves import MOST_LINES, curves, in_turns, lines_of, narrowed
 from headcount.reports.page import Figure
 from headcount.reports.palette import is_claimed
 from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
@@ -210,22 +210,18 @@ def _drawn(
     each = means[0]
     table, (_, name, value) = str(each.table), titles(each)
     there = {mean.label for mean in means}
-    chart, narrow = (
-        curves(
-            [_row(mean, along) for mean in means],
-            title=f"{name} of {words.nouns[table]}, {title}",
-            x=along,
-            x_title=axis,
-            y_title=value,
-            logarithmic_y=each.metric not in HIGHER_IS_BETTER,
-            shown=[label for label in first if label in there],
-            narrow=narrow,
-        )
-        for narrow in (False, True)
+    chart = curves(
+        [_row(mean, along) for mean in means],
+        title=f"{name} of {words.nouns[table]}, {title}",
+        x=along,
+        x_title=axis,
+        y_title=value,
+        logarithmic_y=each.metric not in HIGHER_IS_BETTER,
+        shown=[label for label in first if label in there],
     )
     top = f"-{each.k}" if each.k is not None and each.metric == words.by else ""
     note = f"{_better(each.metric)} {note} {BARS}"
-    return Figure.of(f"{table}-{each.metric.lower()}{top}-by-{along}", chart, note, narrow)
+    return narrowed(Figure.of(f"{table}-{each.metric.lower()}{top}-by-{along}", chart, note))
 
 
 BARS = (

@@ -13,10 +13,10 @@ from typing import Any
 
 import altair as alt
 
-from headcount.reports.line_ends import named_ends, room_for
+from headcount.reports.line_ends import ENDS, named_ends, room_for
 from headcount.reports.line_scales import HIGHEST, LOWEST, LineScale
 from headcount.reports.page import Figure
-from headcount.reports.palette import encodings, in_order, looks
+from headcount.reports.palette import encodings, in_order, key, looks
 from headcount.reports.plots import layered
 
 HEIGHT = 300
@@ -43,7 +43,6 @@ def curves(
     share: bool = False,
     ticks: Sequence[str] = (),
     shown: Sequence[str] = (),
-    narrow: bool = False,
 ) -> alt.LayerChart:
     """Draw ``mean`` over ``x``, one curve for each ``method``, with a bar from ``low`` to ``high`` at each point.
 
@@ -51,13 +50,13 @@ def curves(
     Rows where x is None belong to methods that have no such parameter: a level line over the whole width. A
     logarithmic scale is even around zero where there are means of zero or less. ``share``: means are shares, shown
     in percent. ``ticks`` are the names of 1, 2, … on the x axis. ``shown`` are the methods that are seen at first,
-    by default as many as can be. A name stands at the end of each line; on a ``narrow`` screen there is a legend.
+    by default as many as can be. A name stands at the end of each line.
     """
     names = in_order(row["method"] for row in rows)
     inside = [row for row in rows if row[x] is not None]
     level = _levels([row for row in rows if row[x] is None], sorted({row[x] for row in inside}), x)
     values = [rounded(row) for row in [*inside, *level]]
-    drawn = encodings(names, legend=alt.ExprRef(SHOWN) if narrow else None)
+    drawn = encodings(names, legend=False)
     marks = sorted({row[x] for row in values})
     ends = [marks[0], marks[-1]] if len(marks) > 1 else [marks[0] / 2, marks[0] * 2]
     tooltip = [alt.Tooltip("method:N"), alt.Tooltip(f"{x}:Q", title=x_title)]
@@ -77,15 +76,31 @@ def curves(
     lines = base.mark_line(strokeWidth=1.8, clip=True).encode(y=y, strokeDash=drawn["strokeDash"])
     points = base.mark_point(filled=False, size=46, strokeWidth=1.8, clip=True).encode(y=y, shape=drawn["shape"])
     layers = [_bars(base), lines, points, *_going_on(base)]
-    layers += [] if narrow else named_ends(plain, drawn["color"], x, scale, HEIGHT)
+    layers += named_ends(plain, drawn["color"], x, scale, HEIGHT)
     said = f"Curves of {y_title} over {x_title} for {len(names)} methods: {', '.join(names)}."
-    chart = layered(layers, HEIGHT, title, said, right=20 if narrow else room_for(names))
+    chart = layered(layers, HEIGHT, title, said, right=room_for(names))
     seen = {"name": SHOWN, "value": in_order(shown or names[:MOST_LINES])}
     parameters = [alt.param(**each) for each in (seen, *scale.parameters(values, SHOWN))]
     chosen: alt.LayerChart = chart.add_params(*parameters)
     filtered = chosen.transform_filter(f"indexof({SHOWN}, datum.method) >= 0")
     filtered.data = alt.InlineData(values=values)  # last: every step before copies all there is
     return filtered
+
+
+def narrowed(figure: Figure) -> Figure:
+    """Return a figure of curves as it is drawn on a narrow screen, too: with a legend, and no names at the ends."""
+    legend = key(in_order(row["method"] for row in figure.rows()), alt.ExprRef(SHOWN)).to_dict()
+    layers = [
+        {**layer, "encoding": {name: _with_legend(each, legend) for name, each in layer["encoding"].items()}}
+        for layer in figure.spec["layer"]
+        if layer.get("name") != ENDS
+    ]
+    padding = {**figure.spec["padding"], "right": 20}
+    return replace(figure, narrow={**figure.spec, "layer": layers, "padding": padding})
+
+
+def _with_legend(channel: Any, legend: dict[str, Any]) -> Any:
+    return {**channel, "legend": legend} if "legend" in channel else channel
 
 
 def lines_of(names: Sequence[str], shown: Sequence[str]) -> list[dict[str, Any]]:

@@ -13,6 +13,9 @@ import altair as alt
 
 from headcount.reports.line_scales import LineScale
 
+ENDS = "ends"
+"""The name of the layers."""
+
 _GAP = 14  # pixels from name to name
 _LEADER = 12  # pixels between the plot and a name
 _LETTER = 6.6  # pixels of a letter, on average
@@ -46,4 +49,5 @@ def named_ends(base: alt.Chart, colour: alt.Color, x: str, scale: LineScale, hei
         color=colour,
     )
     words = placed.mark_text(style="words", align="left", dx=_LEADER + 4)
-    return [leader, words.encode(x=alt.value("width"), y=at, text="method:N")]
+    named = words.encode(x=alt.value("width"), y=at, text="method:N")
+    return [leader.properties(name=ENDS), named.properties(name=ENDS)]

@@ -90,35 +90,34 @@ def _other(place: int) -> tuple[str, str]:
     return _OTHERS[place % len(_OTHERS)][0], _OTHERS[(place + place // len(_OTHERS)) % len(_OTHERS)][1]
 
 
-def encodings(
-    names: Sequence[str], field: str = "method", legend: Sequence[str] | alt.ExprRef | None = ()
-) -> dict[str, Any]:
-    """Return Altair channels that draw each name as it is always drawn.
+def key(names: Sequence[str], shown: alt.ExprRef | None = None) -> alt.Legend:
+    """Return one legend for all channels, below the plot; it may leave out what an expression does not list."""
+    return alt.Legend(
+        orient="bottom",
+        title=None,
+        values=shown or alt.Undefined,
+        columns=3 if max(map(len, names), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
+        symbolSize=90,
+        labelLimit=150,
+    )
 
-    There is one legend below the plot, of some names (of all, if none is given), or None.
-    """
+
+def encodings(names: Sequence[str], field: str = "method", *, legend: bool = True) -> dict[str, Any]:
+    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot or none."""
     drawn = looks(names)
     domain = [each["name"] for each in drawn]
+    below = key(domain) if legend else None
 
     def scaled(values: list[Any]) -> alt.Scale:
         return alt.Scale(domain=domain, range=values)
 
-    below = alt.Legend(
-        orient="bottom",
-        title=None,
-        values=legend or alt.Undefined,
-        columns=3 if max(map(len, domain), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
-        symbolSize=90,
-        labelLimit=150,
-    )
-    key = None if legend is None else below
     return {
-        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=key),
-        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=key),
+        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=below),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=below),
         "fill": alt.Fill(
             f"{field}:N",
             scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
-            legend=key,
+            legend=below,
         ),
-        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=key),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=below),
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.reports import page
-from headcount.reports.curves import MOST_LINES, curves, lines_of
+from headcount.reports.curves import MOST_LINES, curves, lines_of, narrowed
 from headcount.reports.dots import dots
 from headcount.reports.page import Figure
 from headcount.reports.palette import in_order
@@ -33,10 +33,10 @@ def picture(name: str, rows: Sequence[dict[str, Any]], kind: str, note: str, wor
     note = f"{note} {BARS}".strip()
     if kind == "dots":
         return Figure.of(name, dots(rows, **words), note)
-    wide, narrow = (curves(rows, x="x", narrow=each, **words) for each in (False, True))
+    figure = narrowed(Figure.of(name, curves(rows, x="x", **words), note))
     names = in_order(row["method"] for row in rows)
     lines = lines_of(names, names[:MOST_LINES])
-    return replace(Figure.of(name, wide, note, narrow), lines=lines, most_lines=MOST_LINES)
+    return replace(figure, lines=lines, most_lines=MOST_LINES)
 
 
 def write_reproduction_page(
