@@ -88,12 +88,12 @@ def curves(
 
 
 def narrowed(figure: Figure) -> Figure:
-    """Return a figure of curves as it is drawn on a narrow screen, too: with a legend, and no names at the ends."""
+    """Return a figure of curves as it is drawn on a narrow screen, too: with a legend and no names at the ends."""
     legend = key(in_order(row["method"] for row in figure.rows()), alt.ExprRef(SHOWN)).to_dict()
     layers = [
         {**layer, "encoding": {name: _with_legend(each, legend) for name, each in layer["encoding"].items()}}
         for layer in figure.spec["layer"]
-        if layer.get("name") != ENDS
+        if layer.get("name") not in ENDS
     ]
     padding = {**figure.spec["padding"], "right": 20}
     return replace(figure, narrow={**figure.spec, "layer": layers, "padding": padding})

@@ -13,8 +13,8 @@ import altair as alt
 
 from headcount.reports.line_scales import LineScale
 
-ENDS = "ends"
-"""The name of the layers."""
+ENDS = ("leaders", "names")
+"""The names of the layers."""
 
 _GAP = 14  # pixels from name to name
 _LEADER = 12  # pixels between the plot and a name
@@ -50,4 +50,4 @@ def named_ends(base: alt.Chart, colour: alt.Color, x: str, scale: LineScale, hei
     )
     words = placed.mark_text(style="words", align="left", dx=_LEADER + 4)
     named = words.encode(x=alt.value("width"), y=at, text="method:N")
-    return [leader.properties(name=ENDS), named.properties(name=ENDS)]
+    return [layer.properties(name=name) for layer, name in zip((leader, named), ENDS, strict=True)]
