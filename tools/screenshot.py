@@ -1,4 +1,8 @@
-"""Take a picture of the upper part of a report: ``python tools/screenshot.py HTML PNG [--dark] …``."""
+"""Take a picture of the upper part of a report: ``python tools/screenshot.py HTML PNG [--dark] …``.
+
+The picture of the README is ``python tools/screenshot.py headcount-demo/report.html docs/images/report.png``,
+after ``headcount demo``.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,8 @@ def take(page_file: Path, picture: Path, *, width: int, height: int, dark: bool,
         page.goto(page_file.resolve().as_uri())
         if page.locator("[data-chart]").count():
             page.wait_for_selector("html[data-charts=drawn]", state="attached")
+        for place in page.locator("[data-explorer]").all():
+            place.and_(page.locator("[data-explored]")).wait_for()
         picture.parent.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=picture, full_page=full)
         browser.close()

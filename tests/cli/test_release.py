@@ -299,3 +299,9 @@ def test_a_research_method_may_know_its_noise_only_afterwards(run: Run, work: Pa
     assert "not known before the data is read" in run(*flags, "--dry-run").out
     assert run(*flags, "--dry-run", "--json").data["noise"] == {}
     assert run(*flags, "--out", "out").code == 0
+
+
+def test_a_report_is_called_as_one_likes(run: Run, made: Path) -> None:
+    assert run("report", "made", "--to", "made.html", "--title", "Visits <by> day").code == 0
+    page = (made.parent / "made.html").read_text(encoding="utf-8")
+    assert "<h1>Visits &lt;by&gt; day</h1>" in page

@@ -6,12 +6,16 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+import vl_convert
 from playwright.sync_api import Browser, sync_playwright
 from scipy import stats
 
@@ -19,8 +23,8 @@ from headcount.counts import FAMILY
 from headcount.guarantee import Standing
 from headcount.reports import tidy
 from headcount.reports.comparison import Facts, comparison_figures, comparison_page, summary, write_comparison_page
-from headcount.reports.curves import curves
-from headcount.reports.palette import encodings, in_order, looks
+from headcount.reports.curves import MOST_LINES, curves, in_turns
+from headcount.reports.palette import encodings, in_order, is_claimed, looks
 from headcount.reports.tidy import Mean, at_one_limit, best_limits, means, places, refusals, student
 
 METHODS = FAMILY.kinds()
@@ -159,6 +163,136 @@ def test_figures_say_their_axes_and_units(table: pa.Table) -> None:
     assert all("data" in figure.spec for figure in figures.values())
 
 
+def cells_of(page: str, section: str) -> dict[str, dict[str, tuple[str, bool]]]:
+    """Return what a table of a page says of each method under each heading, and whether it is bold."""
+    part = page.partition(f'<h2 id="{section}">')[2].partition("</table>")[0]
+    headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', part)[1:]
+    found = {}
+    for row in re.findall(r"<tr>\s*<th scope=\"row\".*?</tr>", part, re.DOTALL):
+        name = re.findall(r'class="text">([^<]+)', row)[0]
+        cells = re.findall(r"<td>(<b>)?([^<]*)", row)
+        found[name] = {head: (text, bool(bold)) for head, (bold, text) in zip(headings, cells, strict=True)}
+    return found
+
+
+def crossing() -> pa.Table:
+    """A tidy table in which the limit of the smallest error is not that which finds most of the top."""
+    values = {("sra", 1): (9.0, 0.9), ("sra", 10): (4.0, 0.5), ("lpa", 1): (8.0, 0.7), ("lpa", 10): (6.0, 0.6),
+              ("hpa", 1): (7.0, 0.6), ("hpa", 10): (9.5, 0.95)}  # fmt: skip
+    common = {"dataset": "log", "epsilon": 1.0, "run": 0, "table": "items"}
+    rows = []
+    for (name, limit), (error, precision) in values.items():
+        mine = {**common, "label": name, "method": name, "limit": limit}
+        rows.append({**mine, "metric": "MAE", "value": error})
+        rows += [{**mine, "metric": "precision", "k": k, "value": precision - k / 1000} for k in (10, 20)]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def test_in_short_and_the_table_agree_on_counts() -> None:
+    ten = crossing().filter(pc.fill_null(pc.not_equal(crossing()["k"], 20), True))
+    page = comparison_page(ten, FACTS)
+    (said,) = summary(means(ten))
+    cells = cells_of(page, "items")
+    best, place = re.findall(
+        r"together, (\S+) came out best of 3 private methods \(average place ([\d.]+)\)", said
+    )[0]
+    assert (best, place) == (next(iter(cells)), cells[best]["Average place"][0])
+    method, limit, error = re.findall(r"error is that of (\S+) at limit (\d+): its counts are off by (\S+)", said)[
+        0
+    ]
+    assert cells[method]["MAE"] == (error, True)
+    assert cells[method]["Limit"][0] == limit
+    finders, top = re.findall(r"are found by (.*): ([\d.]+) of them", said)[0]
+    assert finders == "lpa at limit 10 and hpa at limit 1", "what is as good is named as well"
+    for method, limit in re.findall(r"(\S+) at limit (\d+)", finders):
+        share, bold = cells[method]["Top-10 precision"]
+        assert bold
+        assert float(top) == pytest.approx(10 * float(share), abs=0.051)
+        assert cells[method]["Limit"][0] == limit
+
+
+def test_in_short_and_the_table_agree_on_rankings() -> None:
+    table = crossing()
+    tops = table.filter(pc.equal(table["metric"], "precision"))
+    facts = replace(FACTS, what="rankings")
+    cells = cells_of(comparison_page(tops, facts), "items")
+    for said, k in zip(summary(means(tops), "rankings"), (10, 20), strict=True):
+        for method, limit, found in re.findall(r"(\w+) at limit (\d+) ([\d.]+\d)", said):
+            assert cells[method]["Limit"][0] == limit
+            assert float(found) == pytest.approx(k * float(cells[method][f"Top-{k} precision"][0]), abs=0.051)
+
+
+def drawn_as(values: list[dict[str, Any]], **given: Any) -> str:
+    """Return the SVG of curves over ε."""
+    chart = curves(values, title="t", x="epsilon", x_title="ε", y_title="error", **given)
+    spec = {**chart.to_dict(), "width": 500}
+    return vl_convert.vegalite_to_svg(spec)
+
+
+def curve(method: str, mean: float, low: float | None = None, high: float | None = None) -> list[dict[str, Any]]:
+    point = {"method": method, "mean": mean, "low": low, "high": high}
+    return [{"epsilon": epsilon, **point} for epsilon in (0.5, 1.0)]
+
+
+def test_at_most_eight_lines_are_seen_and_each_is_named_at_its_end() -> None:
+    values = [row for n, name in enumerate(METHODS) for row in curve(name, 10.0 + n / 1000)]
+    svg = drawn_as(values, shown=list(METHODS)[4:7])
+    assert {name for name in METHODS if f">{name}<" in svg} == set(list(METHODS)[4:7])
+    names = in_order(METHODS)
+    svg = drawn_as(values)
+    found = re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>([a-z-]+)<', svg)
+    heights = {name: float(height) for height, name in found if name in names}
+    assert set(heights) == set(names[:MOST_LINES])
+    ordered = sorted(heights.values())
+    assert min(after - before for before, after in pairwise(ordered)) > 13, "no name lies on another"
+    assert ordered[-1] <= 301
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "arrows"), [(9.0, 11.0, (0, 0)), (-5.0, 11.0, (0, 1)), (9.0, 1e6, (1, 0)), (0.0, 1e6, (1, 1))]
+)
+def test_bars_that_are_cut_end_in_an_arrow(low: float, high: float, arrows: tuple[int, int]) -> None:
+    svg = drawn_as(curve("sra", 10.0, low, high)[:1] + curve("lpa", 100.0, 99.0, 101.0))
+    marks = re.findall(r'aria-roledescription="point" transform="translate\(([-\d.]+),([-\d.]+)\)"', svg)
+    edges = [float(y) for _, y in marks if float(y) in (4.0, 296.0)]
+    assert (edges.count(4.0), edges.count(296.0)) == arrows
+
+
+def test_pictures_show_every_line_in_turn(table: pa.Table) -> None:
+    figure = comparison_figures(tidy.means(table))[0]
+    turns = in_turns(figure)
+    assert [each.name for each in turns] == [f"items-mse-by-epsilon{end}" for end in ("", "-2", "-3")]
+    shown = [each.spec["params"][0]["value"] for each in turns]
+    assert {len(each) for each in shown[:2]} == {MOST_LINES}
+    assert sorted(name for each in shown for name in each) == sorted(METHODS)
+    assert not any(is_claimed(name) for name in shown[0])
+
+
+def test_readers_choose_at_most_eight_lines(opened: Any, table: pa.Table, tmp_path: Path) -> None:
+    seen = opened(
+        write_comparison_page(table, FACTS, tmp_path / "c.html"), viewport={"width": 1100, "height": 900}
+    )
+    page = seen.page
+    lists = page.locator("[data-lines]").first
+    chart = page.locator("[data-choosing]").first.locator("[data-chart] svg").first
+    assert lists.locator("input:checked").count() == MOST_LINES
+    assert lists.locator("input:not(:checked):not(:disabled)").count() == 0, "a ninth cannot be had"
+    assert chart.locator("text", has_text=re.compile("^adaptive$")).count() == 1
+    lists.locator("input[value=adaptive]").focus()
+    page.keyboard.press("Space")
+    lists.locator("input[value=gs-published]").check()
+    named = "(name) => [...document.querySelectorAll('[data-chart] svg')[0].querySelectorAll('text')]"
+    page.wait_for_function(f"{named}.some((each) => each.textContent === name)", arg="gs-published")
+    assert chart.locator("text", has_text=re.compile("^adaptive$")).count() == 0
+    other = page.locator("[data-choosing]").nth(1).locator("[data-chart] svg").first
+    assert other.locator("text", has_text=re.compile("^adaptive$")).count() == 1, "other tables are left alone"
+    page.emulate_media(color_scheme="dark")
+    ground = "getComputedStyle(document.querySelector('[data-chart] svg')).backgroundColor"
+    page.wait_for_function(f"{ground} === 'rgb(26, 32, 41)'")
+    assert chart.locator("text", has_text=re.compile("^gs-published$")).count() == 1, "the choice stays"
+    assert seen.complaints == []
+
+
 @pytest.fixture(scope="module")
 def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -187,7 +321,7 @@ def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
         assert box is not None
         assert box["width"] > 250
         assert box["height"] > 250
-        assert chart.locator("path[aria-label]").count() > 20, "points are there"
+        assert chart.locator("path[aria-label]").count() > 15, "points are there"
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, "the page itself never scrolls sideways"
     with page.expect_download() as waiting:

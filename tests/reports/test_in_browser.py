@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,37 @@ def test_estimates_and_activity_are_drawn(adaptive: Make, visit: Callable[..., V
         assert text.index("3–4") < text.index("5–8") < text.index("9–16")
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
     assert seen.complaints == []
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_bars_keep_their_room_and_numbers_stand_beside_them(
+    release: Make, visit: Callable[..., Visit], width: int
+) -> None:
+    names = [f"A ROOM OF ONE'S OWN, VOLUME {n}" for n in range(30)]
+    seen = visit(release(items=names, labels=names, contexts=DAYS), viewport={"width": width, "height": 900})
+    chart = seen.page.locator("[data-chart=chart-ranking]")
+    frame = chart.bounding_box()
+    bar = chart.locator("svg .mark-rect path").first.bounding_box()
+    number = chart.locator("svg text", has_text=re.compile("^5,000$")).last.bounding_box()
+    assert frame is not None
+    assert bar is not None
+    assert number is not None
+    assert bar["width"] > (0.5 if width > 1000 else 0.8) * frame["width"]
+    assert number["x"] + number["width"] <= frame["x"] + frame["width"] + 1, "no number is cut"
+    if width > 1000:
+        assert 0 < bar["x"] - number["x"] - number["width"] < 20, "before its bar"
+    else:
+        assert 0 <= bar["y"] - number["y"] - number["height"] < 10, "above its bar"
+        cells = seen.page.locator("[data-chart=chart-heat]").bounding_box()
+        assert cells is not None
+        assert cells["width"] < width, "nothing is to be moved sideways"
+    seen.page.set_viewport_size({"width": 1590 - width, "height": 900})
+    seen.page.wait_for_function(
+        "(wide) => (document.querySelector('[data-chart=chart-ranking] .role-axis-label text') !== null"
+        " && [...document.querySelectorAll('[data-chart=chart-ranking] .role-axis-label text')]"
+        ".some((each) => each.textContent.startsWith('1. '))) === wide",
+        arg=width < 1000,
+    )
 
 
 @pytest.mark.parametrize("width", [360, 1200])

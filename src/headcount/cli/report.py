@@ -17,10 +17,11 @@ from headcount.errors import UsageError
 )
 @click.argument("release")
 @click.option("--to", "to", metavar="FILE.html", required=True, help="The page to write.")
+@click.option("--title", metavar="T", default="", help="Title of the page.  [default: what was counted]")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
 @options.json_option
 @options.quiet_option
-def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> None:
+def command(release: str, to: str, title: str, force: bool, as_json: bool, quiet: bool) -> None:
     """Write a RELEASE folder as one self-contained web page: ranking, contexts, guarantee in plain words."""
     if Path(to).is_file() and not force:
         raise UsageError.taken(to, "--to")
@@ -30,7 +31,7 @@ def command(release: str, to: str, force: bool, as_json: bool, quiet: bool) -> N
         from headcount.reports.release import write_release_page
 
         loaded = load(release)
-        path = write_release_page(loaded, to)
+        path = write_release_page(loaded, to, title.strip())
     if not loaded.is_private:
         terminal.note(terminal.FOR_RESEARCH)
     if as_json:

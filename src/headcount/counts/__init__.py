@@ -2,8 +2,8 @@
 
 from headcount.family import Family, Listed, Table
 
-_BLUE, _GREY, _ORANGE, _RED = "#0072B2", "#8A8A8A", "#E69F00", "#D55E00"
-_SKY, _GREEN, _PINK = "#56B4E9", "#009E73", "#CC79A7"
+_BLUE, _GREY, _ORANGE, _RED = "#0072B2", "#8A8A8A", "#B87A00", "#D55E00"
+_SKY, _GREEN, _PINK = "#2E93CC", "#009E73", "#CC79A7"
 
 ITEMS = Table("items", "item count", columns=("item", "label", "count", "low", "high"))
 EDGES = Table("edges", "item-by-context count", columns=("item", "context", "count", "low", "high"))

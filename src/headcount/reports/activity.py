@@ -17,6 +17,7 @@ from headcount.answers.words import per_cent, some
 from headcount.releases import Release
 from headcount.reports import plots
 from headcount.reports.page import Figure
+from headcount.reports.wording import across
 
 MOST_BINS = 60
 
@@ -46,7 +47,7 @@ def histograms(release: Release) -> list[ActivityHistogram]:
 
 def unit(of: str, release: Release) -> str:
     """Name what people have many or few of."""
-    pairs = f"different pairs of item and {release.context_name or 'context'}"
+    pairs = f"different pairs of item and {across(release)}"
     return {"items": "different items", "pairs": pairs}.get(of, "records")
 
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from headcount.answers.words import per_cent, some
 from headcount.reports import page
-from headcount.reports.comparison_words import WORDS, Words, measures, middle, of, short, titles
-from headcount.reports.curves import curves
+from headcount.reports.comparison_words import WORDS, Words, measures, middle, of, short, standings, titles
+from headcount.reports.curves import MOST_LINES, curves, in_turns, lines_of, narrowed
 from headcount.reports.page import Figure
 from headcount.reports.palette import is_claimed
-from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, best_limits, means, places, refusals
+from headcount.reports.tidy import HIGHER_IS_BETTER, Mean, best_limits, means, refusals
 
 NOT_PRIVATE = (
     "These numbers were measured against the true counts of the log, so they tell about the people in it. They "
@@ -75,6 +75,7 @@ def comparison_page(table: pa.Table, facts: Facts) -> str:
         lede=facts.sentence(),
         warnings=[NOT_PRIVATE, CHOOSING],
         summary=summary(found, facts.what),
+        most_lines=MOST_LINES,
         question=words.question,
         note=words.note,
         measured=words.measured.format(bound=f"{facts.bound:.4g}"),
@@ -84,20 +85,27 @@ def comparison_page(table: pa.Table, facts: Facts) -> str:
 
 
 def write_comparison_pictures(table: pa.Table, folder: str | os.PathLike[str], what: str = "counts") -> list[Path]:
-    """Write every plot as SVG and PNG; each says that it is not private."""
-    return page.write_pictures(comparison_figures(means(table), what), folder, SUBTITLE)
+    """Write every plot as SVG and PNG, as often as it takes to see all lines; each says that it is not private."""
+    figures = [each for figure in comparison_figures(means(table), what) for each in in_turns(figure)]
+    return page.write_pictures(figures, folder, SUBTITLE)
 
 
 def comparison_figures(found: Sequence[Mean], what: str = "counts") -> list[Figure]:
     """Draw each measure over ε, at each method's best limit, and over the limit, at one ε."""
     figures, words = [], WORDS[what]
     for table in words.tables(found):
+        first = shown_first(standings(of(found, table), words))
         for measure in measures(of(found, table)):
             mine = [each for each in of(found, table) if each.measure == measure]
-            figures.append(_over_epsilon(mine, words))
+            figures.append(_over_epsilon(mine, words, first))
             if len({each.limit for each in mine} - {None}) > 1:
-                figures.append(_over_limits(mine, words))
+                figures.append(_over_limits(mine, words, first))
     return figures
+
+
+def shown_first(order: Mapping[str, float]) -> list[str]:
+    """Return the methods whose lines are seen at first: the best, private ones before others."""
+    return sorted(order, key=lambda label: (is_claimed(label), order[label]))[:MOST_LINES]
 
 
 def summary(found: Sequence[Mean], what: str = "counts") -> list[str]:
@@ -132,21 +140,12 @@ def _cell(each: Mean) -> str:
     return value if each.limit is None else f"{value} (limit {each.limit:,})"
 
 
-def _average_places(found: Sequence[Mean]) -> dict[str, float]:
-    """Return places among the private methods; what is only claimed gets the place it would have among them."""
-    private = [each for each in found if not is_claimed(each.label)]
-    taken = places(private)
-    for label in {each.label for each in found} - set(taken):
-        taken[label] = places([*private, *(each for each in found if each.label == label)])[label]
-    return taken
-
-
 def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words: Words) -> dict[str, Any]:
     mine = of(found, table)
     best = words.at_one_limit(mine)
     epsilon = middle({each.epsilon for each in mine})
     there = measures(mine)
-    average = _average_places(best)
+    average = standings(mine, words)
     shown: dict[str, dict[str, Mean]] = {}
     for each in best:
         if each.epsilon == epsilon:
@@ -165,7 +164,8 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words
                 for measure in there
             ],
         }
-        for label in sorted(shown, key=lambda label: average[label])
+        for label in average
+        if label in shown
     ]
     noun = words.nouns[table]
     return {
@@ -174,6 +174,7 @@ def _section(found: Sequence[Mean], table: str, figures: Sequence[Figure], words
         "epsilon": f"{epsilon:g}",
         "headings": [titles(each)[0] for each in there.values()],
         "rows": rows,
+        "lines": lines_of(list(average), shown_first(average)),
         "figures": [figure for figure in figures if figure.name.startswith(f"{table}-")],
     }
 
@@ -188,41 +189,44 @@ def _leading(shown: Mapping[str, Mapping[str, Mean]], measure: str) -> set[str]:
     }
 
 
-def _over_epsilon(found: Sequence[Mean], words: Words) -> Figure:
+def _over_epsilon(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
     shown = sorted(best_limits(found), key=lambda each: each.epsilon)
     note = "Each method at the limit that is best for it at that ε, in hindsight."
-    return _drawn(shown, words, along="epsilon", title="by ε", axis="ε", note=note)
+    return _drawn(shown, words, first, along="epsilon", title="by ε", axis="ε", note=note)
 
 
-def _over_limits(found: Sequence[Mean], words: Words) -> Figure:
+def _over_limits(found: Sequence[Mean], words: Words, first: Sequence[str]) -> Figure:
     epsilon = middle({each.epsilon for each in found})
     shown = sorted((each for each in found if each.epsilon == epsilon), key=lambda each: each.limit or 0)
     title, axis = f"by limit, at ε = {epsilon:g}", "limit: the most that one person may add"
     note = "Level lines belong to methods that take no limit."
-    return _drawn(shown, words, along="limit", title=title, axis=axis, note=note)
+    return _drawn(shown, words, first, along="limit", title=title, axis=axis, note=note)
 
 
-def _drawn(shown: Sequence[Mean], words: Words, *, along: str, title: str, axis: str, note: str) -> Figure:
+def _drawn(
+    means: Sequence[Mean], words: Words, first: Sequence[str], *, along: str, title: str, axis: str, note: str
+) -> Figure:
     """Draw one measure of one table."""
-    each = shown[0]
+    each = means[0]
     table, (_, name, value) = str(each.table), titles(each)
+    there = {mean.label for mean in means}
     chart = curves(
-        [_row(mean, along) for mean in shown],
+        [_row(mean, along) for mean in means],
         title=f"{name} of {words.nouns[table]}, {title}",
         x=along,
         x_title=axis,
         y_title=value,
         logarithmic_y=each.metric not in HIGHER_IS_BETTER,
+        shown=[label for label in first if label in there],
     )
     top = f"-{each.k}" if each.k is not None and each.metric == words.by else ""
-    return Figure.of(
-        f"{table}-{each.metric.lower()}{top}-by-{along}", chart, f"{_better(each.metric)} {note} {_BARS}"
-    )
+    note = f"{_better(each.metric)} {note} {BARS}"
+    return narrowed(Figure.of(f"{table}-{each.metric.lower()}{top}-by-{along}", chart, note))
 
 
-_BARS = (
-    "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks. What lies far beyond the "
-    "private methods is cut off, and is in the numbers."
+BARS = (
+    "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks. An arrow at an edge says "
+    "that a bar goes on beyond it; its ends are in the numbers."
 )
 
 

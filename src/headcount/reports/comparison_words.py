@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headcount.answers.words import per_cent, some
+from headcount.answers.words import listed, per_cent, some
 from headcount.reports.palette import is_claimed
-from headcount.reports.tidy import Mean, at_one_limit, best_limits, places
+from headcount.reports.tidy import Mean, at_one_limit, places
 
 TITLES: Mapping[str, tuple[str, str, str]] = {
     "MSE": ("MSE", "Mean squared error", "mean squared error, counts²"),
@@ -96,15 +96,40 @@ def of(found: Sequence[Mean], table: str) -> list[Mean]:
     return [each for each in found if each.table == table]
 
 
-def _best(found: Sequence[Mean], epsilon: float, metric: str) -> Mean | None:
-    """Return the best private method at one ε."""
+def standings(found: Sequence[Mean], words: Words) -> dict[str, float]:
+    """Return the average place of each method of a table among the private ones, over all measures and ε.
+
+    The best comes first. What is only claimed gets the place it would have among the private ones.
+    """
+    found = words.at_one_limit(found)
+    private = [each for each in found if not is_claimed(each.label)]
+    taken = places(private)
+    for label in dict.fromkeys(each.label for each in found):
+        if label not in taken:
+            taken[label] = places([*private, *(each for each in found if each.label == label)])[label]
+    return dict(sorted(taken.items(), key=lambda each: each[1]))
+
+
+def _best(found: Sequence[Mean], epsilon: float, metric: str) -> list[Mean]:
+    """Return the private methods that are best at one ε: several, if they came out alike."""
     entrants = [each for each in found if (each.epsilon, each.metric) == (epsilon, metric)]
     entrants = [each for each in entrants if not is_claimed(each.label)]
-    return next((each for each in entrants if not any(other.better_than(each) for other in entrants)), None)
+    return [each for each in entrants if not any(other.better_than(each) for other in entrants)]
 
 
 def _at(each: Mean) -> str:
     return each.label if each.limit is None else f"{each.label} at limit {each.limit:,}"
+
+
+def _all_of(best: Sequence[Mean]) -> str:
+    """Name the best, however many came out alike.
+
+    >>> common = (3, 1.0, None, "items", "MAE", None, None, 2.0, None, None, 1)
+    >>> _all_of([Mean("a", name, name, *common) for name in ("lpa", "sra", "hpa", "gs")])
+    'lpa at limit 3, sra at limit 3 and 2 others alike'
+    """
+    names = [_at(each) for each in best]
+    return listed(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} others alike"
 
 
 def _of_counts(words: Words, found: Sequence[Mean]) -> list[str]:
@@ -114,22 +139,24 @@ def _of_counts(words: Words, found: Sequence[Mean]) -> list[str]:
         private = [each for each in words.at_one_limit(of(found, table)) if not is_claimed(each.label)]
         if not private:
             continue
-        order = sorted(places(private).items(), key=lambda each: each[1])
+        order = [each for each in standings(of(found, table), words).items() if not is_claimed(each[0])]
         told = f"For {words.nouns[table]}, over all ε and errors together, {order[0][0]} came out best"
         if len(order) > 1:
             ahead = " and ".join(f"{name} ({place:.1f})" for name, place in order[1:3])
             told += f" of {len(order)} private methods (average place {order[0][1]:.1f}), ahead of {ahead}"
         epsilon = middle({each.epsilon for each in private})
         error = _best(private, epsilon, "MAE")
-        if error is not None:
+        if error:
             told += (
-                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_at(error)}: its counts are"
+                f". At ε = {epsilon:g} the smallest mean absolute error is that of {_all_of(error)}: its counts"
             )
-            told += f" off by {short(error.mean)} on average"
-        top = _best(best_limits(of(found, table)), epsilon, "precision")
-        if top is not None:
+            told += f" are off by {short(error[0].mean)} on average"
+        top = _best(private, epsilon, "precision")
+        if top:
             kind = "items" if table == "items" else "items of each context"
-            told += f". Most of the 10 most counted {kind} are found by {_at(top)}: {10 * top.mean:.1f} of them"
+            told += (
+                f". Most of the 10 most counted {kind} are found by {_all_of(top)}: {10 * top[0].mean:.1f} of them"
+            )
         said.append(f"{told}.")
     return said
 
@@ -138,7 +165,7 @@ def _of_rankings(words: Words, found: Sequence[Mean]) -> list[str]:
     """Say of each K what rank and the best counts find at one ε."""
     said = []
     for table in words.tables(found):
-        mine = best_limits(of(found, table))
+        mine = words.at_one_limit(of(found, table))
         epsilon = middle({each.epsilon for each in mine})
         for measure, sample in measures(mine).items():
             entrants = [each for each in mine if (each.measure, each.epsilon) == (measure, epsilon)]

@@ -33,8 +33,8 @@ def dots(
     values = [rounded(row) for row in rows]
     drawn = encodings(names)
     amount = alt.X("mean:Q", title=value)
+    scale = scale_around(values) if logarithmic else {}
     if logarithmic:
-        scale = scale_around(values, whole=True)
         amount = amount.scale(**scale).axis(
             labelExpr=AXIS_LABEL, values=axis_marks(scale), domain=False, ticks=False
         )
@@ -55,9 +55,25 @@ def dots(
             *(alt.Tooltip(f"{name}:Q", format=shown) for name in ("mean", "low", "high")),
         ],
     )
-    bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("low:Q"), x2="high:Q")
+    bars = base.mark_rule(strokeWidth=1.6, clip=True).encode(x=alt.X("foot:Q"), x2="high:Q")
+    begin, end = scale.get("domain", (None, None))
+    bars = bars.transform_calculate(foot="datum.low" if begin is None else f"max(datum.low, {begin!r})")
     points = base.mark_point(size=58, strokeWidth=1.8).encode(x=amount, shape=drawn["shape"], fill=drawn["fill"])
     methods = "1 method" if len(names) == 1 else f"{len(names)} methods"
     said = f"Marks of {value} for {methods} in {', '.join(groups)}."
     height = _ROW * len(names) * len(groups) + 10 * len(groups)
-    return layered([bars.transform_filter("isValid(datum.low)"), points], height, title, said, values)
+    layers = [bars.transform_filter("isValid(datum.low)"), points, *_going_on(base, begin, end)]
+    return layered(layers, height, title, said, values)
+
+
+def _going_on(base: alt.Chart, begin: float | None, end: float | None) -> list[alt.Chart]:
+    """Return arrows at the edges, where a bar goes on beyond."""
+    if begin is None or end is None:
+        return []
+    arrow = base.mark_point(filled=True, size=40, opacity=1)
+    left = arrow.encode(x=alt.value(3), shape=alt.value("triangle-left"))
+    right = arrow.encode(x=alt.value(alt.ExprRef("width - 3")), shape=alt.value("triangle-right"))
+    return [
+        left.transform_filter(f"isValid(datum.low) && datum.low < {begin!r}"),
+        right.transform_filter(f"isValid(datum.high) && datum.high > {end!r}"),
+    ]

@@ -70,16 +70,12 @@ def contexts(release: Release) -> list[str]:
 def grid(release: Release, names: Sequence[str]) -> pa.Table:
     """Return the edges of the largest items in some contexts and in none: name, context, count, low, high.
 
-    The largest item comes first. Without item counts, an item is as large as the sum of its edges.
+    The largest item comes first.
     """
     edges = release.tables.get("edges")
     if edges is None or not edges.num_rows:
         return columns([], "name", "context", "count", "low", "high")
-    totals = release.tables.get("items")
-    if totals is None:
-        sums = edges.group_by("item", use_threads=False).aggregate([("count", "sum")])
-        totals = pa.table({"item": sums["item"], "count": sums["count_sum"]})
-    rows = named(top(totals, GRID_ITEMS), labels(release))
+    rows = named(top(sizes(release), GRID_ITEMS), labels(release))
     name_of = {row["item"]: f"{row['rank']}. {row['name']}" for row in rows}
     place = {item: number for number, item in enumerate(name_of)}
     wanted = pc.is_in(edges["item"], pa.array(list(name_of)).cast(edges["item"].type))
@@ -88,6 +84,14 @@ def grid(release: Release, names: Sequence[str]) -> pa.Table:
     kept.sort(key=lambda row: place[row["item"]])
     found = [{**row, "name": name_of[row["item"]]} for row in kept]
     return columns(found, "name", "context", "count", "low", "high")
+
+
+def sizes(release: Release) -> pa.Table:
+    """Return items with their counts; without item counts, an item is as large as the sum of its edges."""
+    if "items" in release.tables:
+        return release.items.select(["item", "count"])
+    sums = release.edges.group_by("item", use_threads=False).aggregate([("count", "sum")])
+    return pa.table({"item": sums["item"], "count": sums["count_sum"]})
 
 
 def cross_table(table: pa.Table, names: Sequence[str]) -> dict[str, Any]:
@@ -102,12 +106,13 @@ def cross_table(table: pa.Table, names: Sequence[str]) -> dict[str, Any]:
 
 
 def best(release: Release, names: Sequence[str]) -> list[tuple[str, list[Row]]]:
-    """Return for each known context its largest counts: nobody asks what is best for an unknown one."""
+    """Return for each known context its largest counts above zero: nobody asks what is best for an unknown one."""
     if not names:
         return []
     edges, known = release.edges, labels(release)
     parts = [(clip(name, LONGEST), edges.filter(pc.equal(edges["context"], name))) for name in names]
-    return [(name, named(top(part, BEST), known)) for name, part in parts if part.num_rows]
+    found = [(name, [row for row in top(part, BEST) if round(row["count"]) > 0]) for name, part in parts]
+    return [(name, named(rows, known)) for name, rows in found]
 
 
 def labels(release: Release) -> dict[Any, str | None]:
@@ -124,13 +129,13 @@ def named(rows: Sequence[Row], known: Mapping[Any, str | None]) -> list[Row]:
     >>> [(row["shown"], row["id"], row["name"]) for row in rows]
     [('tea', '1', 'tea (1)'), ('tea', '2', 'tea (2)'), ('3', None, '3')]
     """
-    shown = [_readable(known.get(row["item"])) or _readable(row["item"]) or BLANK for row in rows]
+    shown = [readable(known.get(row["item"])) or readable(row["item"]) or BLANK for row in rows]
     owners: dict[str, set[Any]] = {}
     for row, label in zip(rows, shown, strict=True):
         owners.setdefault(label, set()).add(row["item"])
     done = []
     for row, label in zip(rows, shown, strict=True):
-        item = _readable(row["item"]) or BLANK
+        item = readable(row["item"]) or BLANK
         name = f"{clip(label, 24)} ({clip(item, 12)})" if len(owners[label]) > 1 else label
         done.append({**row, "shown": label, "id": None if label == item else item, "name": name})
     return done
@@ -141,5 +146,6 @@ def columns(rows: Sequence[Row], *names: str) -> pa.Table:
     return pa.table({name: [row[name] for row in rows] for name in names})
 
 
-def _readable(value: object) -> str:
+def readable(value: object) -> str:
+    """Write an item, a label or a context as a table shows it."""
     return "" if value is None else clip(str(value), LONGEST)

@@ -1,8 +1,36 @@
-// Draws every chart of the page in the theme the reader prefers; on paper always in the light one.
+// Draws every chart of the page in the theme the reader prefers, on paper always in the light one, and as the window
+// is wide or narrow.
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const themes = read("themes");
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paper = window.matchMedia("print");
+const slim = window.matchMedia("(max-width: 40rem)");
+
+// Readers choose which lines the charts around a list of them show.
+const ticked = (list) => [...list.querySelectorAll("input:checked")].map((box) => box.value);
+
+function specOf(place) {
+  const spec = read((slim.matches && place.dataset.narrow) || place.dataset.chart);
+  const list = place.closest("[data-choosing]")?.querySelector("[data-lines]");
+  if (list) spec.params.find((each) => each.name === "shown").value = ticked(list);
+  return spec;
+}
+
+function limit(list) {
+  const many = ticked(list).length;
+  for (const box of list.querySelectorAll("input")) {
+    box.disabled = box.checked ? many === 1 : many >= Number(list.dataset.lines);
+  }
+}
+
+for (const list of document.querySelectorAll("[data-lines]")) {
+  list.hidden = false;
+  limit(list);
+  list.addEventListener("change", () => {
+    limit(list);
+    draw(list.closest("[data-choosing]"));
+  });
+}
 
 // What is folded away is drawn when it is opened: many charts at once would keep the reader waiting.
 const shown = (place) => !place.closest("details.paper:not([open])");
@@ -12,7 +40,7 @@ async function draw(within = document) {
   const places = [...within.querySelectorAll("[data-chart]")].filter(shown);
   const options = { actions: false, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" } };
   await Promise.all(
-    places.map((place) => window.vegaEmbed(place, { ...read(place.dataset.chart), config }, options)),
+    places.map((place) => window.vegaEmbed(place, { ...specOf(place), config }, options)),
   );
 }
 
@@ -36,22 +64,12 @@ async function follow() {
   target.scrollIntoView();
 }
 
-// Offers the rows behind a chart as a file, made here: nothing is fetched.
-const cell = (value) => {
-  const text = value === null || value === undefined ? "" : String(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};
-
+// Offers the rows behind a chart as a file.
 function offer(button) {
   const { data, datasets } = read(button.dataset.download);
   const rows = data.values ?? datasets[data.name];
   const names = [...new Set(rows.flatMap(Object.keys))];
-  const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines.map((line) => line.map(cell).join(",") + "\n").join("")], { type: "text/csv" }));
-  link.download = button.dataset.file;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  offerCsv(button.dataset.file, [names, ...rows.map((row) => names.map((name) => row[name]))]);
 }
 
 for (const button of document.querySelectorAll("[data-download]")) {
@@ -64,6 +82,7 @@ function again() {
 }
 
 dark.addEventListener("change", again);
+slim.addEventListener("change", again);
 paper.addEventListener("change", () => {
   if (paper.matches) for (const part of document.querySelectorAll("details.paper")) part.open = true;
   again();

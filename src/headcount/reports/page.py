@@ -1,7 +1,7 @@
 """Pages: one HTML file that needs nothing else, no network and no other file.
 
 The Vega scripts are inside, once. Names and labels come from outside and are never trusted: templates escape
-by default, chart data is escaped JSON, and a content security policy lets only this package's own two scripts
+by default, chart data is escaped JSON, and a content security policy lets only Vega and this package's own scripts
 run and nothing be fetched.
 """
 
@@ -26,6 +26,7 @@ from markupsafe import Markup
 
 from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
+from headcount.reports.explorer import Explorer
 from headcount.reports.plots import THEMES, spec_of
 from headcount.version import __version__
 
@@ -34,20 +35,35 @@ _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec."""
+    """A chart on a page: its title, the words for those who cannot see it, what to know, and the spec.
+
+    ``narrow`` is how it is drawn on a narrow screen, if otherwise than elsewhere. ``lines`` are those among which
+    its reader chooses, at most ``most_lines`` at once; none if all are seen.
+    """
 
     name: str
     title: str
     words: str
     note: str
     spec: dict[str, Any]
+    narrow: dict[str, Any] | None = None
+    lines: Sequence[dict[str, Any]] = ()
+    most_lines: int = 0
 
     @classmethod
-    def of(cls, name: str, chart: alt.TopLevelMixin, note: str = "") -> Figure:
+    def of(
+        cls, name: str, chart: alt.TopLevelMixin, note: str = "", narrow: alt.TopLevelMixin | None = None
+    ) -> Figure:
         """Take title and theme out of a chart, since the page has its own."""
-        spec = spec_of(chart)
-        spec.pop("config", None)
-        return cls(name=name, title=spec.pop("title"), words=spec["description"], note=note, spec=spec)
+        title, spec = _bare(chart)
+        slim = None if narrow is None else _bare(narrow)[1]
+        return cls(name=name, title=title, words=spec["description"], note=note, spec=spec, narrow=slim)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the data that all layers of the chart share."""
+        data = self.spec["data"]
+        found: list[dict[str, Any]] = data["values"] if "values" in data else self.spec["datasets"][data["name"]]
+        return found
 
     def alone(self, subtitle: str = "") -> dict[str, Any]:
         """Return a description that needs no page: with its title, the light theme and a width of its own."""
@@ -74,18 +90,24 @@ def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], su
     return made
 
 
-def render(template: str, *, title: str, figures: Sequence[Figure], **content: object) -> str:
+def render(
+    template: str, *, title: str, figures: Sequence[Figure], explorer: Explorer | None = None, **content: object
+) -> str:
     """Fill a template of this package; it extends ``page.html.jinja``.
 
-    Figures are reached by name as ``figures.name``, and may be absent.
+    Figures are reached by name as ``figures.name``, and may be absent. The explorer may be None.
     """
-    scripts = (_vega(), _own("page.js")) if figures else ()
+    scripts = (
+        *([_vega(), _own("csv.js", "page.js")] if figures else []),
+        *([_own("csv.js", "explorer.js")] if explorer else []),
+    )
     return (
         _templates()
         .get_template(template)
         .render(
             title=title,
             figures={figure.name: figure for figure in figures},
+            explorer=explorer,
             themes=THEMES,
             scripts=scripts,
             script_hashes=[_hash(script) for script in scripts],
@@ -118,6 +140,12 @@ def write(content: str | bytes, path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def _bare(chart: alt.TopLevelMixin) -> tuple[str, dict[str, Any]]:
+    spec = spec_of(chart)
+    spec.pop("config", None)
+    return spec.pop("title"), spec
+
+
 @functools.cache
 def _templates() -> Environment:
     templates = Environment(
@@ -144,8 +172,9 @@ def _vega_lite() -> str:
     return f"v{major}.{minor}"
 
 
-def _own(name: str) -> Markup:
-    return _script(resources.files("headcount.reports").joinpath(name).read_text(encoding="utf-8"))
+def _own(*names: str) -> Markup:
+    folder = resources.files("headcount.reports")
+    return _script("".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 
 def _script(text: str) -> Markup:

@@ -1,8 +1,8 @@
 """How each method is called and drawn, in every plot alike.
 
-Methods of one family share a colour, of which there are seven that people with any colour vision can tell apart
-(after Okabe and Ito), on white as on black. Shapes tell methods of one family apart; methods as published have
-dashed lines and hollow marks. So no plot relies on colour alone.
+Methods of one family share a colour, of which there are seven, after Okabe and Ito but with orange and sky blue
+darker, so that each stands out of a white page as of a black one (3 to 1). Shapes tell methods of one family
+apart; methods as published have dashed lines and hollow marks. So no plot relies on colour alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _X = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
 _STAR = "M0,-1L.23,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.23,-.31Z"
 _OTHERS = (
     ("#0072B2", "cross"),
-    ("#E69F00", "triangle-left"),
+    ("#B87A00", "triangle-left"),
     ("#009E73", "triangle-right"),
     ("#CC79A7", _X),
     ("#8A8A8A", _STAR),
@@ -90,28 +90,34 @@ def _other(place: int) -> tuple[str, str]:
     return _OTHERS[place % len(_OTHERS)][0], _OTHERS[(place + place // len(_OTHERS)) % len(_OTHERS)][1]
 
 
-def encodings(names: Sequence[str], field: str = "method") -> dict[str, Any]:
-    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot."""
+def key(names: Sequence[str], shown: alt.ExprRef | None = None) -> alt.Legend:
+    """Return one legend for all channels, below the plot; it may leave out what an expression does not list."""
+    return alt.Legend(
+        orient="bottom",
+        title=None,
+        values=shown or alt.Undefined,
+        columns=3 if max(map(len, names), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
+        symbolSize=90,
+        labelLimit=150,
+    )
+
+
+def encodings(names: Sequence[str], field: str = "method", *, legend: bool = True) -> dict[str, Any]:
+    """Return Altair channels that draw each name as it is always drawn, with one legend below the plot or none."""
     drawn = looks(names)
     domain = [each["name"] for each in drawn]
+    below = key(domain) if legend else None
 
     def scaled(values: list[Any]) -> alt.Scale:
         return alt.Scale(domain=domain, range=values)
 
-    legend = alt.Legend(
-        orient="bottom",
-        title=None,
-        columns=3 if max(map(len, domain), default=0) <= _SHORT else 2,  # fits a phone; must not follow the width
-        symbolSize=90,
-        labelLimit=150,
-    )
     return {
-        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=legend),
-        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=legend),
+        "color": alt.Color(f"{field}:N", scale=scaled([each["colour"] for each in drawn]), legend=below),
+        "shape": alt.Shape(f"{field}:N", scale=scaled([each["shape"] for each in drawn]), legend=below),
         "fill": alt.Fill(
             f"{field}:N",
             scale=scaled(["transparent" if each["hollow"] else each["colour"] for each in drawn]),
-            legend=legend,
+            legend=below,
         ),
-        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=legend),
+        "strokeDash": alt.StrokeDash(f"{field}:N", scale=scaled([each["dash"] for each in drawn]), legend=below),
     }

@@ -37,12 +37,16 @@ class Part:
     excerpts: Sequence[Excerpt] = ()
 
 
-def part_of(release: Release) -> Part | str:
+WholePage = Callable[[str], str]
+"""A page that a family makes all by itself, of the title that is asked for or none."""
+
+
+def part_of(release: Release) -> Part | WholePage:
     """Return what the release's family shows of it, or its whole page; or the first rows of all tables."""
     family = family_releasing(release.tables)
     if family is None or not family.report:
         return plain_part(release)
-    make = cast("Callable[[Release], Part | str]", resolved(__package__, family.report))
+    make = cast("Callable[[Release], Part | WholePage]", resolved(__package__, family.report))
     return make(release)
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
 import pyarrow as pa
 
-from headcount.answers.words import per_cent
+from headcount.answers.words import per_cent, whole
 
 UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis
@@ -28,6 +28,7 @@ FURTHEST_DRAWN = 2.5  # times the largest count: lopsided intervals are drawn so
 
 _FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 _WHOLE = ",.0f"
+_CROWDED = 100_000  # from here on, a number is too long for a cell on a narrow screen
 _FLAT_BINS = 6  # with more bins than this, their names stand at an angle
 
 
@@ -36,7 +37,17 @@ _NUMBERS = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", 
 
 
 def _theme(
-    *, paper: str, ink: str, muted: str, line: str, tint: str, strong: str, alarm: str, ramp: list[str]
+    *,
+    paper: str,
+    ink: str,
+    muted: str,
+    line: str,
+    tint: str,
+    strong: str,
+    alarm: str,
+    ramp: list[str],
+    few: str,
+    many: str,
 ) -> dict[str, Any]:
     axis = {
         "labelColor": muted, "titleColor": muted, "gridColor": line, "domainColor": line, "tickColor": line,
@@ -62,25 +73,34 @@ def _theme(
             "remark": {"color": muted, "fontSize": 12},
             "alarm": {"color": alarm},
             "claim": {"color": ink, "strokeWidth": 1.6, "strokeDash": [5, 4]},
-            "on-pale": {"color": ink, "fontSize": 11},
-            "on-deep": {"color": paper, "fontSize": 11},
+            "on-few": {"color": few, "fontSize": 11},
+            "on-many": {"color": many, "fontSize": 11},
         },
     }
 
 
+DEEP = (
+    0.6  # of the largest count: up to here, numbers in a heat map are black on a pale cell, or white on a dark one
+)
+_MIDDLE = "#3f7aaa"  # the colour there, on which black and white can be read equally well
+
 LIGHT = _theme(
-    paper="#ffffff", ink="#1c2530", muted="#5a6573", line="#e1e5ea", tint="#a9c7de", strong="#1f4e72",
-    alarm="#b3201f", ramp=["#f2f6f9", "#bcd4e5", "#6f9fc2", "#2f6893", "#143c5b"],
+    paper="#ffffff", ink="#1c2530", muted="#5a6573", line="#e1e5ea", tint="#6696ba", strong="#123855",
+    alarm="#b3201f", ramp=["#f2f6f9", "#c9dcea", "#92b8d3", _MIDDLE, "#265a82", "#143c5b"],
+    few="#000000", many="#ffffff",
 )  # fmt: skip
 DARK = _theme(
-    paper="#1a2029", ink="#e7eaee", muted="#a3adb9", line="#303945", tint="#3f6d94", strong="#cfe3f3",
-    alarm="#f2857c", ramp=["#222b36", "#2b4a66", "#3f759f", "#76aad3", "#c5e0f5"],
+    paper="#1a2029", ink="#e7eaee", muted="#a3adb9", line="#303945", tint="#44739b", strong="#d9e9f6",
+    alarm="#f2857c", ramp=["#222b36", "#29435b", "#345f82", _MIDDLE, "#7fb1d8", "#c5e0f5"],
+    few="#ffffff", many="#000000",
 )  # fmt: skip
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
-def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
+def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) -> alt.LayerChart:
     """Draw counts as bars in the order of the table, each with its interval and its number.
+
+    Names and numbers stand before the bars; on a narrow screen above them, so that bars keep its whole width.
 
     >>> rows = pa.table({"name": ["tea"], "count": [1234.4], "low": [1200.5], "high": [1268.3]})
     >>> ranking(rows, title="The largest count", counted="count of records").to_dict()["description"]
@@ -97,24 +117,15 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
         highest = edge
     for row in rows:
         row["end"] = min(row["high"], highest)
-    widest = 7 * len(f"{highest:,}") + 14  # pixels for the number to the right of the longest bar
-    end = alt.ExprRef(f"{lowest} + {highest - lowest} * width / max(width - {widest}, {widest})")
+    widest = 7 * max(len(whole(row["count"])) for row in rows) + 16  # pixels for the numbers before the bars
     base = alt.Chart(_inline(rows)).encode(
-        y=alt.Y("name:N", sort=None, title=None)
-        .axis(labelLimit=260, ticks=False, domain=False, labelPadding=8)
-        .scale(paddingInner=0.32, paddingOuter=0.2),
+        y=_names_above() if narrow else _names_before(260, widest),
         tooltip=[alt.Tooltip("name:N", title="item"), *_numbers()],
     )
     amount = (
         alt.X("count:Q", title=counted)
-        .scale(domainMin=lowest, domainMax=end, nice=False)
-        .axis(
-            format=_WHOLE,
-            tickCount=alt.ExprRef("width / 100"),
-            domain=False,
-            ticks=False,
-            labelFlush=False,
-        )
+        .scale(domain=[lowest, highest], nice=False)
+        .axis(format=_WHOLE, tickCount=alt.ExprRef("width / 100"), domain=False, ticks=False, labelFlush=narrow)
     )
     bars = base.mark_bar(style="count").encode(x=amount)
     spans = base.mark_rule(style="interval").encode(x=alt.X("low:Q"), x2="end:Q")
@@ -125,18 +136,24 @@ def ranking(table: pa.Table, *, title: str, counted: str) -> alt.LayerChart:
         beyond = "datum.high > datum.end"
         ends[1] = ends[1].transform_filter(f"!({beyond})")
         ends.append(on.encode(x=alt.X("end:Q")).transform_filter(beyond))
-    numbers = base.mark_text(style="words", align="left", dx=7).encode(
-        x=alt.X("end:Q"), text=alt.Text("count:Q", format=_WHOLE)
-    )
+    number = alt.Text("count:Q", format=_WHOLE)
+    if narrow:
+        words = [_above(base, room=widest).encode(text="name:N"), _above(base, at="width").encode(text=number)]
+    else:
+        before = base.mark_text(style="words", align="right", dx=-8)
+        words = [before.encode(x=alt.value(0), text=number)]
     bars_said = "1 bar" if len(rows) == 1 else f"{len(rows)} bars"
     said = f"Bar chart, {bars_said}. {_extreme(table)}"
-    return layered([bars, spans, *ends, numbers], 24 * len(rows), title, said)
+    return layered([bars, spans, *ends, *words], (40 if narrow else 24) * len(rows), title, said)
 
 
-def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[str]) -> alt.LayerChart:
+def heat_map(
+    table: pa.Table, *, title: str, counted: str, contexts: Sequence[str], narrow: bool = False
+) -> alt.LayerChart:
     """Draw names × contexts as a grid of colours, in the order of the table; a null context comes last.
 
-    A number stands in a cell whose interval lies above zero, where there is room for numbers.
+    A number stands in a cell whose interval lies above zero, where there is room for numbers. On a narrow screen
+    names stand above the cells.
     """
     last = unknown_beside(contexts)
     rows = [{**row, "context": last if row["context"] is None else row["context"]} for row in _outward(table)]
@@ -145,28 +162,29 @@ def heat_map(table: pa.Table, *, title: str, counted: str, contexts: Sequence[st
         row["name"] = clip(row["name"], LONGEST_NAME)
     order = list(dict.fromkeys(row["name"] for row in rows))
     deepest = max(1, *(row["count"] for row in rows))
-    flat = sum(len(name) for name in shown) <= 80
+    flat = sum(len(name) for name in shown) <= (30 if narrow else 80)
     base = alt.Chart(_inline(rows)).encode(
         x=alt.X("context:N", sort=shown, title=None)
         .axis(orient="top", labelAngle=0 if flat else -45, labelLimit=120, ticks=False, domain=False)
         .scale(paddingInner=0.03),
-        y=alt.Y("name:N", sort=order, title=None)
-        .axis(labelLimit=220, ticks=False, domain=False, labelPadding=8)
-        .scale(paddingInner=0.06),
+        y=_names_above(order) if narrow else _names_before(220, 8, order).scale(paddingInner=0.06),
         tooltip=[alt.Tooltip("name:N", title="item"), alt.Tooltip("context:N"), *_numbers()],
     )
     colour = (
         alt.Color("count:Q", title=counted)
         .scale(domain=[0, deepest], clamp=True, nice=False)
-        .legend(orient="bottom", format=_WHOLE, gradientLength=220, tickCount=4, titleLimit=400)
+        .legend(orient="bottom", format=_WHOLE, gradientLength=220, tickCount=4, titleLimit=260 if narrow else 400)
     )
     layers: list[alt.Chart] = [base.mark_rect(cornerRadius=2).encode(color=colour)]
     if len(shown) <= MOST_NUMBERED:
-        for style, side in (("on-pale", "<"), ("on-deep", ">=")):
-            numbers = base.mark_text(style=style).encode(text=alt.Text("count:Q", format=_WHOLE))
-            layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {deepest / 2!r}"))
+        for style, side in (("on-few", "<"), ("on-many", ">=")):
+            shape = ".2~s" if narrow and deepest >= _CROWDED else _WHOLE
+            numbers = base.mark_text(style=style).encode(text=alt.Text("count:Q", format=shape))
+            layers.append(numbers.transform_filter(f"datum.low > 0 && datum.count {side} {DEEP * deepest!r}"))
+    if narrow:
+        layers.append(_above(base).encode(text="name:N").transform_filter(f"datum.context === {shown[0]!r}"))
     said = f"Heat map of {len(order)} by {len(shown)} counts. {_extreme(table, last)}"
-    return layered(layers, 26 * len(order), title, said)
+    return layered(layers, (48 if narrow else 26) * len(order), title, said)
 
 
 def histogram(table: pa.Table, *, title: str, counted: str, unit: str) -> alt.LayerChart:
@@ -305,8 +323,11 @@ def clip(text: str, longest: int) -> str:
 
 
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Return the Vega-Lite description of a chart as plain data."""
-    spec: dict[str, Any] = chart.to_dict()
+    """Return the Vega-Lite description of a chart as plain data.
+
+    It is not looked at once more as a whole, which would take longer than all the rest: tests compile every chart.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
 
 
@@ -328,6 +349,32 @@ def _extreme(table: pa.Table, missing: str = "") -> str:
     where = f" in {row['context'] or missing}" if "context" in row else ""
     name = clip(row["name"], LONGEST_NAME)
     return f"Largest: {name}{where} with {row['count']:,.0f} ({row['low']:,} to {row['high']:,})."
+
+
+def _names_before(limit: int, room: int, order: Sequence[str] | None = None) -> alt.Y:
+    """Return an axis of names, with so many pixels of room after them."""
+    names = alt.Y("name:N", sort=None if order is None else list(order), title=None)
+    names = names.axis(labelLimit=limit, ticks=False, domain=False, labelPadding=room)
+    return names.scale(paddingInner=0.32, paddingOuter=0.2)
+
+
+def _names_above(order: Sequence[str] | None = None) -> alt.Y:
+    """Return rows without an axis, with room above each for a line of words."""
+    names = alt.Y("name:N", sort=None if order is None else list(order), title=None, axis=None)
+    return names.scale(paddingInner=0.55, paddingOuter=0.55)
+
+
+def _above(base: alt.Chart, *, room: int = 0, at: Literal["width"] | None = None) -> alt.Chart:
+    """Return a line of words above each row: from the left, leaving some ``room``, or ending on the right."""
+    words = base.mark_text(
+        style="words",
+        align="right" if at else "left",
+        baseline="bottom",
+        limit=alt.ExprRef(f"width - {room}"),
+        dy=-3,
+    )
+    above: alt.Chart = words.encode(x=alt.value(at or 0), y=base.encoding.y.copy().bandPosition(0))
+    return above
 
 
 def _numbers(count: str = "count") -> list[alt.Tooltip]:
@@ -354,11 +401,16 @@ def _around_zero(low: float, high: float, reach: float) -> list[int]:
 
 
 def layered(
-    layers: list[alt.Chart], height: int, title: str, said: str, rows: list[dict[str, Any]] | None = None
+    layers: list[alt.Chart],
+    height: int,
+    title: str,
+    said: str,
+    rows: list[dict[str, Any]] | None = None,
+    right: int = 20,
 ) -> alt.LayerChart:
     """Put layers together as one chart, as wide as its place, with title, words and the light theme.
 
-    ``rows`` are what layers without data of their own show.
+    ``rows`` are what layers without data of their own show; ``right`` are the pixels that are left there.
     """
     chart = alt.LayerChart(
         layer=layers,
@@ -367,7 +419,7 @@ def layered(
         data=alt.Undefined if rows is None else _inline(rows),
         width="container",
         height=height,
-        padding={"left": 0, "top": 4, "right": 20, "bottom": 4},
+        padding={"left": 0, "top": 4, "right": right, "bottom": 4},
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
     themed: alt.LayerChart = chart.configure(**LIGHT)

@@ -37,7 +37,7 @@ def ranking_words(release: Release) -> dict[str, str]:
         left_out.append(f"Shown are the first {excerpts.PLACES} of {places:,} places.")
     if contexts > excerpts.MOST_CONTEXTS:
         left_out.append(f"Shown are the first {excerpts.MOST_CONTEXTS} of {contexts:,} contexts.")
-    title = "The best item" if places == 1 else f"The {places:,} best items"
+    title = {0: "The best items", 1: "The best item"}.get(places, f"The {places:,} best items")
     return {
         "title": f"{title} of each {across(release)}" if contexts else title,
         "left_out": " ".join(left_out),

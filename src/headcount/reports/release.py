@@ -1,7 +1,7 @@
 """The report of one release: what was counted, what is promised, the largest counts, and how they were made.
 
-Only the largest counts go into the page, so it stays small whatever the size of the catalogue. A direct ranking
-has tables in their place, and no charts: there may be no counts to draw.
+The largest counts are drawn; all can be searched (:mod:`headcount.reports.explorer`). A direct ranking has tables
+in place of charts: there may be no counts to draw.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headcount.guarantee import Standing
 from headcount.noise_law import DiscreteGaussian, Law
 from headcount.releases import Release
 from headcount.reports import activity, excerpts, page, plots
+from headcount.reports.explorer import explorer
 from headcount.reports.page import Figure
 from headcount.reports.part import part_of
 from headcount.reports.rankings import ranking_words
@@ -32,19 +33,20 @@ from headcount.reports.wording import (
     noise_alone,
 )
 
+NARROW_CONTEXTS = 9  # from here on, a heat map is moved sideways on a narrow screen
 CURVE_FROM = 12  # a curve of fewer items says nothing that the ranking does not
 
 
-def write_release_page(release: Release, path: str | os.PathLike[str]) -> Path:
+def write_release_page(release: Release, path: str | os.PathLike[str], title: str = "") -> Path:
     """Write the report of a release to one HTML file, whole or not at all."""
-    return page.write(release_page(release), path)
+    return page.write(release_page(release, title), path)
 
 
-def release_page(release: Release) -> str:
-    """Return the report of a release as one HTML page that needs no network."""
+def release_page(release: Release, title: str = "") -> str:
+    """Return the report of a release as one HTML page that needs no network; it may be called as one likes."""
     part = part_of(release)
-    if isinstance(part, str):
-        return part
+    if callable(part):
+        return part(title)
     pairs = "items" not in release.tables
     ranked = excerpts.ranked(release)
     names = excerpts.contexts(release)
@@ -58,10 +60,11 @@ def release_page(release: Release) -> str:
         figures.append(_curve_figure(release, counted))
     if grid.num_rows and names:
         figures.append(_heat_figure(release, grid, names, counted))
+    at_zero = "within the noise" if noise_alone(release) else "may be zero"
     warnings = _warnings(release)
     return page.render(
         "release.html.jinja",
-        title=part.title,
+        title=title or part.title,
         figures=figures,
         method=release.method,
         created=date_in_words(release.created),
@@ -77,7 +80,8 @@ def release_page(release: Release) -> str:
         ranking=ranking_words(release),
         counted=counted,
         sinking=noise_alone(release) and release.interval.covers != "smoothed",
-        at_zero="within the noise" if noise_alone(release) else "may be zero",
+        at_zero=at_zero,
+        explorer=explorer(release, names, at_zero),
         interval=interval_words(release),
         across=across(release),
         grid=excerpts.cross_table(grid, names),
@@ -125,7 +129,8 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
         note += " The limit may have swapped others."
     if plots.furthest(table) is not None:
         note += " An arrow says that an interval goes on beyond the chart; the table has its end."
-    return Figure.of("ranking", plots.ranking(table, title=title, counted=counted), note)
+    wide, narrow = (plots.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True))
+    return Figure.of("ranking", wide, note, narrow)
 
 
 def _curve_figure(release: Release, counted: str) -> Figure:
@@ -155,10 +160,13 @@ def _heat_figure(release: Release, grid: pa.Table, names: Sequence[str], counted
     title = (
         f"The {items} most counted items, by {across(release)}" if items > 1 else f"One item, by {across(release)}"
     )
-    chart = plots.heat_map(grid, title=title, counted=counted, contexts=names)
+    wide, narrow = (
+        plots.heat_map(grid, title=title, counted=counted, contexts=names, narrow=each) for each in (False, True)
+    )
     numbered = len(names) < plots.MOST_NUMBERED
     note = f"{counted}." + (" Cells without a number cannot be told from zero." if numbered else "")
-    return Figure.of("heat", chart, f"{note} {_left_out(release, names)}".strip())
+    note = f"{note} {_left_out(release, names)}".strip()
+    return Figure.of("heat", wide, note, narrow if len(names) < NARROW_CONTEXTS else None)
 
 
 def _left_out(release: Release, names: Sequence[str]) -> str:

@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headcount.reports import page
-from headcount.reports.curves import curves
+from headcount.reports.curves import MOST_LINES, curves, lines_of, narrowed
 from headcount.reports.dots import dots
 from headcount.reports.page import Figure
+from headcount.reports.palette import in_order
 
 NOT_PRIVATE = (
     "These numbers were measured against the true counts of the data, with seeded noise. They are for research: "
     "handle them like the data themselves, and let nothing of them become part of a release."
 )
-BARS = "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks."
+BARS = (
+    "Bars are 95 % intervals of the mean over all runs; many are smaller than the marks. An arrow at an edge says "
+    "that a bar goes on beyond it."
+)
 
 
 def picture(name: str, rows: Sequence[dict[str, Any]], kind: str, note: str, words: Mapping[str, Any]) -> Figure:
     """Draw rows as dots or curves; ``words`` are the titles and scales that the chart takes."""
-    chart = dots(rows, **words) if kind == "dots" else curves(rows, x="x", **words)
-    return Figure.of(name, chart, f"{note} {BARS}".strip())
+    note = f"{note} {BARS}".strip()
+    if kind == "dots":
+        return Figure.of(name, dots(rows, **words), note)
+    figure = narrowed(Figure.of(name, curves(rows, x="x", **words), note))
+    names = in_order(row["method"] for row in rows)
+    lines = lines_of(names, names[:MOST_LINES])
+    return replace(figure, lines=lines, most_lines=MOST_LINES)
 
 
 def write_reproduction_page(

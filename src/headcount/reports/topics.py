@@ -15,7 +15,7 @@ from headcount.guarantee import Standing
 from headcount.releases import Release
 from headcount.reports import page
 from headcount.reports.page import Figure
-from headcount.reports.part import Part, plain_part
+from headcount.reports.part import Part, WholePage, plain_part
 from headcount.reports.plots import LIGHT, LONGEST_NAME, clip
 from headcount.tags.topic_lists import topic_lists
 
@@ -44,11 +44,11 @@ def write_topics(rows: Sequence[Topic], release: Release, path: str | os.PathLik
     return page.write(content, target)
 
 
-def topics_page(rows: Sequence[Topic], release: Release) -> str:
+def topics_page(rows: Sequence[Topic], release: Release, title: str = "") -> str:
     """Return topics as one HTML page that needs no network."""
     return page.render(
         "topics.html.jinja",
-        title="What people's tags are about",
+        title=title or "What people's tags are about",
         figures=[_figure(rows)],
         rows=rows,
         private=release.is_private,
@@ -58,11 +58,11 @@ def topics_page(rows: Sequence[Topic], release: Release) -> str:
     )
 
 
-def part(release: Release) -> Part | str:
+def part(release: Release) -> Part | WholePage:
     """Return the page of a model's topics; of a release without any, its first rows."""
     if "model/topics" not in release.tables:
         return plain_part(release)
-    return topics_page(topic_lists(release, TOPIC_TAGS), release)
+    return lambda title: topics_page(topic_lists(release, TOPIC_TAGS), release, title)
 
 
 def grid(rows: Sequence[Topic]) -> alt.LayerChart:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from headcount.answers.words import per_cent
+from headcount.events.contexts import SEPARATOR
+from headcount.events.times import LABELS
 from headcount.guarantee import in_short
 from headcount.releases import Release
 
@@ -52,8 +54,10 @@ def bound(release: Release) -> str:
 
 
 def across(release: Release) -> str:
-    """Say what contexts are."""
-    return release.context_name or "context"
+    """Say what contexts are: a weekday, an hour or a month without the column that it was read from."""
+    name = release.context_name or "context"
+    part, of, _ = name.partition(" of ")
+    return part if of and part in LABELS else name.replace(SEPARATOR, " and ")
 
 
 def meaning(release: Release) -> str:

@@ -153,7 +153,6 @@ def _drawn(done: Reproduction, what: Picture, prefix: str) -> Figure:
             "logarithmic_x": what.log_x,
             "logarithmic_y": what.log_value,
             "ticks": what.ticks,
-            "whole": True,
         }
     return picture(
         prefix + what.name, rows, what.kind, what.note, {"title": what.title, "share": what.share, **words}

@@ -1,0 +1,82 @@
+"""The scale of curves, which follows those that are shown: worked out by the chart itself, from its parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+
+LOWEST, HIGHEST = "lowest", "highest"
+"""The parameters of a chart that say where its scale begins and ends."""
+
+_ROOM = 0.06  # of a scale, above and below what is shown
+_LEAST_ROOM = 0.1  # in powers of ten
+_NOWHERE = 1e300
+
+
+@dataclass(frozen=True)
+class LineScale:
+    """Logarithmic, even around zero and logarithmic beyond ``constant`` (symlog), even, or even from 0 to 1."""
+
+    kind: Literal["log", "symlog", "linear", "unit"]
+    constant: float = 1.0
+
+    @classmethod
+    def of(cls, rows: Sequence[dict[str, Any]], *, logarithmic: bool, unit: bool) -> LineScale:
+        """Choose a scale for means; ``unit``: where all are shares, it may go from 0 to 1.
+
+        >>> LineScale.of([{"mean": 3.0}, {"mean": 0.0}], logarithmic=True, unit=False)
+        LineScale(kind='symlog', constant=3.0)
+        """
+        means = [row["mean"] for row in rows]
+        positive = [each for each in means if each > 0]
+        if logarithmic and positive:
+            return cls("log") if min(means) > 0 else cls("symlog", min(positive))
+        return cls("unit" if unit and all(0 <= each <= 1 for each in means) else "linear")
+
+    def encoded(self) -> dict[str, Any]:
+        """Return the scale as a channel takes it."""
+        ends = {"domainMin": alt.ExprRef(LOWEST), "domainMax": alt.ExprRef(HIGHEST), "nice": False}
+        if self.kind == "log":
+            return {"type": "log", **ends}
+        if self.kind == "symlog":
+            return {"type": "symlog", "constant": self.constant, **ends}
+        return {"type": "linear", "zero": False, **ends}
+
+    def parameters(self, rows: Sequence[dict[str, Any]], shown: str) -> list[dict[str, Any]]:
+        """Return the parameters that say where the scale ends; ``shown`` is the one that says which are shown."""
+        if self.kind == "unit":
+            return [{"name": LOWEST, "value": 0}, {"name": HIGHEST, "value": 1}]
+        least, most = (_extreme(rows, end, shown) for end in (min, max))
+        found = [{"name": "least", "expr": least}, {"name": "most", "expr": most}]
+        if self.kind == "log":
+            room = f"pow(10, max({_ROOM} * log(most / least) / LN10, {_LEAST_ROOM}))"
+            ends = (f"least / {room}", f"most * {room}")
+        else:
+            room = f"max({_ROOM} * (most - least), 1e-9)"
+            ends = (f"min(0, least - (least < 0 ? {room} : 0))", f"most + {room}")
+        return [*found, {"name": LOWEST, "expr": ends[0]}, {"name": HIGHEST, "expr": ends[1]}]
+
+    def pixel(self, value: str, height: int) -> str:
+        """Return an expression for how far below the upper edge a value lies."""
+        along = {
+            "log": "log({})",
+            "symlog": f"(({{0}}) < 0 ? -1 : 1) * log(1 + abs({{0}}) / {self.constant!r})",
+        }.get(self.kind, "({})")
+        at, low, high = (along.format(each) for each in (value, LOWEST, HIGHEST))
+        return f"{height} * ({high} - {at}) / ({high} - {low})"
+
+
+def _extreme(rows: Sequence[dict[str, Any]], end: Any, shown: str) -> str:
+    """Return an expression for the least or largest mean of what is shown."""
+    means: dict[str, list[float]] = {}
+    for row in rows:
+        means.setdefault(row["method"], []).append(row["mean"])
+    nowhere = _NOWHERE if end is min else -_NOWHERE
+    each = [
+        f"(indexof({shown}, {json.dumps(name)}) < 0 ? {nowhere!r} : {end(of)!r})" for name, of in means.items()
+    ]
+    return f"{end.__name__}({', '.join(each)})"
