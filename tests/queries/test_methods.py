@@ -134,7 +134,8 @@ def test_a_release_reads_back_and_says_where_its_noise_came_from(name: str, tmp_
     assert again.to_json() == release.to_json()
     assert again.answers.equals(release.answers)
     assert again.sentences() == release.sentences()
-    assert release.answers.column_names[:5] == ["query", "cell", "answer", "low", "high"]
+    assert release.answers.column_names[:6] == ["query", "cell", "job", "answer", "low", "high"]
+    assert release.answers["job"].to_pylist()[1:] == [None, "clerk", "cook", "smith", "(other)"]
     assert release.answers["cell"].to_pylist()[2:] == [
         f"job = {job}" for job in ("clerk", "cook", "smith", "(other)")
     ]
