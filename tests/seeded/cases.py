@@ -260,7 +260,12 @@ def _selecting(name: str, command: str, words: Words, form: Words) -> Case:
 
 PAIRS = [("u7", "i00"), ("u3", "i05"), ("nobody", "i02")]
 NEIGHBOURS: Mapping[str, Sequence[Words]] = {
-    "private": ({}, {"options": {"relations": True}}, {"options": {"relations": False}}),
+    "private": (
+        {},
+        {"options": {"relations": True}},
+        {"options": {"relations": False}},
+        {"options": {"relations": True, "refine": True}},
+    ),
     "visits": ({},),
     "co-counts": (
         {},
