@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headcount.answers.activity import UPPER_ENDS
 from headcount.answers.class_shares import Measured, estimated, wandering
+from headcount.arrays import Floats
 
-RECORDS = 2.0 ** np.arange(2, 10)
+RECORDS = UPPER_ENDS[2:10].astype(np.float64)
 WEIGHTS = np.minimum(RECORDS, 4.0)
 OCTAVES = np.arange(8.0) - 2.0
 PEOPLE = 0.7 ** np.arange(8)
 PEOPLE /= PEOPLE.sum()
 
 
-def walks(classes: int, noise: float, seed: int) -> tuple[Measured, np.ndarray]:
+def walks(classes: int, noise: float, seed: int) -> tuple[Measured, Floats]:
     """Classes of 1,000 people each whose share wanders by 0.2 an octave: what is measured, and the truth."""
     random = np.random.default_rng(seed)
     logs = random.multivariate_normal(np.zeros(8), 0.04 * wandering(OCTAVES), classes, method="svd")

@@ -38,8 +38,10 @@ _BEYOND = 0.75  # of what is expected beyond the run; no log has as long a tail 
 _HARDLY_ANYBODY = 3.0  # people expected in a bin beyond the run
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
-# what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
-# or a third of them where the number of records has no end; but no more than such noise hides
+# what may be hidden in the noise beyond the last bin that is clear: four fifths of the users of the bin before,
+# or a third of them where the number of records has no end; or as many as if users went on falling from bin to bin
+# as between the last clear ones, but ever faster; and no more than such noise hides
+_FALLS_FASTER = 0.85
 _HIDDEN_SHARE = 0.8
 _HIDDEN_SHARE_WITHOUT_END = 1 / 3
 _HIDDEN_SCALES = 1.5
@@ -174,19 +176,23 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
 
     >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
     >>> round(at_most(noisy, 2.0, most=40).total_users)
-    150
+    152
     """
-    users = _expected(noisy, scale, most)
-    share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
-    size, seen = _possible(most), np.flatnonzero(users)
+    users, size = _expected(noisy, scale, most), _possible(most)
+    hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
+    clear = users > _CLEAR * scale
     if scale > 0:
         possible = possible_users(noisy[:size], scale, UPPER_ENDS[: min(size, UPPER_ENDS.size)])
-        possible = np.minimum(possible, np.maximum(noisy[:size], 0.0) + _HIDDEN_SCALES * scale)
-        clear = users[:size] > _CLEAR * scale
-        users[:size] = np.where(clear, users[:size], np.maximum(users[:size], possible))
-    for place in range(int(seen[-1]) + 1 if seen.size else 0, size):
+        users[:size] = np.where(
+            clear[:size], users[:size], np.maximum(users[:size], np.minimum(possible, hidden[:size]))
+        )
+    share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
+    last = int(np.flatnonzero(clear[:size]).max(initial=-1))
+    falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
+    for place in range(last + 1, size):
         before = users[place - 1] if place > 0 else np.inf
-        users[place] = max(users[place], min(share * before, max(noisy[place], 0.0) + _HIDDEN_SCALES * scale))
+        falling *= _FALLS_FASTER
+        users[place] = max(users[place], min(max(share, falling) * before, hidden[place]))
     return _spread(users, scale, most)
 
 

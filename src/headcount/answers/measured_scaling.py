@@ -5,8 +5,9 @@ people are who have it, and that differs between items: everybody has what is po
 items are put into classes of released popularity, and for each class it is released what share of their records
 people of each size have in it (:mod:`headcount.bounding.shares`). Single numbers of these are too noisy to divide
 by. So the share of a class is expected to change with size as s · exp(β · octave): s is what it would be if all
-drew from one popularity and counted once (or a part of that), and β lies on a line over popularity; and it is
-taken to wander from there (:mod:`headcount.answers.class_shares`). Ratios are averaged over all that fits.
+drew from one popularity and counted once (or a part of that), β lies on a line over popularity, and all classes
+together have what people have. From there shares are taken to wander (:mod:`headcount.answers.class_shares`).
+Ratios are averaged over all that fits.
 
 Items of one class differ as well, which nothing that is released tells: by how much was found on public logs
 (docs/methods/adaptive.md).
@@ -35,9 +36,10 @@ _ENOUGH = 20.0  # scales of noise that the people of a class must come to
 _SINGLE = 5  # so many classes may be of one item
 _GROWTH = 1.3  # how much larger classes get after these
 
-# what is expected: powers of the shape, slopes in the middle of popularity, and how they change with it
-_SHAPES, _SLOPES, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.4, 0.4, 5), np.linspace(-0.2, 0.2, 5)
-_USUAL_SLOPE, _USUAL_TILT = 0.2, 0.1  # deviations of both, before anything is measured
+# what is expected: powers of the shape, and how slopes change with popularity
+_SHAPES, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.2, 0.2, 9)
+_USUAL_TILT = 0.1  # its deviation, before anything is measured
+_ROUNDS = 4  # in which what is expected of all classes comes to the people there are
 # how far classes are from that: deviations of their own slopes, and of steps from size to size
 _OWN_SLOPES, _STEPS = (0.02, 0.05, 0.1, 0.2), (0.05, 0.1, 0.2)
 _USUAL_WANDER = (0.05, 0.1)
@@ -140,7 +142,7 @@ def ratios(
     points = np.linspace(min(first, scene.popularity.min()) - 0.01, last + 0.01, _POINTS)
     order = np.argsort(scene.popularity)
     known, moved = scene.popularity[order], (fit.logarithms - fit.expected(scene, scene.popularity))[order]
-    curve = fit.expected(scene, points, np.clip(points, known[0], known[-1])) + np.interp(points, known, moved)
+    curve = fit.expected(scene, points) + np.interp(points, known, moved)
     between = np.interp(points, known, fit.variances[order])
     return MeasuredRatios(
         classes=released.classes,
@@ -225,10 +227,26 @@ class _Scene:
         draws = np.outer(np.interp(weighed, curve, POPULARITIES), self.records)
         return np.asarray(np.where(draws > 0, -np.expm1(-draws) / np.maximum(draws, 1e-300), 1.0))
 
-    def expected(self, slopes: Floats, shapes: Floats) -> Floats:
-        """Return which part of all people of a class is at each size, for slopes and shapes of classes."""
+    def expected(self, tilts: Floats, powers: Floats) -> tuple[Floats, Floats]:
+        """Return which part of the people of each class is at each size, for tilts and powers of the shape.
+
+        People have all their records in some class. So what all classes have at a size is brought to the people
+        who are there: beside it is returned what that took.
+        """
         people = np.maximum(self.known.people, 1e-9 * self.known.people.sum())
-        found = people * shapes * np.exp(slopes[..., None] * self.octaves)
+        moved = np.broadcast_to(people, (tilts.size, people.size))
+        for _ in range(_ROUNDS):
+            found = self.sloping(tilts, powers, self.popularity, moved)
+            heights = self.measured.weighed / (found @ self.measured.weights)
+            sums = (heights[..., None] * found).sum(axis=1)
+            moved = moved * people / np.maximum(sums / sums.sum(axis=1, keepdims=True) * people.sum(), 1e-300)
+        return self.sloping(tilts, powers, self.popularity, moved), moved
+
+    def sloping(self, tilts: Floats, powers: Floats, popularity: Floats, people: Floats) -> Floats:
+        """Return which part of their people is at each size, of items of that popularity."""
+        known = np.clip(popularity, self.popularity.min(), self.popularity.max())
+        slopes = np.multiply.outer(np.multiply.outer(tilts, known), self.octaves)
+        found = people[:, None] * self.shapes_at(popularity) ** powers[:, None, None] * np.exp(slopes)
         return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
@@ -237,26 +255,22 @@ class _Fit:
     """What is expected, on average over all that fits; and the ratio of each class, with its variance."""
 
     power: float
-    slope: float
     tilt: float
     logarithms: Floats
     variances: Floats
 
-    def expected(self, scene: _Scene, popularity: Floats, sloping: Floats | None = None) -> Floats:
+    def expected(self, scene: _Scene, popularity: Floats) -> Floats:
         """Return the logarithm of the ratio that is expected of items of that popularity."""
-        slopes = self.slope + self.tilt * (popularity if sloping is None else sloping)
-        people = scene.expected(slopes, scene.shapes_at(popularity) ** self.power)
+        tilt, power = np.array([self.tilt]), np.array([self.power])
+        people = scene.sloping(tilt, power, popularity, scene.expected(tilt, power)[1])[0]
         return np.asarray(np.log((people @ scene.records) / (people @ scene.measured.weights)))
 
 
 def _fitted(scene: _Scene) -> _Fit:
     """Weigh all expectations by how well they fit, and average over them what they make of each class."""
-    powers, slopes, tilts = (np.array(each) for each in zip(*product(_SHAPES, _SLOPES, _TILTS), strict=True))
-    before = -((slopes / _USUAL_SLOPE) ** 2 + (tilts / _USUAL_TILT) ** 2) / 2
-    expected = scene.expected(
-        slopes[:, None] + tilts[:, None] * scene.popularity,
-        scene.shapes_at(scene.popularity) ** powers[:, None, None],
-    )
+    powers, tilts = (np.array(each) for each in zip(*product(_SHAPES, _TILTS), strict=True))
+    before = -((tilts / _USUAL_TILT) ** 2) / 2
+    expected, _ = scene.expected(tilts, powers)
     steps, lines = wandering(scene.octaves), np.outer(scene.octaves, scene.octaves)
 
     def wander(own_slope: float, step: float) -> Floats:
@@ -272,7 +286,6 @@ def _fitted(scene: _Scene) -> _Fit:
     mean = np.log(likely @ np.exp(logarithms))
     return _Fit(
         power=float(likely @ powers),
-        slope=float(likely @ slopes),
         tilt=float(likely @ tilts),
         logarithms=mean,
         variances=likely @ (variances + (logarithms - mean) ** 2),

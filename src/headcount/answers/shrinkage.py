@@ -19,6 +19,7 @@ Reference
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -227,14 +228,17 @@ def _prior(likelihood: Floats, tally: Floats) -> Floats:
 
 
 def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
-    """Return what to make of one part in each pair of cells, in deviations."""
+    """Return what to make of one part in each pair of cells, in deviations.
+
+    A size on the grid stands for all sizes down to the one before, so that is where an interval ends.
+    """
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
     mean = (own.likelihood @ (own.grid[:, None] * beside)) / evidence
     low, high = np.zeros_like(mean), np.full_like(mean, own.grid[-1])
     below = np.zeros_like(mean)
-    for at, size in enumerate(own.grid):
+    for at, (smaller, size) in enumerate(pairwise([0.0, *own.grid.tolist()])):
         before, below = below, below + np.outer(own.likelihood[:, at], beside[at]) / evidence
-        low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = size
+        low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = smaller
         high[(before < (1 + level) / 2) & (below >= (1 + level) / 2)] = size
     return _Judged(mean, low, high)

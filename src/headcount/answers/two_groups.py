@@ -34,8 +34,9 @@ _ITEMS_DIFFER = 0.15
 """How much items differ in how far a model misjudges them: a share of the unevenness of heavy users."""
 
 _NORMAL_95 = 1.96
-_SHADE = 0.2  # of the way to zero that a count goes of which nothing is known
+_SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
+_CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
 
@@ -105,6 +106,12 @@ class Draft:
     def has_heavy(self) -> bool:
         """Whether there are heavy users, as far as noise lets that be seen."""
         return self.above.total_users > _MANY * self.above.scale and self.weighed > 0
+
+    @property
+    def has_people(self) -> bool:
+        """Whether anybody is seen at all."""
+        everybody = self.people.estimated
+        return everybody.total_users > _CROWD * everybody.scale
 
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""
@@ -307,7 +314,7 @@ class _Hidden(NamedTuple):
     seen: float
     items: int
     distinct: bool
-    ratio: float  # how much weighted counts may amount to in full where heavy users are not seen at all
+    ratio: float  # how much weighted counts may amount to in full where nobody is seen at all
 
     @classmethod
     def of(cls, draft: Draft) -> _Hidden:
@@ -318,7 +325,7 @@ class _Hidden(NamedTuple):
             max(heavy.total_records, 1.0),
             draft.noisy.size,
             draft.people.distinct,
-            0.0 if draft.has_heavy else in_full(above, draft.limit, draft.norm),
+            0.0 if draft.has_heavy or draft.has_people else in_full(above, draft.limit, draft.norm),
         )
 
     def may_add(self, counts: Floats) -> Floats:
