@@ -12,7 +12,7 @@ from headcount.arrays import Floats
 RECORDS = UPPER_ENDS[2:10].astype(np.float64)
 WEIGHTS = np.minimum(RECORDS, 4.0)
 OCTAVES = np.arange(8.0) - 2.0
-PEOPLE = 0.7 ** np.arange(8)
+PEOPLE = np.power(0.7, np.arange(8.0))
 PEOPLE /= PEOPLE.sum()
 
 
@@ -20,8 +20,8 @@ def walks(classes: int, noise: float, seed: int) -> tuple[Measured, Floats]:
     """Classes of 1,000 people each whose share wanders by 0.2 an octave: what is measured, and the truth."""
     random = np.random.default_rng(seed)
     logs = random.multivariate_normal(np.zeros(8), 0.04 * wandering(OCTAVES), classes, method="svd")
-    exact = PEOPLE * np.exp(logs)
-    exact *= 1_000 / exact.sum(axis=1, keepdims=True)
+    found = PEOPLE * np.exp(logs)
+    exact: Floats = np.asarray(1_000 * found / found.sum(axis=1, keepdims=True), dtype=np.float64)
     sums = exact + random.laplace(0, noise, exact.shape)
     weighed = exact @ WEIGHTS
     return Measured(sums, 2 * noise**2, weighed, np.full(classes, 25.0), WEIGHTS), exact

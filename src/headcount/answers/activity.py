@@ -41,7 +41,7 @@ _POINTS = 8  # at most so many different numbers of records stand for a bin
 # what may be hidden in the noise beyond the last bin that is clear: four fifths of the users of the bin before,
 # or a third of them where the number of records has no end; or as many as if users went on falling from bin to bin
 # as between the last clear ones, but ever faster; and no more than such noise hides
-_FALLS_FASTER = 0.85
+_FALLS, _FALLS_FASTER = 0.7, 0.85
 _HIDDEN_SHARE = 0.8
 _HIDDEN_SHARE_WITHOUT_END = 1 / 3
 _HIDDEN_SCALES = 1.5
@@ -189,6 +189,7 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
     last = int(np.flatnonzero(clear[:size]).max(initial=-1))
     falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
+    falling = falling if falling < _FALLS else 0.0
     for place in range(last + 1, size):
         before = users[place - 1] if place > 0 else np.inf
         falling *= _FALLS_FASTER
