@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.answers.activity import UPPER_ENDS, EstimatedActivity
-from headcount.answers.measured_scaling import ReleasedShares, classes_of, ratios, spread_over
+from headcount.answers.measured_scaling import ReleasedShares, classes_of, ratios
 from headcount.answers.scaling import Norm, weights
 
 Floats = NDArray[np.float64]
@@ -29,18 +29,6 @@ def test_classes_part_the_items_by_popularity(people: list[float], scale: float)
         assert each[classes == one].min() >= each[classes == other].max()
     sums = np.bincount(classes, weights=np.maximum(each, 0))
     assert held.size == 1 or sums.min() >= 20 * scale * (1 - 1e-9), "a class does not stand out of the noise"
-
-
-@given(st.lists(st.tuples(st.integers(5, 1_000), st.integers(1, 99)), min_size=1, max_size=20))
-def test_people_are_put_around_their_size_in_such_parts_that_the_mean_is_theirs(
-    drawn: list[tuple[int, int]],
-) -> None:
-    records, users = (np.array(each, dtype=np.float64) for each in zip(*drawn, strict=True))
-    sizes = UPPER_ENDS[2:11].astype(np.float64)
-    found = spread_over(EstimatedActivity(records, users), sizes)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(users.sum())
-    assert found @ sizes == pytest.approx(users @ records)
 
 
 class World:

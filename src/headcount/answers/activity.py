@@ -5,8 +5,8 @@ From the noisy numbers come estimates of how many people have how many records; 
 
 Far bins are empty in most logs, and noise there would stand for thousands of records each. So bins count as they
 are only up to the end of the run of bins that stands out most; what stands out alone, far from the others, is
-taken for noise. Where bins hardly stand out, and beyond them, a log-normal law that is fitted to all of them
-(:mod:`headcount.answers.usual_activity`) says what to expect.
+taken for noise, unless noise is never that large. Where bins hardly stand out, and beyond them, a log-normal law
+that is fitted to all of them (:mod:`headcount.answers.usual_activity`) says what to expect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.answers.usual_activity import expected_users
+from headcount.answers.usual_activity import expected_users, possible_users
 from headcount.arrays import Floats
 
 LAST_EDGE = 1 << 20
@@ -30,6 +30,7 @@ _STANDS_OUT = 3.0  # scales of Laplace noise: an empty bin does so once in 40 ti
 _BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
 _WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if they are spread over several
 _ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
+_UNMISTAKABLE = 9.0  # scales of noise: one of all bins does so once in 700 times
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
 _CLEAR = 4.0  # scales of noise above which a bin is taken as it is
@@ -37,8 +38,10 @@ _BEYOND = 0.75  # of what is expected beyond the run; no log has as long a tail 
 _HARDLY_ANYBODY = 3.0  # people expected in a bin beyond the run
 _POINTS = 8  # at most so many different numbers of records stand for a bin
 
-# what may be hidden in the noise beyond the last bin that stands out: four fifths of the users of the bin before,
-# or a third of them where the number of records has no end; but no more than such noise hides
+# what may be hidden in the noise beyond the last bin that is clear: four fifths of the users of the bin before,
+# or a third of them where the number of records has no end; or as many as if users went on falling from bin to bin
+# as between the last clear ones, but ever faster; and no more than such noise hides
+_FALLS, _FALLS_FASTER = 0.7, 0.85
 _HIDDEN_SHARE = 0.8
 _HIDDEN_SHARE_WITHOUT_END = 1 / 3
 _HIDDEN_SCALES = 1.5
@@ -160,7 +163,7 @@ def estimate(noisy: Floats, scale: float, most: int | None = None) -> EstimatedA
     Nobody has more than ``most`` records, where that is known in advance. Within a bin, users are taken to be
     spread evenly over the logarithm of their number of records.
 
-    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 12 + [30.0, 0.0])
+    >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 12 + [15.0, 0.0])
     >>> activity = estimate(noisy, 2.0)
     >>> round(activity.total_users), activity.records.max()
     (141, np.float64(8.0))
@@ -173,14 +176,24 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
 
     >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
     >>> round(at_most(noisy, 2.0, most=40).total_users)
-    150
+    152
     """
-    users = _expected(noisy, scale, most)
+    users, size = _expected(noisy, scale, most), _possible(most)
+    hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
+    clear = users > _CLEAR * scale
+    if scale > 0:
+        possible = possible_users(noisy[:size], scale, UPPER_ENDS[: min(size, UPPER_ENDS.size)])
+        users[:size] = np.where(
+            clear[:size], users[:size], np.maximum(users[:size], np.minimum(possible, hidden[:size]))
+        )
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
-    seen = np.flatnonzero(users)
-    for place in range(int(seen[-1]) + 1 if seen.size else 0, _possible(most)):
+    last = int(np.flatnonzero(clear[:size]).max(initial=-1))
+    falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
+    falling = falling if falling < _FALLS else 0.0
+    for place in range(last + 1, size):
         before = users[place - 1] if place > 0 else np.inf
-        users[place] = min(share * before, max(noisy[place], 0.0) + _HIDDEN_SCALES * scale)
+        falling *= _FALLS_FASTER
+        users[place] = max(users[place], min(max(share, falling) * before, hidden[place]))
     return _spread(users, scale, most)
 
 
@@ -229,13 +242,21 @@ def _possible(most: int | None) -> int:
 def _end_of_best_run(seen: Floats) -> int:
     """Return where the run of neighbours ends that stands out most; ``seen`` is in scales of noise.
 
-    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do.
+    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do. What is
+    too large to be noise belongs to it, however far it is.
 
     >>> _end_of_best_run(np.array([9.0, 1.0, 8.0, 2.5, 0.0, -1.0, 5.5]))
     3
     >>> _end_of_best_run(np.array([1.0, 0.5, -1.0, 0.0, 0.0, 0.0, 6.0]))
     4
+    >>> _end_of_best_run(np.array([90.0, 0.5, -1.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0]))
+    8
     """
+    end = int(np.flatnonzero(seen > _UNMISTAKABLE).max(initial=-1)) + 1
+    return max(_end_of_run(seen), end)
+
+
+def _end_of_run(seen: Floats) -> int:
     gains = np.nan_to_num(seen, nan=0.0, posinf=1e300, neginf=-1e300) - _BELONGS
     sums = np.concatenate([[0.0], np.cumsum(gains)])
     runs = (sums - np.minimum.accumulate(sums))[1:]

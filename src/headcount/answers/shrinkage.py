@@ -19,6 +19,7 @@ Reference
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ Places = Integers
 
 # all in standard deviations of the noise
 _FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
-_CLEAR = 6.8  # a noisy count above this is taken as it is
+_CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
+_CLEAR_OF = 1.4  # and above this beyond the largest noise that so many counts have
 _FIRST = 0.045  # the smallest true count above zero
 _FINE_POINTS = 80
 _COARSE_RATIO = 1.12
@@ -87,6 +89,7 @@ class Shrinkage:
     judged: tuple[_Judged, _Judged]
     deviation: float
     within: float  # how far noise alone reaches, in deviations
+    clear: float  # from where on counts are taken as they are, in deviations
 
     def of(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
         """Return what to make of both parts of counts that this was fitted to."""
@@ -103,7 +106,7 @@ class Shrinkage:
         A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
         since it was fitted to few large counts.
         """
-        clear = values > _CLEAR
+        clear = values > self.clear
         means = np.where(clear, values, judged.mean[here])
         lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - self.within, 0.0))
         highs = np.where(clear, values + self.within, judged.high[here])
@@ -171,7 +174,9 @@ def _fitted(tally: Places, met: tuple[Places, Places], largest: Floats, law: Law
     )
     prior = _joint_prior(one.likelihood, two.likelihood, tally[np.ix_(*there)].astype(np.float64))
     judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
-    return Shrinkage((one, two), judged, deviation, law.half_width(level) / deviation)
+    reaches = law.half_width(1 - 1 / max(tally.sum(), 2)) / deviation
+    clear = max(_CLEAR, reaches + _CLEAR_OF)
+    return Shrinkage((one, two), judged, deviation, law.half_width(level) / deviation, clear)
 
 
 def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
@@ -223,14 +228,17 @@ def _prior(likelihood: Floats, tally: Floats) -> Floats:
 
 
 def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
-    """Return what to make of one part in each pair of cells, in deviations."""
+    """Return what to make of one part in each pair of cells, in deviations.
+
+    A size on the grid stands for all sizes down to the one before, so that is where an interval ends.
+    """
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
     mean = (own.likelihood @ (own.grid[:, None] * beside)) / evidence
     low, high = np.zeros_like(mean), np.full_like(mean, own.grid[-1])
     below = np.zeros_like(mean)
-    for at, size in enumerate(own.grid):
+    for at, (smaller, size) in enumerate(pairwise([0.0, *own.grid.tolist()])):
         before, below = below, below + np.outer(own.likelihood[:, at], beside[at]) / evidence
-        low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = size
+        low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = smaller
         high[(before < (1 + level) / 2) & (below >= (1 + level) / 2)] = size
     return _Judged(mean, low, high)

@@ -22,8 +22,9 @@ import numpy as np
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.blocks import NoisyPair, blocks
-from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios, spread_over
+from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios
 from headcount.answers.neighbourhoods import kinds_of
+from headcount.answers.people_at_sizes import spread_over
 from headcount.answers.scaling import Norm, ScaleUp, in_full, scale_up, weights
 from headcount.answers.shrinkage import Posterior, Shrinkage, fitted
 from headcount.arrays import Bytes, Floats, Integers
@@ -33,8 +34,9 @@ _ITEMS_DIFFER = 0.15
 """How much items differ in how far a model misjudges them: a share of the unevenness of heavy users."""
 
 _NORMAL_95 = 1.96
-_SHADE = 0.2  # of the way to zero that a count goes of which nothing is known
+_SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
+_CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
 
@@ -105,6 +107,12 @@ class Draft:
         """Whether there are heavy users, as far as noise lets that be seen."""
         return self.above.total_users > _MANY * self.above.scale and self.weighed > 0
 
+    @property
+    def has_people(self) -> bool:
+        """Whether anybody is seen at all."""
+        everybody = self.people.estimated
+        return everybody.total_users > _CROWD * everybody.scale
+
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""
         light, heavy = self.noisy.part(where)
@@ -170,7 +178,7 @@ def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
         return ratios(draft.heavy(), above, draft.limit, draft.norm, shares, draft.law.variance)
     full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct)
     differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
-    return _Modelled(full, float(np.sqrt(differing)))
+    return _Modelled(full, float(np.hypot(np.sqrt(differing), _uncertain(above, draft.limit, draft.norm))))
 
 
 class _Nothing:
@@ -204,23 +212,23 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     [849.99, 799.99]
     """
     made = _empty(draft.noisy.size)
-    uncertain, hidden = _uncertain(draft.above, draft.limit, draft.norm), _Hidden.of(draft)
+    hidden = _Hidden.of(draft)
     for where in blocks(draft.noisy.size):
-        part = _finished(draft, found, where, uncertain, hidden)
+        part = _finished(draft, found, where, hidden)
         made.mean[where], made.low[where], made.high[where] = part.mean, part.low, part.high
     return made
 
 
-def _finished(draft: Draft, found: Ratios, where: slice, uncertain: float, hidden: _Hidden) -> Posterior:
+def _finished(draft: Draft, found: Ratios, where: slice, hidden: _Hidden) -> Posterior:
     """Return the counts of some items, with intervals."""
     own, others = draft.part(where)
     each, off = found.of(others.mean, where)
     full = Posterior(others.mean * each, others.low * each, others.high * each)
-    misjudged = _NORMAL_95 * np.hypot(off, uncertain)
+    misjudged = _NORMAL_95 * off
     mean = own.mean + full.mean
     reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
     low = own.low + full.low * np.exp(-misjudged)
-    high = np.maximum(mean + reach, _as_measured(draft, where, each, misjudged))
+    high = np.maximum(mean + reach, _as_measured(draft, where, np.maximum(each, hidden.ratio), misjudged))
     high += hidden.may_add(full.mean)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
     return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
@@ -306,6 +314,7 @@ class _Hidden(NamedTuple):
     seen: float
     items: int
     distinct: bool
+    ratio: float  # how much weighted counts may amount to in full where nobody is seen at all
 
     @classmethod
     def of(cls, draft: Draft) -> _Hidden:
@@ -316,6 +325,7 @@ class _Hidden(NamedTuple):
             max(heavy.total_records, 1.0),
             draft.noisy.size,
             draft.people.distinct,
+            0.0 if draft.has_heavy or draft.has_people else in_full(above, draft.limit, draft.norm),
         )
 
     def may_add(self, counts: Floats) -> Floats:

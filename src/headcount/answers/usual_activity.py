@@ -18,6 +18,7 @@ from headcount.arrays import Floats
 
 _MIDDLES = np.arange(-2.0, 13.0, 0.25)  # octaves
 _SPREADS = np.array([0.25, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8, 2.2, 2.7])
+_MOST_LAWS = 0.95
 _USUAL_MIDDLE, _USUAL_SPREAD = (3.0, 3.0), (1.2, 0.6)
 
 
@@ -30,13 +31,33 @@ def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -
     >>> expected_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32, 64, 128]))[5:].round() < [60, 20, 5]
     array([ True,  True,  True])
     """
+    weights, users = _fitted(noisy, scale, upper_ends)
+    return np.asarray(weights @ users)
+
+
+def possible_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:
+    """Return how many users each bin may have: no more in 95 of 100 laws, by how well they fit.
+
+    >>> noisy = np.array([100.0, 210.0, 390.0, 205.0, 95.0, 20.0])
+    >>> possible_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32])).round().tolist()[4:]
+    [83.0, 11.0]
+    """
+    weights, users = _fitted(noisy, scale, upper_ends)
+    order = np.argsort(users, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    return np.asarray(
+        np.take_along_axis(users, order, axis=0)[(below < _MOST_LAWS).sum(axis=0), range(noisy.size)]
+    )
+
+
+def _fitted(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return how likely each law is, and how many users it has in each bin."""
     shapes, logarithms = _laws(tuple(upper_ends.tolist()), noisy.size)
     squares = np.maximum((shapes**2).sum(axis=1), 1e-12)
-    people = np.maximum(shapes @ noisy / squares, 0.0)
-    off = np.abs(noisy - people[:, None] * shapes).sum(axis=1) / scale
-    likelihood = logarithms - off
+    users = np.maximum(shapes @ noisy / squares, 0.0)[:, None] * shapes
+    likelihood = logarithms - np.abs(noisy - users).sum(axis=1) / scale
     weights = np.exp(likelihood - likelihood.max())
-    return np.asarray((weights * people / weights.sum()) @ shapes)
+    return np.asarray(weights / weights.sum()), users
 
 
 @cache
