@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import headcount as hc
@@ -114,6 +115,17 @@ def test_whoever_calls_from_python_is_told_keywords(name: str, tmp_path: Path) -
     with pytest.raises(hc.HeadcountError, match=words) as caught:
         call(tmp_path)
     assert "--" not in f"{caught.value} {caught.value.problem} {caught.value.remedy} {caught.value.to_json()}"
+
+
+def test_a_check_speaks_of_keywords() -> None:
+    table = pa.table({"who": ["ann", "bob"], "what": ["tea", "tea"], "many": [1, -1], "when": ["1.2.2026", None]})
+    log = hc.read_events(table, user="who", item="what", items=["tea"], times="many", context="weekday:when")
+    found = hc.check(log)
+    said = f"{found} {found.problems}"
+    assert "(times=)" in said
+    assert "see time_format=" in said
+    assert "--" not in said
+    assert 'count="users" is more accurate' in hc.check(LOG).hints[0]
 
 
 def test_the_command_line_speaks_of_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

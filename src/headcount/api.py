@@ -28,7 +28,7 @@ from headcount.queries.request import QueryRequest
 from headcount.rankings.request import RankRequest
 from headcount.releases import Release
 from headcount.request import CHARGING, Request, Spending, flags_of, request_of
-from headcount.spelling import documented
+from headcount.spelling import documented, in_python
 from headcount.tags.request import TagsRequest
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def check(log: EventLog) -> Checked:
     (False, 1, "1 record (50.0 %): an item outside the catalogue: 'tee' (1)")
     """
     check_log(log)
-    return survey(log)
+    return survey(log).put(in_python)
 
 
 def pack(log: EventLog, store: str | os.PathLike[str], *, force: bool = False) -> Path:

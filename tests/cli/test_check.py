@@ -14,6 +14,8 @@ import pytest
 
 import headcount as hc
 from headcount.charging import WithheldError
+from headcount.events.survey import survey
+from headcount.spelling import in_python
 from tests.cli.conftest import FLAGS, RELEASE, Run
 
 HOSTILE: list[tuple[bytes | None, bytes | None, bytes | None, bytes | None]] = [
@@ -202,8 +204,10 @@ def test_a_configuration_may_be_shared_with_a_release(run: Run, work: Path) -> N
 
 def test_python_has_the_same(run: Run, hostile: Path) -> None:
     words = {"user": "user", "item": "venue", "items": "venues.csv", "context": "weekday:time", "times": "n"}
-    found = hc.check(hc.read_events("log.csv", **words))  # type: ignore[arg-type]
-    assert found.to_json() == run("check", "log.csv", *READ, "--json").data
+    log = hc.read_events("log.csv", **words)  # type: ignore[arg-type]
+    assert survey(log).to_json() == run("check", "log.csv", *READ, "--json").data
+    found = hc.check(log)
+    assert found == survey(log).put(in_python)  # but for flags, which are keywords there
     assert not found.all_counts
     with pytest.raises(hc.HeadcountError, match="log must be an EventLog"):
         hc.check("log.csv")  # type: ignore[arg-type]

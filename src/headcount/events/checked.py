@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from headcount.answers.words import per_cent, some
@@ -43,6 +44,11 @@ class Problem:
     fate: Fate = "not counted"
     examples: tuple[Example, ...] = ()
     remedy: str | None = None
+
+    def put(self, words: Callable[[str], str]) -> Problem:
+        """Return the same in other words; what somebody wrote stays as it is."""
+        remedy = None if self.remedy is None else words(self.remedy)
+        return replace(self, what=words(self.what), remedy=remedy)
 
     @property
     def share(self) -> float:
@@ -132,6 +138,11 @@ class Checked:
     repeats: Repeats | None
     contexts_without_records: tuple[str, ...] = ()
     values_cut: tuple[int, int] | None = None
+
+    def put(self, words: Callable[[str], str]) -> Checked:
+        """Return the same in other words: those of Python, where flags are named."""
+        hints = tuple(map(words, self.hints))
+        return replace(self, hints=hints, problems=tuple(each.put(words) for each in self.problems))
 
     @property
     def people(self) -> int:
