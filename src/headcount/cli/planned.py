@@ -10,16 +10,18 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import terminal
-from headcount.events.selectable import SELECTABLE, Selectable
 from headcount.families import table
 from headcount.family import Table
 
 if TYPE_CHECKING:
     from headcount.curator import Plan
+    from headcount.events.selectable import Selectable
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Show what a request would promise, cost and be worth."""
+    from headcount.events.selectable import SELECTABLE
+
     data = plan.to_json()
     if as_json:
         terminal.print_json(data)
