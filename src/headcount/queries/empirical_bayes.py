@@ -10,6 +10,10 @@ cells far above it stay what they were measured to be.
 Everything here looks at released numbers alone. Noise is taken to be normal with its standard deviation, which is
 close enough for Laplace noise too.
 
+:mod:`headcount.queries.shrinking` has the same aim for tables of a grid, order by order, with one share for all
+counts that are expected to be about as large: that is quicker. Here a cell may hold next to nothing or hundreds of
+times what is expected, in one table, and each is moved by what it says itself.
+
 Reference
     H. Robbins. An Empirical Bayes Approach to Statistics. Berkeley Symposium 1956.
 """

@@ -7,6 +7,10 @@ columns really tell together: on average some share of m². Each count is moved 
 share says (empirical Bayes, linear). Cells are then multiplied until they add up to these counts, and the next
 order is looked at. All of it is post-processing.
 
+:mod:`headcount.queries.empirical_bayes` has the same aim for tables whose expected counts are known before, all
+with the same noise. Here each table has a noise of its own, and what is expected follows from the fit so far: one share
+of m² takes a pass an order, where a law of factors would be learnt anew at each.
+
 Reference
     B. Efron, C. Morris. Data Analysis Using Stein's Estimator and its Generalizations. JASA 1975.
     W. Deming, F. Stephan. On a Least Squares Adjustment of a Sampled Frequency Table When the Expected Marginal

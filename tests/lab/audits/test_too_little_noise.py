@@ -60,7 +60,7 @@ class Loud:
         ("histogram", "a tie", 400),
         ("auto", "a tie", 400),
         ("residuals", "a tie", 400),
-        pytest.param("quantiles", "beyond a tie", 400, marks=pytest.mark.slow),
+        pytest.param("quantiles", "beyond a tie", 1_000, marks=pytest.mark.slow),
         pytest.param("visits", "at the limit", 800, marks=pytest.mark.slow),
     ],
 )
