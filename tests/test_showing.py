@@ -25,6 +25,8 @@ HOSTILE = "<script>alert(1)</script>"
 MENU = hc.Catalogue.of(["rye", "tea"], labels=[HOSTILE, "Green tea"])
 ROWS = [(f"u{n}", ("rye", "tea")[n % 2], ("AM", "PM")[n % 3 % 2]) for n in range(400)]
 LOG = hc.EventLog.of(ROWS, items=MENU, contexts=["AM", "PM"])
+STARS = [(f"u{n}", item, 4) for n in range(50) for item in ("tea", "rye")]
+RATED = hc.EventLog.of(STARS, items=["rye", "tea"], value_range=(1, 5))
 PEOPLE = hc.read_people(pa.table({"id": range(90), "age": [n % 90 for n in range(90)]}), user="id")
 BINS = {"age": {"edges": [0, 18, 65, 120]}}
 MADE: dict[str, Callable[[], hc.Release]] = {
@@ -35,6 +37,7 @@ MADE: dict[str, Callable[[], hc.Release]] = {
     "totals": lambda: hc.release(LOG, epsilon=1, what="totals", by="contexts", limit=2),
     "ranking": lambda: hc.rank(LOG, k=2, epsilon=5),
     "rankings": lambda: hc.rank(LOG, k=1, epsilon=9, per_context=True, with_counts=True),
+    "model": lambda: hc.fit_neighbours(RATED, epsilon=4).release,
     "answers": lambda: hc.query(PEOPLE, "SELECT COUNT(*) FROM people WHERE age < 18", epsilon=5, bins=BINS),
 }
 """A release of each kind."""
@@ -186,8 +189,6 @@ def test_a_release_is_written_for_others(tmp_path: Path) -> None:
 
 
 def test_everything_tells_itself_in_one_short_line(tmp_path: Path) -> None:
-    stars = [(f"u{n}", item, 4) for n in range(50) for item in ("tea", "rye")]
-    rated = hc.EventLog.of(stars, items=["rye", "tea"], value_range=(1, 5))
     ledger = hc.Ledger(f"sqlite:///{tmp_path}/ledger.db", key=tmp_path / "key", anchor=tmp_path / "anchor")
     with hc.QuerySession(PEOPLE, epsilon=5, bins=BINS) as session:
         reply = session.ask("SELECT COUNT(*) FROM people WHERE age < 18")
@@ -196,8 +197,8 @@ def test_everything_tells_itself_in_one_short_line(tmp_path: Path) -> None:
             "<EventLog of the table: user 'id'>": PEOPLE,
             "<Catalogue of 2 items: 'rye', 'tea'>": MENU,
             "<Release by top-k: ε = 5, privacy: proven, per person; ranking (2)>": _made("ranking"),
-            "<NeighbourModel by private: ε = 4, privacy: proven, per person; 2 items>": hc.fit_neighbours(
-                rated, epsilon=4
+            "<NeighbourModel by private: ε = 4, privacy: proven, per person; 2 items>": hc.NeighbourModel(
+                _made("model")
             ),
             f"<QuerySession: ε = 5, privacy: proven, per person; 1 answer so far, {session.left} more may be "
             "measured>": session,

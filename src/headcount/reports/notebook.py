@@ -85,7 +85,11 @@ def _sections(release: Release) -> list[Markup]:
     if "edges" in release.tables:
         return [_table("The largest counts", top(release.edges, ROWS))]
     return [
-        _table(f"{described(name).title or name.capitalize()}", each.slice(0, ROWS).to_pylist(), counted=False)
+        _table(
+            described(name).title or name.rpartition("/")[2].capitalize(),
+            each.slice(0, ROWS).to_pylist(),
+            counted=False,
+        )
         for name, each in list(release.tables.items())[:_TABLES]
     ]
 
