@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headcount.answers.activity import UPPER_ENDS, EstimatedActivity, bin_of, estimate
-from headcount.answers.people_at_sizes import PeopleAtSizes, people_at_sizes, spread_over
+from headcount.answers.people_at_sizes import PeopleAtSizes, parts_at_sizes, people_at_sizes, spread_over
 
 Floats = NDArray[np.float64]
 SIZES = UPPER_ENDS[2:10].astype(np.float64)
@@ -63,3 +63,14 @@ def test_without_people_nothing_breaks() -> None:
     nobody = EstimatedActivity(np.array([5.0]), np.array([0.0]), 1.0)
     known = people_at_sizes(nobody, SIZES, np.full(SIZES.size, -3.0), 2.0)
     assert (known.people == 0).all()
+
+
+def test_where_sizes_are_squares_people_are_found_to_add_less_the_larger_they_are() -> None:
+    """A person of size n adds n^-1/2: what is found at each size is within a fifth of that, or of the noise."""
+    random = np.random.default_rng(1)
+    sizes = np.clip(np.rint(np.exp(random.normal(3.5, 0.8, 4_000))), 5, 400)
+    people = EstimatedActivity(sizes, np.ones(sizes.size))
+    exact = spread_over(EstimatedActivity(sizes, sizes**-0.5), SIZES)
+    found = parts_at_sizes(people, SIZES, exact + random.laplace(0, 5, SIZES.size)).people
+    assert (np.abs(found - exact) <= np.maximum(0.2 * exact, 15)).all()
+    assert found.sum() < 0.3 * spread_over(people, SIZES).sum()

@@ -191,6 +191,16 @@ def test_what_stands_far_above_the_noise_stays(law: Law) -> None:
     assert (noisy[-3:] - found.low[-3:] >= width - 1e-6).all()
 
 
+def test_of_very_many_counts_the_largest_noise_is_not_taken_as_it_is() -> None:
+    """40,000 items that nobody has: noise reaches 7 deviations, and no interval says that an item has any."""
+    law = LAPLACE
+    random = np.random.default_rng(5)
+    noisy = np.append(noise(law, 40_000, random), 7.2 * law.variance**0.5)
+    found, _ = shrink(noisy, noise(law, noisy.size, random), law, 0.95)
+    assert found.low[-1] == 0
+    assert found.mean[-1] < 0.7 * noisy[-1]
+
+
 @LAWS
 def test_units_and_order_do_not_matter(law: Law) -> None:
     """Ten times the counts and the noise: ten times the guess. The parts swapped: the guesses swapped."""

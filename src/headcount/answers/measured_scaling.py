@@ -25,7 +25,7 @@ import numpy as np
 
 from headcount.answers.activity import UPPER_ENDS, EstimatedActivity
 from headcount.answers.class_shares import Measured, estimated, wandering
-from headcount.answers.people_at_sizes import PeopleAtSizes, people_at_sizes
+from headcount.answers.people_at_sizes import PeopleAtSizes, parts_at_sizes, people_at_sizes
 from headcount.answers.scaling import POPULARITIES, Norm, chances, weights
 from headcount.arrays import Flags, Floats, Integers
 
@@ -121,9 +121,18 @@ def classes_of(people: Floats, scale: float) -> Places:
 
 
 def ratios(
-    weighed: Floats, heavy: EstimatedActivity, limit: int, norm: Norm, released: ReleasedShares, variance: float
+    weighed: Floats,
+    heavy: EstimatedActivity,
+    limit: int,
+    norm: Norm,
+    released: ReleasedShares,
+    variance: float,
+    *,
+    squares: bool = False,
 ) -> MeasuredRatios:
     """Return how to scale up: ``weighed`` are shrunken weighted counts of heavy users, with noise of a variance.
+
+    ``squares`` says that people's sizes are sums of squares.
 
     >>> rng = np.random.default_rng(1)
     >>> heavy = EstimatedActivity(np.array([16.0, 64.0]), np.array([3000.0, 1000.0]))
@@ -134,7 +143,7 @@ def ratios(
     >>> found.of(weighed, slice(None))[0].round(1).tolist()
     [5.1, 9.3]
     """
-    scene = _Scene.of(weighed, heavy, limit, norm, released, variance)
+    scene = _Scene.of(weighed, heavy, limit, norm, released, variance, squares=squares)
     fit = _fitted(scene)
     common = scene.known.relative_deviation(scene.records, scene.measured.weights)
     # items of a class of many lie on the curve that is expected, moved as far as the classes around them are
@@ -179,6 +188,8 @@ class _Scene:
         norm: Norm,
         released: ReleasedShares,
         variance: float,
+        *,
+        squares: bool,
     ) -> _Scene:
         first = limit.bit_length() - 1
         last = max(int(np.ceil(np.log2(heavy.records.max()))), first + 1)
@@ -191,7 +202,9 @@ class _Scene:
         measured, noise = released.sums[rows].T, 2 * released.scale**2
         return cls(
             records=records,
-            known=people_at_sizes(heavy, records, measured.sum(axis=0), noise * sizes.size),
+            known=parts_at_sizes(heavy, records, measured.sum(axis=0))
+            if squares
+            else people_at_sizes(heavy, records, measured.sum(axis=0), noise * sizes.size),
             measured=Measured(
                 sums=measured,
                 noise=noise,

@@ -19,6 +19,7 @@ from headcount.answers.activity import EstimatedActivity
 from headcount.arrays import Floats
 
 _ANYWHERE = 0.2  # deviation of the part of a bin's people who stand at its upper end
+_POWERS = np.linspace(-1.0, 0.0, 21)
 _EVENLY = 0.44  # that part, if they are spread evenly over logarithms
 
 
@@ -77,6 +78,24 @@ def people_at_sizes(
     gain = np.linalg.solve(prior + variance * np.eye(sizes), prior).T
     people = np.maximum(expected + gain @ (measured - expected), 0.0)
     return PeopleAtSizes(people if people.sum() > 0 else expected, prior - gain @ prior)
+
+
+def parts_at_sizes(activity: EstimatedActivity, records: Floats, measured: Floats) -> PeopleAtSizes:
+    """Return the same where people add less than 1 in all, and the less the larger they are.
+
+    That is so where sizes are sums of squares. It is taken to fall with a power of the size, the one that fits.
+
+    >>> known = EstimatedActivity(np.array([6.0, 12.0]), np.array([80.0, 80.0]))
+    >>> parts_at_sizes(known, np.array([4.0, 8.0, 16.0]), np.array([40.0, 40.0, 10.0])).people.round().tolist()
+    [40.0, 40.0, 10.0]
+    """
+    people = spread_over(activity, records)
+    parts = people * (records / records[0]) ** _POWERS[:, None]
+    heights = np.maximum(parts @ measured, 0.0) / np.maximum((parts**2).sum(axis=1), 1e-12)
+    off = ((measured - heights[:, None] * parts) ** 2).sum(axis=1)
+    found = heights[np.argmin(off)] * parts[np.argmin(off)]
+    found = found if found.sum() > 0 else people
+    return PeopleAtSizes(found, np.diag((_ANYWHERE * found) ** 2))
 
 
 def _ends(activity: EstimatedActivity, records: Floats) -> tuple[Floats, Floats]:
