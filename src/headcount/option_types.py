@@ -68,6 +68,7 @@ class NeighboursOptions(TypedDict, total=False):
     k: of pncf-predictions-published, pncf-published
     metric: of pncf-predictions-published, pncf-published
     perturbation: of pncf-predictions-published
+    refine: of private
     relations: of private
     sampling: of co-counts
     """
@@ -77,5 +78,6 @@ class NeighboursOptions(TypedDict, total=False):
     k: int
     metric: Literal["pcc", "cos"]
     perturbation: Literal["equation", "algorithm"]
+    refine: bool | None
     relations: bool | None
     sampling: Literal["sra", "hpa"] | None
