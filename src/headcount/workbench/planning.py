@@ -74,12 +74,7 @@ def plan(
     else:
         if kth is not None:
             raise UsageError("--kth is given without -k", remedy="add -k 20, or leave it out")
-        most = [float(each.activity.records.max(initial=1)) for each in figures.shapes.values()]
-        tried = (
-            sensible_limits(sorted(most)[-1])
-            if limits is None
-            else [whole_number(each, "limits") for each in limits]
-        )
+        tried = _tried(figures) if limits is None else [whole_number(each, "limits") for each in limits]
         found = [each for paid in epsilons for each in predictions(figures, paid, tried, exact)]
     return pa.Table.from_pylist([each.to_json() for each in found])
 
