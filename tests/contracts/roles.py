@@ -83,7 +83,14 @@ ROLES: Mapping[str, Role] = {
         Role("item, selected numbers", "item", "support", _NUMBER, {}, {"item": ("1", "2", "7", "8")}),
         Role("context", "place", "sample", _ANY),
         Role("context, selected", "place", "support of contexts", _ANY, _SELECTED),
-        Role("context, selected numbers", "age", "support of contexts", _NUMBER, {**_SELECTED, "context": "age"}),
+        Role(
+            "context, selected numbers",
+            "age",
+            "support of contexts",
+            _NUMBER,
+            {**_SELECTED, "context": "age"},
+            {"age": ("17", "18")},  # so few that all are selected, whatever the noise
+        ),
         Role("item, contexts selected", "item", "spread of contexts of listed items", _ANY, _SELECTED),
         Role("context, numbers", "age", "sample", _NUMBER, {"context": "age", "contexts": "7,17,18"}),
         Role("context of user", "place", "sample, context of user", _ANY),
