@@ -8,8 +8,8 @@ share says (empirical Bayes, linear). Cells are then multiplied until they add u
 order is looked at. All of it is post-processing.
 
 :mod:`headcount.queries.empirical_bayes` has the same aim for tables whose expected counts are known before, all
-with the same noise. Here each table has a noise of its own, and what is expected follows from the fit so far: one share
-of m² takes a pass an order, where a law of factors would be learnt anew at each.
+with the same noise. Here each table has a noise of its own, and what is expected follows from the fit so far: one
+share of m² takes a pass an order, where a law of factors would be learnt anew at each.
 
 Reference
     B. Efron, C. Morris. Data Analysis Using Stein's Estimator and its Generalizations. JASA 1975.
