@@ -80,12 +80,16 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
         if clip(each["name"], LONGEST_NAME) in set(names)
     ]
     base = alt.Chart().encode(
-        x=alt.X("topic:O", title="topic").axis(orient="top", labelAngle=0, ticks=False, domain=False),
+        x=alt.X("topic:O", title="topic").axis(
+            orient="top", labelAngle=0, labelOverlap=True, ticks=False, domain=False
+        ),
         y=alt.Y("tag:N", sort=names, title=None).axis(ticks=False, domain=False, labelLimit=220),
         tooltip=[alt.Tooltip("topic:O"), alt.Tooltip("tag:N"), alt.Tooltip("share:Q", format=".1%")],
     )
     boxes = base.mark_rect(cornerRadius=2).encode(
-        color=alt.Color("share:Q", title="part of the topic", legend=alt.Legend(format=".0%")).scale(domainMin=0)
+        color=alt.Color(
+            "share:Q", title="part of the topic", legend=alt.Legend(format=".0%", orient="bottom")
+        ).scale(domainMin=0)
     )
     sizes = [
         f"{len(each)} {word}{'' if len(each) == 1 else 's'}" for each, word in ((rows, "topic"), (names, "tag"))
