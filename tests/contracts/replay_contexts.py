@@ -29,9 +29,9 @@ METHODS: tuple[Mapping[str, Any], ...] = (
 
 def context_selection_cases() -> Iterator[Case]:
     """Yield releases that begin with a selection of contexts, or of tags; some select items as well."""
-    shapes = cycle(("random", "busy", "heavy", "nobody"))
+    shapes, methods = cycle(("random", "busy", "heavy", "nobody", "random")), cycle((*METHODS, METHODS[0]))
     for selects, price in product((False, True), (FOUND, LIMITED, NOTHING)):
-        for form, method in product(FORMS, METHODS):
+        for form, method in zip(FORMS, methods, strict=False):
             request = request_of(ReleaseRequest, **method, **price)
             yield _case(method["method"], request, next(shapes), {**PLACED, **form}, selects=selects)
         ranking = request_of(RankRequest, k=1, per_context=True, **price)
