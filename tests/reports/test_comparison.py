@@ -268,6 +268,7 @@ def test_pictures_show_every_line_in_turn(table: pa.Table) -> None:
     assert not any(is_claimed(name) for name in shown[0])
 
 
+@pytest.mark.slow
 def test_readers_choose_at_most_eight_lines(opened: Any, table: pa.Table, tmp_path: Path) -> None:
     seen = opened(
         write_comparison_page(table, FACTS, tmp_path / "c.html"), viewport={"width": 1100, "height": 900}
