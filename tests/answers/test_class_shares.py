@@ -30,15 +30,15 @@ def walks(classes: int, noise: float, seed: int) -> tuple[Measured, Floats]:
 @pytest.mark.parametrize(("narrowed", "enough"), [(1.0, True), (1 / 2, False)])
 @pytest.mark.parametrize("noise", [1.0, 20.0, 100.0])
 def test_ratios_are_as_sure_as_they_say(noise: float, narrowed: float, enough: bool) -> None:
-    """Of 600 classes, 93 % have their ratio within 1.96 deviations; half of them would not be enough.
+    """Of 6,000 classes, 92 % have their ratio within 1.96 deviations; half of them would not be enough.
 
-    Measured: 95.5 to 97 %. At 95.5 %, 93 % is 3 deviations off; the seed is fixed.
+    Measured: 93.9 to 96 %. At 93.9 %, 92 % is 6 deviations off, less than one in a million; the seed is fixed.
     """
-    measured, exact = walks(600, noise, 1)
-    found = estimated(measured, np.broadcast_to(PEOPLE, (1, 600, 8)), 0.04 * wandering(OCTAVES))
+    measured, exact = walks(6_000, noise, 1)
+    found = estimated(measured, np.broadcast_to(PEOPLE, (1, 6_000, 8)), 0.04 * wandering(OCTAVES))
     logarithms, variances = (each[0] for each in found.log_ratios(RECORDS, WEIGHTS))
     off = logarithms - np.log((exact @ RECORDS) / (exact @ WEIGHTS))
-    assert ((np.abs(off) <= 1.96 * narrowed * np.sqrt(variances)).mean() >= 0.93) == enough
+    assert ((np.abs(off) <= 1.96 * narrowed * np.sqrt(variances)).mean() >= 0.92) == enough
 
 
 def test_with_hardly_any_noise_classes_are_as_measured() -> None:

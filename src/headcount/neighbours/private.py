@@ -42,7 +42,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
 
@@ -72,7 +72,7 @@ from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
+from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, paid, what_counted
 from headcount.neighbours.tables import check_ratings, item_column, standing_out
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
@@ -115,7 +115,7 @@ class PrivateNeighbours(Staged):
     bounds: ClassVar[Bounds] = (Raters, Offsets, Pairs, Likings)
 
     relations: bool | None = None
-    refine: bool | None = None
+    refine: bool | None = field(default=None, metadata=CAME_LATER)
 
     def __post_init__(self) -> None:
         for name, given in (("relations", self.relations), ("refine", self.refine)):
