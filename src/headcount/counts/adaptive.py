@@ -251,8 +251,8 @@ class Adaptive(Staged):
             f"The limit of {limit:,} was given."
             if self.limit is not None
             else f"From that alone a limit of {limit:,} was chosen, by predicted error, at no further cost.",
-            f"People with at most {some(limit, unit[:-1])} were counted in full; of the others all {unit} count in "
-            f"part, so that together {weigh} {limit:,}. No person is in both groups.",
+            f"People with at most {some(limit, unit[:-1])} were counted in full; of the others all {unit} count "
+            f"in part, so that together {weigh} {limit:,}. No person is in both groups.",
         ]
         if self.at_most is not None:
             told.insert(
