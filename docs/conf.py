@@ -11,7 +11,7 @@ project = "Headcount"
 release = __version__
 html_title = f"Headcount {release}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4  # headings are linked by the names that GitHub gives them
 
 autodoc_member_order = "bysource"

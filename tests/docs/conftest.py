@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import pytest
 from headcount.lab.made_up.logs import checkins, ratings
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ["HEADCOUNT_DATA"]).resolve() if os.environ.get("HEADCOUNT_DATA") else None
-"""Public datasets, which stories are told about."""
 
 
 @pytest.fixture(scope="session")
@@ -35,8 +32,6 @@ def workplace(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Stand in a fresh copy of the prepared folder, with a terminal 100 columns wide."""
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    if DATA is not None:
-        (tmp_path / "data").symlink_to(DATA)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("HEADCOUNT_LEDGER", "HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REWRITE = bool(os.environ.get("HEADCOUNT_REWRITE"))  # put what is printed into the pages instead of comparing
+STORIES = ROOT / "docs" / "stories"
 KINDS = {"python", "sh", "text", "csv", "json", "toml", "diff"}
 
 _BLOCK = re.compile(
@@ -83,9 +85,17 @@ def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> int:
     return done
 
 
-def named_data(page: Path) -> list[str]:
-    """The public datasets that a story is told about, which are not part of the project."""
-    return sorted(set(re.findall(r"\bdata/[\w-]+\.parquet", page.read_text(encoding="utf-8"))))
+def bring_data(page: Path, workplace: Path) -> None:
+    """Copy the public datasets that a story is told about, which are not part of the project, or skip it.
+
+    They are copied, never linked: whatever a page writes must not reach the folder that they come from.
+    """
+    source = Path(os.environ.get("HEADCOUNT_DATA") or workplace / "nowhere")
+    (workplace / "data").mkdir()
+    for name in sorted(set(re.findall(r"\bdata/([\w-]+\.parquet)", page.read_text(encoding="utf-8")))):
+        if not (source / name).exists():
+            pytest.skip(f"HEADCOUNT_DATA has no {name}")
+        shutil.copyfile(source / name, workplace / "data" / name)
 
 
 def run(words: list[str], code: int, where: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -105,8 +115,8 @@ def run(words: list[str], code: int, where: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs_as_written(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if absent := [name for name in named_data(page) if not (workplace / name).exists()]:
-        pytest.skip(f"HEADCOUNT_DATA has no {', '.join(absent)}")
+    if page.parent == STORIES:
+        bring_data(page, workplace)
     follow(page, capsys)
 
 
