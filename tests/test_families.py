@@ -86,5 +86,12 @@ def test_families_load_no_method_before_one_is_asked_for() -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     packages = {family.package for family in FAMILIES.values()}
-    light = {"headcount", "headcount.families", "headcount.family", "headcount.errors", *packages}
+    light = {
+        "headcount",
+        "headcount.families",
+        "headcount.family",
+        "headcount.errors",
+        "headcount.version",
+        *packages,
+    }
     assert set(done.stdout.split()) == light

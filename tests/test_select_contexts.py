@@ -217,17 +217,17 @@ def test_delta_is_halved_for_a_method_that_needs_some() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"contexts": "AM,PM"}, "--contexts and --select-contexts are both given"),
-    ({"context": "weekday:where"}, "known by themselves; leave out --select-contexts"),
+    ({"contexts": "AM,PM"}, "contexts= and select_contexts=True are both given"),
+    ({"context": "weekday:where"}, "known by themselves; leave out select_contexts=True"),
     ({"context": "where,what"}, "the values of one column"),
-    ({"context": None}, "--select-contexts is given without --context"),
+    ({"context": None}, "select_contexts=True is given without context="),
     ({"context": "share"}, "text or whole numbers"),
 ]
 
 
 @pytest.mark.parametrize(("change", "said"), BAD, ids=repr)
 def test_what_cannot_be_selected_is_refused(change: dict[str, Any], said: str) -> None:
-    table = pa.table({"who": ["ann"], "what": ["tea"], "where": ["AM"], "share": [0.5]})
+    table = pa.table({"who": ["ann"], "what": ["tea"], "where": ["AM"], "share": [True]})
     words = {
         "user": "who",
         "item": "what",
@@ -241,26 +241,26 @@ def test_what_cannot_be_selected_is_refused(change: dict[str, Any], said: str) -
 
 
 def test_what_needs_a_list_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a selection needs --delta"):
+    with pytest.raises(UsageError, match="a selection needs delta="):
         hc.release(log(), epsilon=1, **SRA)
-    with pytest.raises(UsageError, match="a selection needs --delta"):
+    with pytest.raises(UsageError, match="a selection needs delta="):
         hc.release_tags(tagged(), epsilon=1)
-    with pytest.raises(UsageError, match="--select-contexts has none before it spends"):
+    with pytest.raises(UsageError, match="select_contexts=True has none before it spends"):
         hc.pack(log(), tmp_path / "store")
     with pytest.raises(UsageError, match="--select-contexts has none before it spends"):
         Comparison().compared(log())
-    with pytest.raises(UsageError, match="--select-contexts is of no use here"):
+    with pytest.raises(UsageError, match="select_contexts=True is of no use here"):
         hc.release(log(), **SPEND, **SRA, what="items")
-    with pytest.raises(UsageError, match="--select-contexts is of no use here"):
+    with pytest.raises(UsageError, match="select_contexts=True is of no use here"):
         hc.rank(log(), **SPEND, k=1)
     store = hc.pack(hc.read_events(log().source.table, user="who", item="what", items=["tea"]), tmp_path / "store")  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="--select-contexts cannot be given"):
+    with pytest.raises(UsageError, match="select_contexts=True cannot be given"):
         hc.read_events(store, select_contexts=True)
-    with pytest.raises(UsageError, match="--select-tags cannot be given"):
+    with pytest.raises(UsageError, match="select_tags=True cannot be given"):
         hc.read_tags(store, select_tags=True)
-    with pytest.raises(UsageError, match="--vocabulary and --select-tags are both given"):
+    with pytest.raises(UsageError, match="vocabulary= and select_tags=True are both given"):
         tagged(vocabulary=["AM"])
-    with pytest.raises(UsageError, match=r"--vocabulary is missing.*add --select-tags"):
+    with pytest.raises(UsageError, match=r"vocabulary= is missing.*add select_tags=True"):
         tagged(select_tags=False)
 
 

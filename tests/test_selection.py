@@ -235,7 +235,7 @@ def test_a_method_alone_selects_nothing() -> None:
     assert log.catalogue == UnknownCatalogue()
     assert hash(log.catalogue) == hash(UnknownCatalogue())
     assert log == replace(log)
-    assert "UnknownCatalogue" in repr(log)
+    assert "UnknownCatalogue" in repr(log.catalogue)
 
 
 def test_a_plan_reads_no_event_and_foresees_the_release() -> None:
@@ -338,7 +338,8 @@ def test_without_a_limit_people_who_have_many_items_spread_weight(method: str) -
 
 
 def test_without_a_limit_people_who_have_few_items_name_one() -> None:
-    release = hc.release(town(("tea",), people=600), **SPEND, method="sra", limit=3)
+    """Noise of scale 50 on -781: people have several items, as it seems, less often than once in a million."""
+    release = hc.release(town(("tea",), people=5_000), **SPEND, method="sra", limit=3)
     assert release.items["item"].to_pylist() == ["tea"]
     assert release.chosen["selection"]["law"] == "few"
     assert "each named one" in release.steps[0]

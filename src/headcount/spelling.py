@@ -19,8 +19,8 @@ from headcount.flags import Flag
 
 SWITCHES = frozenset(
     {
-        "again", "distinct", "drop_nulls", "force", "no_header", "per_context", "research", "select_items",
-        "with_counts",
+        "again", "distinct", "drop_nulls", "force", "no_header", "per_context", "research", "select_contexts",
+        "select_items", "select_tags", "with_counts",
     }
 )  # fmt: skip
 """The parameters that are true or false; a test sees that they are those which are declared so."""

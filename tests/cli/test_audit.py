@@ -230,6 +230,7 @@ def test_all_are_all_that_methods_lists(run: Run, monkeypatch: pytest.MonkeyPatc
     assert [each.shown for each in begun] == [
         *(each["name"] for each in describe()),
         "selection",
+        "quantiles",
     ]
     assert [each["method"] for each in done.data] == [each.shown for each in begun]
     assert {each["message"] for each in done.data} == {"not today; come back tomorrow"}

@@ -50,6 +50,7 @@ ELSEWHERE = {
     "value": "test_totals_can_be_asked_for_again",
     "value_range": "test_totals_can_be_asked_for_again",
     "select_items": "test_a_release_without_a_catalogue_can_be_asked_for_again",
+    "select_contexts": "test_a_release_without_a_catalogue_can_be_asked_for_again",
 }
 
 
@@ -101,7 +102,8 @@ def test_totals_can_be_asked_for_again(run: Run, work: Path) -> None:
 
 def test_a_release_without_a_catalogue_can_be_asked_for_again(run: Run, work: Path) -> None:
     words = ("--user", "user", "--item", "venue", "--select-items", "--delta", "1e-6", *SPEND)
-    assert run("release", "visits.csv", *words, "--out", "a").code == 0
+    more = ("--context", "user", "--select-contexts")
+    assert run("release", "visits.csv", *words, *more, "--out", "a").code == 0
     again = run("release", "visits.csv", "--config", "a", "--out", "b")
     assert again.code == 0, again.err
     assert request_in(work / "a") == request_in(work / "b")

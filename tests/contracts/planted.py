@@ -368,9 +368,9 @@ NEIGHBOURS = (
     Plant(
         "items that nobody rated have no offset", "neighbours", "neighbours",
         "neighbours.private:PrivateNeighbours.release",
-        "made = _Made(offsets, support)\n",
-        "offsets = offsets * (engine.measure(log, Offsets(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
-        "    made = _Made(offsets, support)\n",
+        "made = _Made(units / STAR, support)\n",
+        "units = units * (engine.measure(log, Offsets(7, norm), UNDRAWN).sensitive_values[1] > 0)\n"
+        "    made = _Made(units / STAR, support)\n",
     ),
 )  # fmt: skip
 

@@ -325,11 +325,11 @@ def test_different_items_are_those_that_somebody_kept() -> None:
 
 
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"value": None, "value_range": None}, {"quantiles": "0.5"}, "--value COL"),
-    ({}, {"quantiles": "0.5", "by": "contexts"}, "--context COL"),
-    ({}, {"by": "items"}, "--items FILE"),
-    (READ["contexts"], {"by": "contexts", "distinct": True}, "--items FILE"),
-    (READ["contexts"], {"quantiles": "0.5"}, "add --by contexts"),
+    ({"value": None, "value_range": None}, {"quantiles": "0.5"}, "value=COL"),
+    ({}, {"quantiles": "0.5", "by": "contexts"}, "context=COL"),
+    ({}, {"by": "items"}, "items=FILE"),
+    (READ["contexts"], {"by": "contexts", "distinct": True}, "items=FILE"),
+    (READ["contexts"], {"quantiles": "0.5"}, 'add by="contexts"'),
     ({}, {"quantiles": "0.5,2"}, "which 2 does not"),
     ({}, {"quantiles": "a"}, "numbers between 0 and 1"),
     ({}, {"quantiles": "0.5,0.5"}, "different ones"),

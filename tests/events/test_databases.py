@@ -291,14 +291,14 @@ def test_a_table_that_does_not_exist_is_named_among_those_that_do(address: str, 
 def test_what_is_asked_must_fit(address: str, tmp_path: Path) -> None:
     both = {"table": "visits", "query": "SELECT 1"}
     for given, asked, said in (
-        (address, {}, "is a database; give --table NAME or --query"),
-        (address, both, "--table and --query are given both"),
-        (address, {"query": " ; "}, "--query is empty"),
-        (address, {"table": "a..b"}, "--table must be a name"),
+        (address, {}, "is a database; give table=NAME or query="),
+        (address, both, "table= and query= are given both"),
+        (address, {"query": " ; "}, "query= is empty"),
+        (address, {"table": "a..b"}, "table= must be a name"),
         ([address, "visits.csv"], {"table": "visits"}, "cannot be mixed"),
         ("visits.csv", {"table": "visits"}, "table= is for databases, and visits.csv is none"),
-        (pa.table({"who": ["ann"]}), {"query": "SELECT 1"}, "--query is for databases"),
-        (address, {"table": "visits", "delimiter": ";"}, "--delimiter is for files"),
+        (pa.table({"who": ["ann"]}), {"query": "SELECT 1"}, "query= is for databases"),
+        (address, {"table": "visits", "delimiter": ";"}, "delimiter= is for files"),
     ):
         with pytest.raises(UsageError, match=said):
             hc.read_events(given, **WORDS, **asked)  # type: ignore[arg-type]

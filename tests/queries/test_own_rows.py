@@ -78,5 +78,5 @@ def test_a_session_and_a_check_take_such_a_table() -> None:
         assert session.ask(ADULTS).answer == pytest.approx(5, abs=2)
         assert ROW_IS_PERSON in session.guarantee.assumes
     assert hc.check(log).all_counts
-    with pytest.raises(UsageError, match="--max-records 3 is given without --user"):
+    with pytest.raises(UsageError, match="max_records=3 is given without user="):
         hc.query(log, ADULTS, epsilon="1", bins=BINS, max_records=3)

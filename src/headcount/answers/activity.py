@@ -176,7 +176,7 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
 
     >>> noisy = np.array([80.0, 43.0, -2.0, 20.0, 1.0, -3.0, 0.5, 0.1] + [0.0] * 14)
     >>> round(at_most(noisy, 2.0, most=40).total_users)
-    152
+    150
     """
     users, size = _expected(noisy, scale, most), _possible(most)
     hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
