@@ -59,6 +59,12 @@ def test_it_is_known_how_far_ratios_may_be_off(narrowed: float, enough: bool) ->
     assert (inside >= 920) == enough, inside
 
 
+def test_where_there_is_hardly_anybody_nothing_is_known_and_nothing_breaks() -> None:
+    """Noise on next to nobody made deviations of hundreds, and intervals overflowed."""
+    known = PeopleAtSizes(np.full(2, 1e-9), np.diag([400.0, 400.0]))
+    assert known.relative_deviation(np.array([1.0, 3.0]), np.ones(2)) == 1.0
+
+
 def test_without_people_nothing_breaks() -> None:
     nobody = EstimatedActivity(np.array([5.0]), np.array([0.0]), 1.0)
     known = people_at_sizes(nobody, SIZES, np.full(SIZES.size, -3.0), 2.0)

@@ -113,10 +113,17 @@ def run(words: list[str], code: int, where: str, capsys: pytest.CaptureFixture[s
     return "".join(f"{line.rstrip()}\n" for line in said.out.splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent != STORIES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_a_page_runs_as_written(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if page.parent == STORIES:
-        bring_data(page, workplace)
+    follow(page, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted(STORIES.glob("*.md")), ids=lambda page: page.stem)
+def test_a_story_runs_as_written(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bring_data(page, workplace)
     follow(page, capsys)
 
 

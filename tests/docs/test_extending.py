@@ -23,7 +23,7 @@ from tests.contracts.test_row_reading import RULES, SOUND, fate_of
 from tests.docs.recipes import Copy, broken, recipes, run_in_place
 from tests.lab.papers.papers import shared
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 RECIPES = recipes()
 MOST_LINES = {"A family": 100}

@@ -59,7 +59,7 @@ def parted(errors: NDArray[np.float64]) -> tuple[float, float]:
     ("name", "reach", "runs"),
     [
         ("histogram", 6, 400),
-        ("mwem", 1, 400),
+        pytest.param("mwem", 1, 400, marks=pytest.mark.slow),
         ("pmw", 1, 100),
         pytest.param("histogram", 1, 400, marks=pytest.mark.slow),
         pytest.param("mwem", 6, 400, marks=pytest.mark.slow),

@@ -457,6 +457,7 @@ def test_nobody_loses_more_than_epsilon(method: DirectTopK, context_of: str) -> 
     assert compare(method, 4_000, context_of=context_of) > LEVEL
 
 
+@pytest.mark.slow
 def test_the_loss_is_really_spent() -> None:
     """The promise is tight: ε = 0.6 would be a wrong promise for what is spent as 1, and is rejected."""
     assert compare(DirectTopK(k=1), 6_000, epsilon=0.6) < LEVEL

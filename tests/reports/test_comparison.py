@@ -302,7 +302,7 @@ def browser(chromium: Path, browser_tool: dict[str, Any]) -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [pytest.param(1100, "light", marks=pytest.mark.slow), (390, "dark")])
 def test_every_plot_is_drawn_and_its_numbers_can_be_downloaded(
     browser: Browser, table: pa.Table, tmp_path: Path, width: int, scheme: Any
 ) -> None:

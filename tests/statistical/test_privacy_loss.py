@@ -119,6 +119,7 @@ def test_sra_with_half_its_noise_is_rejected() -> None:
         assert compare(SimpleRandom(limit=2, what="items"), 1_000, engine=WithinLimit()) < LEVEL
 
 
+@pytest.mark.slow
 def test_sra_at_a_limit_that_cuts() -> None:
     assert compare(SimpleRandom(limit=1, what="items"), 1_000) > LEVEL
     with half_noise():

@@ -20,6 +20,7 @@ from headcount.arrays import Floats
 
 _ANYWHERE = 0.2  # deviation of the part of a bin's people who stand at its upper end
 _POWERS = np.linspace(-1.0, 0.0, 21)
+_UNSURE = 1.0  # relative variance of a ratio of which nothing is known, as where there is hardly anybody
 _EVENLY = 0.44  # that part, if they are spread evenly over logarithms
 
 
@@ -38,7 +39,7 @@ class PeopleAtSizes:
         0.05
         """
         moves = above / (self.people @ above) - below / (self.people @ below)
-        return float(np.sqrt(max(float(moves @ self.covariance @ moves), 0.0)))
+        return float(np.sqrt(np.clip(moves @ self.covariance @ moves, 0.0, _UNSURE)))
 
 
 def spread_over(activity: EstimatedActivity, records: Floats) -> Floats:
