@@ -130,8 +130,8 @@ def logs(folder: Path) -> Iterator[tuple[str, hc.EventLog, list[tuple[Any, int]]
 
 
 def true_ranking(path: Path, column: str) -> list[tuple[Any, int]]:
-    """Items and their numbers of records, most counted first."""
-    return Counter(pq.read_table(path, columns=[column])[column].to_pylist()).most_common()
+    """Items and their numbers of records, most counted first; as text, which ids of a CSV catalogue are."""
+    return Counter(map(str, pq.read_table(path, columns=[column])[column].to_pylist())).most_common()
 
 
 def found(
@@ -139,9 +139,10 @@ def found(
 ) -> tuple[float, float, float]:
     """How much of the true top 10 and top 100 one release finds, and of the top 10's records it counts."""
     release = hc.release(log, epsilon=epsilon, **setting)
-    ranking = [row["item"] for row in release.top(100)]
+    ranking = [str(row["item"]) for row in release.top(100)]
     best = [item for item, _ in truth[:100]]
-    counts = dict(zip(release.items["item"].to_pylist(), release.items["count"].to_pylist(), strict=True))
+    ids = map(str, release.items["item"].to_pylist())
+    counts = dict(zip(ids, release.items["count"].to_pylist(), strict=True))
     counted = sum(counts[item] for item in best[:10]) / sum(count for _, count in truth[:10])
     return len({*ranking[:10]} & {*best[:10]}) / 10, len({*ranking} & {*best}) / 100, counted
 
