@@ -18,6 +18,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from types import FrameType
 
 from headcount.errors import SurroundingsError
 
@@ -49,7 +50,7 @@ def workers(*, wanted: bool = True) -> Iterator[Executor | None]:
     pool = ProcessPoolExecutor(many, multiprocessing.get_context("spawn"), initializer=follow_parent)
     others = set(multiprocessing.active_children())
     try:
-        with _without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
+        with without_interrupts(), _one_thread_each():  # processes inherit that from their very beginning
             for _ in range(many):
                 pool.submit(time.sleep, _BUSY)  # a process is started where none is idle
         yield pool
@@ -89,20 +90,35 @@ def _one_thread_each() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Let interruptions wait, where signals can; elsewhere they are lost for the moment that this takes."""
-    if hasattr(signal, "pthread_sigmask"):
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return
+def without_interrupts() -> Iterator[None]:
+    """Let interruptions wait until processes were started, which inherit that none reaches them.
+
+    Blocking a signal in one thread is not enough: any other may take it, and Python then interrupts the main one,
+    between the start of a process and what that process is told first.
+    """
     if threading.current_thread() is not threading.main_thread():
+        with _blocked():
+            yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        with _blocked():
+            yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(*came[0])
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Block interruptions of this thread and of what it starts, where signals can be blocked."""
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

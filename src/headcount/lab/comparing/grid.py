@@ -57,7 +57,7 @@ from headcount.events.log import EventLog
 from headcount.lab.comparing.kept import KeptLog, keep
 from headcount.lab.comparing.reuse import ReusingEngine
 from headcount.lab.comparing.trials import Bench, Measure, Trial, Truth, measured, reference_of, run_name
-from headcount.lab.processes import follow_parent
+from headcount.lab.processes import follow_parent, without_interrupts
 from headcount.version import __version__
 
 DEFAULT_SEED = 2015
@@ -204,7 +204,8 @@ def _finished(units: Sequence[Unit], processes: int) -> Iterator[Unit]:
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=follow_parent)
     try:
-        running: set[Future[Unit]] = {pool.submit(run_unit, unit) for unit in units}
+        with without_interrupts():
+            running: set[Future[Unit]] = {pool.submit(run_unit, unit) for unit in units}
         while running:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (each.result() for each in finished)
