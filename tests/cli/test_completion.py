@@ -23,7 +23,7 @@ def test_every_shell_is_told_how_to_ask(run: Run, shell: str) -> None:
     assert done.code == 0, done.err
     assert f"{VARIABLE}={shell}_complete" in done.out
     if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=done.out.encode(), check=True, timeout=20)
+        subprocess.run([shell, "-n"], input=done.out.encode(), check=True, timeout=60)
 
 
 def offered(

@@ -260,8 +260,8 @@ def test_interrupted_and_killed_grids_go_on(tmp_path: Path) -> None:
                 os.killpg(process.pid, ending)  # as a terminal does
             else:
                 process.send_signal(ending)
-            assert process.wait(20) != 0
-            deadline = time.monotonic() + 10
+            assert process.wait(60) != 0
+            deadline = time.monotonic() + 60
             while alive(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert not alive(process.pid), "no worker outlives its parent"
