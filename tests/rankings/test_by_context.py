@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.bounding import Activity, Among, Scale
+from headcount.bounding import Activity, Among, Noisy, Scale
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
 from headcount.noise import SeededNoise
+from headcount.noise_law import DiscreteLaplace
 from headcount.rankings import by_context
 from headcount.rankings.top_k import ACTIVITY_SHARE, EVERYTHING, DirectTopK
 from headcount.releases import Release
@@ -153,3 +154,21 @@ def test_counts_of_few_items_weigh_more() -> None:
     whole = ENGINE.measure(SHOP, Scale(1), bytes(16)).items.sensitive_values[:5].sum()
     alone = ENGINE.measure(SHOP, Scale(1, among=some), bytes(16)).items.sensitive_values[:5].sum()
     assert alone > 3 * whole
+
+
+def test_what_little_is_expected_of_does_not_hide_that_a_context_is_empty() -> None:
+    """60 items by Zipf's law, six days with sales and one without; noise of a plain sum would be too large."""
+    expected = 600 / np.arange(1, 61)
+    law = DiscreteLaplace(Fraction(40))
+    counts = np.zeros((2, 60, 8))  # light and heavy users, seven days and the unknown one
+    counts[:, :, :6] = expected[:, None] / 2
+    hidden, plain = 0, 0
+    for seed in range(200):
+        noise = np.random.default_rng(seed).laplace(0, 40, counts.shape)
+        noisy = Noisy(np.rint(counts + noise).astype(np.int64), law)
+        told = by_context._told(noisy, expected)
+        assert told[:6].all()
+        hidden += not told[6]
+        plain += not by_context._told(noisy, np.ones(60))[6]
+    assert hidden > 180  # about 95 of 100 are within two deviations
+    assert plain < 120

@@ -104,7 +104,9 @@ def agreeing() -> Iterator[None]:
     """Let looks confirm each other, and something be told of all contexts: both hang on the noisy tables."""
     with (
         mock.patch.object(by_context, "_confirmed", return_value=9.0),
-        mock.patch.object(by_context, "_told", lambda noisy: np.ones(noisy.values.shape[-1] - 1, dtype=np.bool_)),
+        mock.patch.object(
+            by_context, "_told", lambda noisy, _: np.ones(noisy.values.shape[-1] - 1, dtype=np.bool_)
+        ),
     ):
         yield
 

@@ -140,7 +140,7 @@ def rank_contexts(
     last = _look(log, "edges", places, pairs, grants["edges"], noise, engine)
     edges = edges_from(last.noisy, items, pairs, last.bound)
     found.append(_confirmed(items.mean, last.noisy))
-    told = _told(last.noisy)
+    told = _told(last.noisy, items.mean)
     rankings = [
         best(_of(edges, (slice(None), context)), k, places) if told[context] else Ranked([])
         for context in range(log.width - 1)
@@ -185,14 +185,18 @@ def _look(
     return Look(replace(noisy, values=noisy.values.reshape(2, places.size, *shape)), people, bound)
 
 
-def _told(edges: Noisy) -> Flags:
+def _told(edges: Noisy, expected: Floats) -> Flags:
     """Say of which contexts something is known: not those that may as well be empty, and surely are nearly so.
 
     Empty is what lies within the noise, and nearly so what is surely below half of an average context. Where noise
-    is too large to be sure of that, a context is taken to be like the others.
+    is too large to be sure of that, a context is taken to be like the others. Items count by the root of what is
+    expected of them: those of which little is expected are little but noise, and no single one decides.
     """
-    counts = edges.counts.sum(axis=(0, 1))[:-1]
-    within = _STANDS_OUT * math.sqrt(2 * edges.values.shape[1] * edges.law.variance)
+    weights = np.sqrt(np.maximum(expected, 0.0))
+    if not weights.any():
+        weights = np.ones_like(weights)
+    counts = np.tensordot(weights, edges.counts.sum(axis=0), axes=1)[:-1]
+    within = _STANDS_OUT * math.sqrt(2 * float(weights @ weights) * edges.law.variance)
     half = counts.sum() / counts.size / 2
     return np.asarray(~((counts < within) & (counts + within < half)))
 
