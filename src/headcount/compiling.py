@@ -6,6 +6,7 @@ the package, or in the user's own cache where that cannot be written.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ if "HEADCOUNT_CACHE" in os.environ:
 
 import numba
 from numba import uint32, uint64
+from numba.core import event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 __all__ = ["Kernel", "Word", "compiled", "inlined", "uint32", "uint64"]
 
@@ -23,13 +27,36 @@ Word = Any
 """A machine integer inside a kernel: Numba, not Python, knows its width and sign."""
 
 
+class _Parts(CompileResultCacheImpl):  # type: ignore[misc]
+    """What of a compiled kernel goes to disk: not the surroundings of Numba's own functions, which hold nothing.
+
+    Numba would import the modules that those come from, its array library with SciPy's, when the code is loaded.
+    """
+
+    def reduce(self, cres: Any) -> Any:
+        *parts, surroundings = super().reduce(cres)
+        return *parts, tuple(each for each in surroundings if each.consts)
+
+
+class _KeptCode(FunctionCache):  # type: ignore[misc]
+    """The compiled code of a kernel on disk, loaded without the modules that only compiling needs."""
+
+    _impl_class = _Parts
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # what code needs to run; Numba would prepare all that compiling needs
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def compiled(function: Kernel) -> Kernel:
     """Compile a function when it is first called; it then runs without holding the interpreter."""
-    kernel: Kernel = numba.njit(cache=True, nogil=True)(function)
+    kernel: Any = numba.njit(nogil=True)(function)
+    kernel._cache = _KeptCode(function)
     return kernel
 
 
 def inlined(function: Kernel) -> Kernel:
     """Compile a small function into every kernel that calls it."""
-    kernel: Kernel = numba.njit(cache=True, nogil=True, inline="always")(function)
+    kernel: Kernel = numba.njit(nogil=True, inline="always")(function)
     return kernel
