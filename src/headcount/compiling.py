@@ -81,7 +81,8 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
 
     @cached_property
     def _part(self) -> Any:
-        return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(self.py_func)
+        options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        return CPUDispatcher(self.py_func, targetoptions=options)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self._part.get_call_template(args, kws)
@@ -95,12 +96,15 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
 
 def compiled(function: Kernel) -> Kernel:
     """Compile a function when it is first called; it then runs without holding the interpreter."""
-    kernel: Any = _Kernel(function, targetoptions={"nopython": True, "nogil": True})
-    kernel.enable_caching()
-    return kernel
+    return _kernel(function)
 
 
 def inlined(function: Kernel) -> Kernel:
     """Compile a small function into every kernel that calls it."""
-    kernel: Kernel = numba.njit(nogil=True, inline="always")(function)
+    return _kernel(function, forceinline=True)
+
+
+def _kernel(function: Kernel, **options: bool) -> Kernel:
+    kernel: Any = _Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+    kernel.enable_caching()
     return kernel
