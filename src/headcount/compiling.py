@@ -2,6 +2,10 @@
 
 ``HEADCOUNT_CACHE`` names the folder for compiled kernels (never for events); without it Numba keeps them beside
 the package, or in the user's own cache where that cannot be written.
+
+Compiling takes seconds, and loading Numba's compiler a good part of one. So a kernel is compiled as one whole, its
+parts inside it and nowhere else, and what is stored loads without the compiler. That goes through inner classes of
+Numba's: ``tests/test_compiling.py`` sees that they do what is said here, whatever its version.
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ from typing import Any, TypeVar
 if "HEADCOUNT_CACHE" in os.environ:
     os.environ.setdefault("NUMBA_CACHE_DIR", os.environ["HEADCOUNT_CACHE"])
 
-import numba
 from numba import uint32, uint64
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
@@ -29,60 +34,69 @@ Word = Any
 """A machine integer inside a kernel: Numba, not Python, knows its width and sign."""
 
 
-class _Parts(CompileResultCacheImpl):  # type: ignore[misc]
-    """What of a compiled kernel goes to disk: not the surroundings of Numba's own functions, which hold nothing.
+class _Storing(CompileResultCacheImpl):  # type: ignore[misc]
+    """What goes to disk of a kernel: not the surroundings of Numba's own functions in it, which hold nothing.
 
-    Numba would import the modules that those come from, its array library with SciPy's, when the code is loaded.
+    To make those again Numba would import the modules they are of: its array library, and SciPy with it.
     """
 
     def reduce(self, cres: Any) -> Any:
-        *parts, surroundings = super().reduce(cres)
-        return *parts, tuple(each for each in surroundings if each.consts)
+        *stored, surroundings = super().reduce(cres)
+        return *stored, tuple(each for each in surroundings if each.consts)
 
 
-class _KeptCode(FunctionCache):  # type: ignore[misc]
-    """The compiled code of a kernel on disk, loaded without the modules that only compiling needs."""
+class _Stored(FunctionCache):  # type: ignore[misc]
+    """Kernels on disk, which are loaded without what only compiling needs: most of Numba's modules."""
 
-    _impl_class = _Parts
+    _impl_class = _Storing
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)  # what code needs to run; Numba would prepare all that compiling needs
+        rtsys.initialize(target_context)  # all that loaded code needs; Numba would ready its compiler here
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
 
 class _Undisturbed(event.Listener):  # type: ignore[misc]
-    """Nobody looks for garbage while a kernel is compiled: that makes many objects, and all of them are needed."""
+    """Nobody looks for garbage while a kernel is compiled: what that makes is many objects, all of them in use."""
 
     def __init__(self) -> None:
         self._depth, self._collecting = 0, False
 
-    def on_start(self, event: event.Event) -> None:  # noqa: ARG002
+    def on_start(self, _: Any) -> None:
         if self._depth == 0:
             self._collecting = gc.isenabled()
             gc.disable()
         self._depth += 1
 
-    def on_end(self, event: event.Event) -> None:  # noqa: ARG002
+    def on_end(self, _: Any) -> None:
         self._depth -= 1
         if self._depth == 0 and self._collecting:
             gc.enable()
 
 
-event.register("numba:compile", _Undisturbed())  # under Numba's lock, one compilation at a time
+event.register("numba:compile", _Undisturbed())  # Numba compiles under a lock, so that one listener is enough
+
+
+class _PartOfCode(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a part. It is optimised once, with the whole kernel, and not at each level on the way there."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.library = _PartOfCode(self.state.targetctx.codegen(), "part")
 
 
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function; where it is a part of another one, without what makes it callable from Python.
-
-    What nobody calls from Python needs no code that takes Python's values, and no machine code of its own: that is
-    half of the time it takes to compile.
-    """
+    """A compiled function; as a part of others it is compiled without what takes and makes Python's values."""
 
     @cached_property
     def _part(self) -> Any:
         options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        return CPUDispatcher(self.py_func, targetoptions=options)
+        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self._part.get_call_template(args, kws)
@@ -91,7 +105,7 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
         return self._part.get_overload(sig)
 
     def enable_caching(self) -> None:
-        self._cache = _KeptCode(self.py_func)
+        self._cache = _Stored(self.py_func)
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -105,6 +119,7 @@ def inlined(function: Kernel) -> Kernel:
 
 
 def _kernel(function: Kernel, **options: bool) -> Kernel:
-    kernel: Any = _Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
-    kernel.enable_caching()
+    made = _Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+    made.enable_caching()
+    kernel: Kernel = made
     return kernel

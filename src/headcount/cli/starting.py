@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
-_OBJECTS = 100_000  # as many as the imports of a command make; Python's own threshold is 700
+_OBJECTS = 100_000  # as many as the imports of a command make; Python looks for garbage after 700
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Hides pandas, which PyArrow imports with the first array it makes, to see whether it was made of a series.
 
     The program makes none of those. PySpark, its one library that uses pandas itself, finds it.
     """
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas" and "pyspark" not in sys.modules:
             raise ModuleNotFoundError("headcount's program does without pandas", name=fullname)
-        return None
 
 
 def start() -> None:
