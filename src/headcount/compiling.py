@@ -78,25 +78,42 @@ event.register("numba:compile", _Undisturbed())  # Numba compiles under a lock, 
 
 
 class _PartOfCode(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a part. It is optimised once, with the whole kernel, and not at each level on the way there."""
+    """The code of a part: it is optimised, and becomes machine code, with the kernel that it is a part of."""
 
     def _optimize_final_module(self) -> None:
         pass
 
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
 
 class _PartCompiler(Compiler):  # type: ignore[misc]
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.state.library = _PartOfCode(self.state.targetctx.codegen(), "part")
+    def __init__(
+        self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, names: Any
+    ) -> None:
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        super().__init__(typing, target, library, args, result, flags, names)
+        self.state.library = _PartOfCode(target.codegen(), "part")
+
+
+class _Part(CPUDispatcher):  # type: ignore[misc]
+    """A function inside kernels: nothing of it can be called from Python, and it cannot call itself."""
+
+    def add_overload(self, cres: Any) -> None:
+        self.overloads[tuple(cres.signature.args)] = cres
+        self.targetctx.insert_user_function(cres.library, cres.fndesc, [cres.library])
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.overloads[tuple(sig)].library
 
 
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function; as a part of others it is compiled without what takes and makes Python's values."""
+    """A compiled function; what it calls are parts of it."""
 
     @cached_property
     def _part(self) -> Any:
-        options = {**self.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_PartCompiler)
+        return _Part(self.py_func, targetoptions=self.targetoptions, pipeline_class=_PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self._part.get_call_template(args, kws)
@@ -119,7 +136,7 @@ def inlined(function: Kernel) -> Kernel:
 
 
 def _kernel(function: Kernel, **options: bool) -> Kernel:
-    made = _Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+    made = _Kernel(function, targetoptions={"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **options})
     made.enable_caching()
     kernel: Kernel = made
     return kernel

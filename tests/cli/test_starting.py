@@ -14,6 +14,7 @@ from tests.cli.conftest import RELEASE, Run
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 UNUSED = {"altair", "duckdb", "pandas", "polars", "scipy.linalg", "sklearn", "sqlalchemy", "sqlglot"}
+STARTED = "from headcount.cli.starting import start; start()"
 LOADED = """
 import atexit, json, sys
 from headcount.cli.main import run
@@ -43,7 +44,7 @@ def test_top_loads_what_reads_parquet_and_little_else(run: Run, work: Path) -> N
 @pytest.mark.parametrize(
     "lines",
     [
-        "from headcount.cli.starting import start; start(); import sys; sys.modules['pyspark'] = sys; import pandas",
+        f"{STARTED}; import sys; sys.modules['pyspark'] = sys; import pandas",
         "from headcount.cli.main import main; main(['--version']); import pandas",
     ],
     ids=["PySpark", "somebody else's process"],
