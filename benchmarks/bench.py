@@ -133,30 +133,14 @@ class Bench:
     def command_line(self, size: str, method: str, cache: Path, more: Mapping[str, str] | None = None) -> Finished:
         """One ``headcount release`` process."""
         with tempfile.TemporaryDirectory(dir=WORK) as folder:
-            options = [
-                *("--user", "user", "--item", "item", "--context", "weekday", "--contexts", "0,1,2,3,4,5,6"),
-                *(
-                    "--items",
-                    str(catalogue_path("dense")),
-                    "--epsilon",
-                    "1",
-                    "--method",
-                    method,
-                    "--limit",
-                    "10",
-                ),
-                *("--out", f"{folder}/release", "--json"),
-            ]
-            command: list[str | Path] = [*headcount_command(), "release", log_path("dense", size), *options]
+            command = [*headcount_command(), *release_options(size, method, f"{folder}/release")]
             finished = run(command, env={**self.environment(), "HEADCOUNT_CACHE": str(cache), **(more or {})})
             if not Path(folder, "release", "release.json").exists():
                 raise CouldNotRunError("the command ended well but wrote no release")
             return finished
 
     def environment(self) -> dict[str, str]:
-        """Ours: the source tree first, and a folder of compiled kernels that belongs to the benchmark."""
-        path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
-        return {**os.environ, "PYTHONPATH": path, "HEADCOUNT_CACHE": str(WORK / "kernels")}
+        return environment_of(ROOT / "src", WORK / "kernels")
 
     def need(self, kind: str, size: str) -> None:
         """Generate a log in a process of its own unless it is there."""
@@ -182,6 +166,22 @@ class Bench:
         if "could not run" in found:
             raise CouldNotRunError(found["could not run"])
         return found
+
+
+def environment_of(source: Path, kernels: Path) -> dict[str, str]:
+    """A source tree as if it was installed: with bytecode, and kernels in a folder that is the benchmark's own."""
+    path, bytecode = f"{ROOT}{os.pathsep}{source}", str(WORK / "bytecode")
+    own = {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": bytecode, "HEADCOUNT_CACHE": str(kernels)}
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | own
+
+
+def release_options(size: str, method: str, out: str | Path) -> list[str | Path]:
+    """The arguments of ``headcount`` that do the job of the benchmark."""
+    return [
+        *("release", log_path("dense", size), "--user", "user", "--item", "item"),
+        *("--items", catalogue_path("dense"), "--context", "weekday", "--contexts", "0,1,2,3,4,5,6"),
+        *("--epsilon", "1", "--method", method, "--limit", "10", "--out", out, "--json"),
+    ]
 
 
 def headcount_command() -> list[str]:

@@ -28,9 +28,10 @@ class CouldNotRunError(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """What one process took, and what it printed."""
+    """What one process took, by the clock and of the processors, and what it printed."""
 
     seconds: float
+    busy: float
     peak: int
     output: str
 
@@ -88,7 +89,8 @@ def run(
         lines = [line for line in errors.splitlines() if line.strip()]
         reason = lines[-1].strip() if lines else "no message"
         raise CouldNotRunError(f"exit code {process.returncode}: {reason[:300]}")
-    return Finished(seconds=seconds, peak=max(usage.ru_maxrss * 1024, tree_peak), output=output)
+    busy, peak = usage.ru_utime + usage.ru_stime, max(usage.ru_maxrss * 1024, tree_peak)
+    return Finished(seconds=seconds, busy=busy, peak=peak, output=output)
 
 
 def median(values: Sequence[float]) -> float:

@@ -316,6 +316,12 @@ def _library(name: str) -> Any:
         ) from error
 
 
+def _table_in(file: Path) -> pa.Table:
+    """Read one file, whatever its folder is called: no dataset, whose columns can come from names of folders."""
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read()
+
+
 def load(folder: str | os.PathLike[str]) -> Release:
     """Read a release folder back."""
     path = Path(folder)
@@ -330,7 +336,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
             )
         if strange := [name for name in data["tables"] if not _TABLE.fullmatch(name)]:
             raise ValueError(f"no table is named {strange[0]!r}")
-        tables = {name: pq.read_table(path / f"{name}.parquet") for name in data["tables"]}
+        tables = {name: _table_in(path / f"{name}.parquet") for name in data["tables"]}
         return Release(
             method=data["method"],
             guarantee=Guarantee.from_json(data["guarantee"]),

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
+from headcount.cli.starting import start
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
 from headcount.version import __version__
@@ -96,6 +97,7 @@ def program() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code."""
+    start()
     _prepare_output()
     if "_HEADCOUNT_COMPLETE" in os.environ:
         from headcount.cli.completion import VARIABLE, completions

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from headcount.bounding import Scored
 from headcount.budget import Grant
 from headcount.errors import HeadcountError
+from headcount.noise import peer
 from headcount.noise.laplace import scale_for
 from headcount.noise.source import NoiseSource
 
@@ -63,15 +64,11 @@ def confirm(scale: Fraction, spread: int, epsilon: Fraction) -> None:
 
     Utilities that all move in one direction, by at most ``spread``, are what OpenDP calls monotonic.
     """
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
     rounded = float(scale)
     if Fraction(rounded) < scale:
         rounded = math.nextafter(rounded, math.inf)
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
     granted = math.nextafter(float(epsilon), math.inf)
-    if not dp.m.make_noisy_max(*space, dp.max_divergence(), scale=rounded).map(spread) <= granted * (1 + 1e-12):
+    if not peer.noisy_max("max_divergence", rounded).map(spread) <= granted * (1 + 1e-12):
         raise HeadcountError(f"a choice at scale {scale} does not pay for a spread of {spread} at ε = {epsilon}")
 
 

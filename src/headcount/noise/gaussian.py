@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from headcount.budget import Price
 from headcount.errors import HeadcountError, UsageError
+from headcount.noise import peer
 from headcount.noise.bulk import draws
 from headcount.noise.source import NoiseSource
 from headcount.noise_law import DiscreteGaussian
@@ -60,13 +61,11 @@ def sigma_for(l2_squared: int, rho: Decimal) -> Fraction:
 @lru_cache(maxsize=1024)
 def confirm(sigma: Fraction, l2_squared: int, price: Price) -> None:
     """Let OpenDP's privacy maps confirm that ``sigma`` pays for the sensitivity at a price's ρ, hence ε and δ."""
-    import opendp.prelude as dp
-
     moved = math.sqrt(l2_squared)
     if Fraction(moved) ** 2 < l2_squared:
         moved = math.nextafter(moved, math.inf)
     noise = _opendp_gaussian(sigma)
-    curve = dp.c.make_zCDP_to_approxDP(noise).map(moved)
+    curve = peer.approximate(noise).map(moved)
     epsilon, rho = curve.epsilon(float(price.delta)), noise.map(moved)
     if not (epsilon <= float(price.epsilon) * (1 + 1e-9) and rho <= float(price.rho) * (1 + 1e-9)):
         raise HeadcountError(f"noise of σ = {sigma} does not pay for L2² = {l2_squared} at {price}")
@@ -105,11 +104,7 @@ def pieces(sigma: Fraction) -> tuple[int, int, int, int, int]:
 
 
 def _opendp_gaussian(sigma: Fraction) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return dp.m.make_gaussian(*space, scale=float(sigma))  # exactly: a power of two divides it
+    return peer.gaussian(float(sigma))  # exactly: a power of two divides it
 
 
 def opendp_release(values: NDArray[np.int64], law: DiscreteGaussian) -> NDArray[np.int64]:

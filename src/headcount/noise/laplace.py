@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.noise import peer
 from headcount.noise.bulk import draws
 from headcount.noise.source import NoiseSource
 from headcount.noise_law import DiscreteLaplace
@@ -107,14 +108,10 @@ def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int
 
 
 def _opendp_laplace(scale: Fraction) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     rounded = float(scale)
     if Fraction(rounded) < scale:
         rounded = math.nextafter(rounded, math.inf)
-    return dp.m.make_laplace(*space, scale=rounded)
+    return peer.laplace(rounded)
 
 
 def opendp_release(values: NDArray[np.int64], law: DiscreteLaplace) -> NDArray[np.int64]:

@@ -45,6 +45,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from headcount.errors import HeadcountError
+from headcount.noise import peer
 from headcount.noise.gaussian import sigma_for
 
 SPREAD = math.pi / math.sqrt(6)
@@ -69,12 +70,6 @@ def scale_of_picks(k: int, rise: int, rho: Decimal) -> Fraction:
 @lru_cache(maxsize=1024)
 def confirm(scale: Fraction, k: int, rise: int, rho: Decimal) -> None:
     """Let OpenDP's privacy map for Gumbel noise confirm that ``k`` picks at ``scale`` pay for ``rise`` at ρ."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
-    pick = dp.m.make_noisy_max(
-        *space, dp.zero_concentrated_divergence(), scale=float(scale)
-    )  # float is exact here
+    pick = peer.noisy_max("zero_concentrated_divergence", float(scale))  # float is exact here
     if not k * pick.map(rise) <= float(rho) * (1 + 1e-9):
         raise HeadcountError(f"{k} picks at scale {scale} do not pay for a rise of {rise} at ρ = {rho}")
