@@ -82,6 +82,7 @@ def _everything(
         *_counted(engine, log, bound, secret),
         _promise_and_values(engine.measure(log, Activity(table, most), secret)),
         _promise_and_values(engine.measure(log, Activity(table, most, "l2"), secret)),
+        _promise_and_values(engine.measure(log, Activity(table, most, ends=(1, 3)), secret)),
     ]
     if engine.can(Shares):
         found += [_promise_and_values(engine.measure(log, each, secret)) for each in _shares(log, table, most)]
@@ -163,7 +164,7 @@ def _check_everyone_leaves(
     counts, activity, shares, rows, sparse = [], [], [], [], []
     for log in logs:  # all of one log before the next, as methods do
         counts.append([engine.measure(log, bound, secret) for bound in asked])
-        kinds = Activity(table, most), Activity(table, most, "l2")
+        kinds = Activity(table, most), Activity(table, most, "l2"), Activity(table, most, ends=(1, 3))
         activity.append([engine.measure(log, bound, secret) for bound in kinds])
         if engine.can(Shares):
             shares.append([engine.measure(log, bound, secret) for bound in _shares(log, table, most)])
