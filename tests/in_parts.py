@@ -30,7 +30,7 @@ class InParts(ReferenceEngine):
         found: Any
         if isinstance(bound, CountBound):
             found = self.count(log, bound, secret)
-        elif isinstance(bound, Activity) and bound.norm == "l1":
+        elif isinstance(bound, Activity) and bound.norm == "l1" and not bound.ends:
             found = self.activity(log, bound.table, bound.most, secret)
         elif isinstance(bound, Records):
             found = self.rows(log, bound.table, bound.most, secret)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount.answers import activity as activities
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
@@ -37,7 +35,6 @@ from headcount.bounding import (
     Scale,
     Shares,
     columns_of,
-    group_sums,
     sensitivity,
 )
 from headcount.budget import Grant, Price
@@ -49,6 +46,7 @@ from headcount.noise_law import DiscreteLaplace, Law
 
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
+_ENDS = tuple(activities.UPPER_ENDS.tolist())
 LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
 
 
@@ -66,15 +64,8 @@ def histogram(
 
     Users with more than ``most`` are in the bin of so many. With ``among``, records about some items alone.
     """
-    most = min(most, MOST_RECORDS)
-    users = engine.measure(log, Activity(table, most, norm, among), noise.key())
-    return add(group_sums(users, _bins(most), activities.BINS), grant, noise)
-
-
-@cache
-def _bins(most: int) -> NDArray[np.int64]:
-    """Return the bin of every number of records."""
-    return activities.bin_of(np.arange(1, most + 1))
+    bound = Activity(table, min(most, MOST_RECORDS), norm, among, _ENDS)
+    return add(engine.measure(log, bound, noise.key()), grant, noise)
 
 
 def people_of(
@@ -87,7 +78,7 @@ def people_of(
     scale = float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5  # as wide
     known = released.counts, scale, min(caps, default=None)
     squares = norm == "l2" and not distinct
-    return KnownPeople(activities.estimate(*known), activities.at_most(*known), distinct, squares)
+    return KnownPeople(*activities.both(*known), distinct, squares)
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:

@@ -7,7 +7,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -49,10 +49,11 @@ from headcount.bounding import (
     Shares,
     SparseCounts,
 )
+from headcount.engines import holding
 from headcount.engines.engine import Engine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError
-from headcount.events import formats, readers
+from headcount.events import encoding, formats, readers
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, Roles
@@ -81,6 +82,7 @@ def _everything(
         *_counted(engine, log, bound, secret),
         _promise_and_values(engine.measure(log, Activity(table, most), secret)),
         _promise_and_values(engine.measure(log, Activity(table, most, "l2"), secret)),
+        _promise_and_values(engine.measure(log, Activity(table, most, ends=(1, 3)), secret)),
     ]
     if engine.can(Shares):
         found += [_promise_and_values(engine.measure(log, each, secret)) for each in _shares(log, table, most)]
@@ -162,7 +164,7 @@ def _check_everyone_leaves(
     counts, activity, shares, rows, sparse = [], [], [], [], []
     for log in logs:  # all of one log before the next, as methods do
         counts.append([engine.measure(log, bound, secret) for bound in asked])
-        kinds = Activity(table, most), Activity(table, most, "l2")
+        kinds = Activity(table, most), Activity(table, most, "l2"), Activity(table, most, ends=(1, 3))
         activity.append([engine.measure(log, bound, secret) for bound in kinds])
         if engine.can(Shares):
             shares.append([engine.measure(log, bound, secret) for bound in _shares(log, table, most)])
@@ -539,8 +541,12 @@ def _layouts(case: Case, folder: Path) -> Iterator[tuple[str, Source]]:
 
 @contextmanager
 def batches_of(rows: int) -> Iterator[None]:
-    """Let every reader cut its batches after some rows."""
-    with mock.patch.object(formats, "BATCH_ROWS", rows), mock.patch.object(readers, "BATCH_ROWS", rows):
+    """Let every reader cut its batches after some rows, and threads share them however few there are."""
+    short = [mock.patch.object(each, "BATCH_ROWS", rows) for each in (formats, readers)]
+    shared = [mock.patch.object(each, "FEW_ROWS", 0) for each in (encoding, holding)]
+    with ExitStack() as patches:
+        for each in (*short, *shared):
+            patches.enter_context(each)
         yield
 
 

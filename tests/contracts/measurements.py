@@ -260,6 +260,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             for table in ("items", "edges")
             for words, options in (("", _CONTEXT), (", users", _USERS), (", context of user", _KEPT))
         ),
+        Measurement("activity in ranges", "counts", partial(_values, Activity("items", 9, ends=(1, 3))), _USERS),
         Measurement("activity in squares", "counts", partial(_values, Activity("items", 20, "l2")), _REPEATED),
         *(
             Measurement(f"shares of {table}, {norm}{words}", "counts", partial(_shared, table, norm), options)

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
-from headcount.answers.activity import BINS, bin_of, lower_ends
+from headcount.answers.activity import BINS, UPPER_ENDS, bin_of, lower_ends
 from headcount.bounding import Activity, CountTable, Noisy, Scale, group_sums
 from headcount.budget import Grant
 from headcount.counts import FAMILY
@@ -170,12 +170,14 @@ def test_shares_can_be_given() -> None:
 @given(cases(), secrets, st.sampled_from(("items", "edges")))
 def test_the_bins_part_users(case: Case, secret: bytes, table: CountTable) -> None:
     """The exact bins sum to the number of users who have a record in the catalogue; each user moves one by 1."""
-    labels = bin_of(np.arange(1, MOST_RECORDS + 1))
+    labels, ends = bin_of(np.arange(1, MOST_RECORDS + 1)), tuple(UPPER_ENDS.tolist())
     engine = ReferenceEngine()
 
     def bins(of: Case) -> Integers:
-        users = group_sums(engine.measure(of.log(), Activity(table, MOST_RECORDS), secret), labels, BINS)
+        each = group_sums(engine.measure(of.log(), Activity(table, MOST_RECORDS), secret), labels, BINS)
+        users = engine.measure(of.log(), Activity(table, MOST_RECORDS, ends=ends), secret)
         assert (users.sensitivity.l1, users.sensitivity.linf) == (1, 1)
+        assert users.sensitive_values.tolist() == each.sensitive_values.tolist()
         return users.sensitive_values
 
     everyone = bins(case)

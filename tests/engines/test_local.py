@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 from headcount.bounding import FIXED_POINT, Activity, Records, Sample, Scale
-from headcount.engines.engine import Engine
+from headcount.engines.engine import Engine, silent
+from headcount.engines.holding import HeldLog
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
+from headcount.engines.walking import HeldWalk
 from headcount.errors import DataError, UsageError
+from headcount.events.catalogue import read_catalogue
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
 from tests.cases import Case
@@ -43,6 +47,38 @@ def test_all_stages_of_a_release_read_a_log_once() -> None:
     engine.measure(log, Scale(2), bytes(16))
     engine.measure(log, Sample(2), bytes(16))
     assert seen.count("reading events") == once > 0
+
+
+def test_records_that_are_counted_otherwise_are_not_read_again() -> None:
+    """What is held of them serves both ways to count, and other items are not taken for these."""
+    seen: list[str] = []
+    engine = LocalEngine(progress=lambda stage, done, total: seen.append(stage))
+    log = town(users=50)
+    fewer = replace(log, catalogue=read_catalogue(log.catalogue.ids[:2]))
+    for asked, reads in ((log, 1), (replace(log, counting="users"), 1), (fewer, 2)):
+        found = engine.measure(asked, Sample(3), bytes(16)).edges.sensitive_values
+        expected = ReferenceEngine().measure(asked, Sample(3), bytes(16)).edges.sensitive_values
+        assert np.array_equal(found, expected)
+        assert seen.count("reading events") == reads
+
+
+@pytest.mark.parametrize("people", [0, 3])
+def test_nothing_is_done_for_people_there_could_be(people: int) -> None:
+    """How many people have names is not known before they are read; but blocks without any are passed over."""
+    log = EventLog.of([(f"p{number}", "tea") for number in range(people)], items=["tea"])
+    held = HeldLog(log, 1 << 20)
+    with ThreadPoolExecutor(1) as pool:
+        pieces = [each for some in HeldWalk(held).pieces(bytes(16), 2, pool, silent) for each in some]
+    assert sum(piece.last - piece.first for piece in pieces) == people < held.all_blocks
+    assert LocalEngine().measure(log, Sample(1), bytes(16)).items.sensitive_values.tolist() == [people]
+
+
+def test_no_thread_is_started_for_a_small_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a thread would take longer to start than all there is to do")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
+    assert LocalEngine(threads=1).measure(town(users=50), Sample(2), bytes(16)).items.sensitive_values.any()
 
 
 @pytest.mark.parametrize("engine", [ReferenceEngine(), LocalEngine()], ids=["reference", "local"])

@@ -30,7 +30,7 @@ from headcount.adapting import histogram
 from headcount.answers.activity import BINS, EstimatedActivity, lower_ends
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
-from headcount.bounding import Bounded, CountTable, Noisy
+from headcount.bounding import Bound, Bounded, Measured_co, Noisy
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
@@ -501,13 +501,16 @@ class Twice(Once):
 
     def __init__(self) -> None:
         super().__init__()
-        self._active: dict[tuple[int, CountTable], Bounded] = {}
+        self._active: dict[tuple[int, Bound[Any]], Any] = {}
 
-    def activity(self, log: EventLog, table: CountTable, most: int, secret: bytes) -> Bounded:
-        key = (id(log.source), table)
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        if not isinstance(bound, bounding.Activity):
+            return super().measure(log, bound, secret)
+        key = (id(log.source), bound)
         if key not in self._active:
-            self._active[key] = ReferenceEngine().measure(log, bounding.Activity(table, most), secret)
-        return self._active[key]
+            self._active[key] = ReferenceEngine().measure(log, bound, secret)
+        measured: Measured_co = self._active[key]
+        return measured
 
 
 def outcomes(method: DirectTopK, log: EventLog, runs: int, *, seed: int) -> list[Any]:

@@ -12,12 +12,13 @@ that is fitted to all of them (:mod:`headcount.answers.usual_activity`) says wha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount.answers.usual_activity import expected_users, possible_users
+from headcount.answers.usual_activity import UsualLaws, usual_laws
 from headcount.arrays import Floats
 
 LAST_EDGE = 1 << 20
@@ -63,6 +64,10 @@ def lower_ends() -> NDArray[np.int64]:
     [1, 2, 3, 5, 9]
     """
     return np.concatenate([[1], UPPER_ENDS + 1])
+
+
+_LOWER_ENDS = tuple(lower_ends().tolist())
+_LAST_OF_BINS = (*UPPER_ENDS.tolist(), 2 * LAST_EDGE)
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ def estimate(noisy: Floats, scale: float, most: int | None = None) -> EstimatedA
     >>> round(activity.total_users), activity.records.max()
     (141, np.float64(8.0))
     """
-    return _spread(_expected(noisy, scale, most), scale, most)
+    return _spread(_expected(noisy, scale, most, _usual(noisy, scale, most)), scale, most)
 
 
 def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
@@ -178,14 +183,24 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
     >>> round(at_most(noisy, 2.0, most=40).total_users)
     150
     """
-    users, size = _expected(noisy, scale, most), _possible(most)
+    return both(noisy, scale, most)[1]
+
+
+def both(noisy: Floats, scale: float, most: int | None = None) -> tuple[EstimatedActivity, EstimatedActivity]:
+    """Return :func:`estimate` and :func:`at_most`, which have most of their work in common."""
+    usual = _usual(noisy, scale, most)
+    users = _expected(noisy, scale, most, usual)
+    return _spread(users, scale, most), _spread(_raised(noisy, scale, most, usual, users), scale, most)
+
+
+def _raised(noisy: Floats, scale: float, most: int | None, usual: UsualLaws | None, expected: Floats) -> Floats:
+    """Return how many users each bin may have, where so many are expected."""
+    users, size = expected.copy(), _possible(most)
     hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
     clear = users > _CLEAR * scale
-    if scale > 0:
-        possible = possible_users(noisy[:size], scale, UPPER_ENDS[: min(size, UPPER_ENDS.size)])
-        users[:size] = np.where(
-            clear[:size], users[:size], np.maximum(users[:size], np.minimum(possible, hidden[:size]))
-        )
+    if usual is not None:
+        raised = np.maximum(users[:size], np.minimum(usual.possible(), hidden[:size]))
+        users[:size] = np.where(clear[:size], users[:size], raised)
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
     last = int(np.flatnonzero(clear[:size]).max(initial=-1))
     falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
@@ -194,27 +209,32 @@ def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedAc
         before = users[place - 1] if place > 0 else np.inf
         falling *= _FALLS_FASTER
         users[place] = max(users[place], min(max(share, falling) * before, hidden[place]))
-    return _spread(users, scale, most)
+    return users
+
+
+def _usual(noisy: Floats, scale: float, most: int | None) -> UsualLaws | None:
+    """Fit what is usual to all bins that can hold anybody, unless there is no noise."""
+    size = _possible(most)
+    return usual_laws(noisy[:size], scale, UPPER_ENDS[:size]) if scale > 0 else None
 
 
 def _spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
     """Spread the users of each bin over it."""
     records, shares = [np.empty(0)], [np.empty(0)]
-    for lower, upper, number in zip(lower_ends(), [*UPPER_ENDS, 2 * LAST_EDGE], users, strict=True):
+    for lower, upper, number in zip(_LOWER_ENDS, _LAST_OF_BINS, users.tolist(), strict=True):
         if number > 0:
-            points = _points(int(lower), int(upper) if most is None else min(int(upper), most))
+            points, inverses = _points(lower, upper if most is None else min(upper, most))
             records.append(points)
-            shares.append(number / points / (1 / points).sum())
+            shares.append(number / points / inverses)
     return EstimatedActivity(np.concatenate(records), np.concatenate(shares), scale)
 
 
-def _expected(noisy: Floats, scale: float, most: int | None) -> Floats:
+def _expected(noisy: Floats, scale: float, most: int | None, laws: UsualLaws | None) -> Floats:
     """Return how many users to expect in each bin: as measured where that is clear, and as usual elsewhere."""
     users = tidied(noisy, scale, most)
-    if scale <= 0:
+    if laws is None:
         return users
-    size = _possible(most)
-    usual = expected_users(noisy[:size], scale, UPPER_ENDS[: min(size, UPPER_ENDS.size)])
+    size, usual = _possible(most), laws.expected()
     kept = usual**2 / (usual**2 + 2 * scale**2)
     between = np.maximum(usual + kept * (noisy[:size] - usual), 0.0)
     beyond = np.minimum(usual * _BEYOND, 2 * scale)
@@ -236,7 +256,7 @@ def tidied(noisy: Floats, scale: float, most: int | None = None) -> Floats:
 
 def _possible(most: int | None) -> int:
     """Return how many bins can hold anybody."""
-    return BINS if most is None else int(np.count_nonzero(lower_ends() <= most))
+    return BINS if most is None else sum(lower <= most for lower in _LOWER_ENDS)
 
 
 def _end_of_best_run(seen: Floats) -> int:
@@ -283,9 +303,16 @@ def _nowhere_negative(values: Floats) -> Floats:
     return np.asarray(np.maximum(values - shifts[inside[-1] if inside.size else 0], 0.0))
 
 
-def _points(lower: int, upper: int) -> Floats:
-    """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many."""
+@cache
+def _points(lower: int, upper: int) -> tuple[Floats, float]:
+    """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many.
+
+    Beside them is the sum of their inverses.
+    """
     if upper - lower < _POINTS:
-        return np.arange(lower, upper + 1, dtype=np.float64)
-    middles = (np.arange(_POINTS) + 0.5) / _POINTS
-    return np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)
+        points = np.arange(lower, upper + 1, dtype=np.float64)
+    else:
+        middles = (np.arange(_POINTS) + 0.5) / _POINTS
+        points = np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)
+    points.setflags(write=False)
+    return points, float((1 / points).sum())

@@ -19,12 +19,11 @@ Reference
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from headcount.answers.blocks import NoisyPair, blocks
+from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.arrays import Bytes, Floats, Integers
 from headcount.noise_law import Law
 
@@ -215,15 +214,17 @@ def _grid(largest: float) -> Floats:
 def _joint_prior(one: Floats, two: Floats, tally: Floats) -> Floats:
     """Return the share of counts of each pair of sizes: fitted apart, then improved together."""
     prior = np.outer(_prior(one, tally.sum(axis=1)), _prior(two, tally.sum(axis=0)))
+    number = tally.sum()
     for _ in range(_STEPS_TOGETHER):
-        prior *= one.T @ (tally / np.maximum(one @ prior @ two.T, _SMALLEST)) @ two / tally.sum()
+        prior *= one.T @ (tally / np.maximum(one @ prior @ two.T, _SMALLEST)) @ two / number
     return prior
 
 
 def _prior(likelihood: Floats, tally: Floats) -> Floats:
     prior = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    number, turned = tally.sum(), likelihood.T
     for _ in range(_STEPS_APART):
-        prior *= likelihood.T @ (tally / np.maximum(likelihood @ prior, _SMALLEST)) / tally.sum()
+        prior *= turned @ (tally / np.maximum(likelihood @ prior, _SMALLEST)) / number
     return prior
 
 
@@ -235,10 +236,11 @@ def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
     mean = (own.likelihood @ (own.grid[:, None] * beside)) / evidence
-    low, high = np.zeros_like(mean), np.full_like(mean, own.grid[-1])
-    below = np.zeros_like(mean)
-    for at, (smaller, size) in enumerate(pairwise([0.0, *own.grid.tolist()])):
-        before, below = below, below + np.outer(own.likelihood[:, at], beside[at]) / evidence
-        low[(before < (1 - level) / 2) & (below >= (1 - level) / 2)] = smaller
-        high[(before < (1 + level) / 2) & (below >= (1 + level) / 2)] = size
+    low, high = np.empty_like(mean), np.empty_like(mean)
+    lows = np.concatenate([[0.0], own.grid[:-1], [0.0]])  # where nothing adds up to a share, anything may be
+    highs = np.append(own.grid, own.grid[-1])
+    for rows in blocks(len(mean), max(1, BLOCK // beside.size)):
+        below = (own.likelihood[rows].T[:, :, None] * beside[:, None, :] / evidence[rows]).cumsum(axis=0)
+        low[rows] = lows[(below < (1 - level) / 2).sum(axis=0)]
+        high[rows] = highs[(below < (1 + level) / 2).sum(axis=0)]
     return _Judged(mean, low, high)

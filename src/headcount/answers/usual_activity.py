@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,25 @@ _MOST_LAWS = 0.95
 _USUAL_MIDDLE, _USUAL_SPREAD = (3.0, 3.0), (1.2, 0.6)
 
 
+class UsualLaws(NamedTuple):
+    """How likely each law is, given noisy numbers of users, and how many users it has in each bin."""
+
+    weights: Floats
+    users: Floats
+
+    def expected(self) -> Floats:
+        """Return how many users to expect in each bin."""
+        return np.asarray(self.weights @ self.users)
+
+    def possible(self) -> Floats:
+        """Return how many users each bin may have: no more in 95 of 100 laws, by how well they fit."""
+        users = np.ascontiguousarray(self.users.T)
+        order = np.argsort(users, axis=1, kind="stable")  # many are equal: others are slow then
+        below = np.cumsum(self.weights[order], axis=1)
+        bins = np.arange(len(users))
+        return np.asarray(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]])
+
+
 def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:
     """Return how many users to expect in each bin, given noisy numbers with Laplace noise of that scale.
 
@@ -31,8 +51,7 @@ def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -
     >>> expected_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32, 64, 128]))[5:].round() < [60, 20, 5]
     array([ True,  True,  True])
     """
-    weights, users = _fitted(noisy, scale, upper_ends)
-    return np.asarray(weights @ users)
+    return usual_laws(noisy, scale, upper_ends).expected()
 
 
 def possible_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:
@@ -42,27 +61,21 @@ def possible_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -
     >>> possible_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32])).round().tolist()[4:]
     [83.0, 11.0]
     """
-    weights, users = _fitted(noisy, scale, upper_ends)
-    order = np.argsort(users, axis=0)
-    below = np.cumsum(weights[order], axis=0)
-    return np.asarray(
-        np.take_along_axis(users, order, axis=0)[(below < _MOST_LAWS).sum(axis=0), range(noisy.size)]
-    )
+    return usual_laws(noisy, scale, upper_ends).possible()
 
 
-def _fitted(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return how likely each law is, and how many users it has in each bin."""
-    shapes, logarithms = _laws(tuple(upper_ends.tolist()), noisy.size)
-    squares = np.maximum((shapes**2).sum(axis=1), 1e-12)
+def usual_laws(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> UsualLaws:
+    """Fit all laws: see :func:`expected_users`."""
+    shapes, squares, logarithms = _laws(tuple(upper_ends.tolist()), noisy.size)
     users = np.maximum(shapes @ noisy / squares, 0.0)[:, None] * shapes
     likelihood = logarithms - np.abs(noisy - users).sum(axis=1) / scale
     weights = np.exp(likelihood - likelihood.max())
-    return np.asarray(weights / weights.sum()), users
+    return UsualLaws(np.asarray(weights / weights.sum()), users)
 
 
 @cache
-def _laws(upper_ends: tuple[int, ...], bins: int) -> tuple[Floats, Floats]:
-    """Return which share of users each law has in each bin, and the logarithm of its prior."""
+def _laws(upper_ends: tuple[int, ...], bins: int) -> tuple[Floats, Floats, Floats]:
+    """Return which share of users each law has in each bin, sums of their squares, and the log of its prior."""
     edges = np.log2([0.5, *(end + 0.5 for end in upper_ends)])
     middles, spreads = (each.ravel() for each in np.meshgrid(_MIDDLES, _SPREADS, indexing="ij"))
     below = np.vectorize(math.erf)((edges - middles[:, None]) / (spreads[:, None] * math.sqrt(2)))
@@ -70,4 +83,4 @@ def _laws(upper_ends: tuple[int, ...], bins: int) -> tuple[Floats, Floats]:
     prior = ((middles - _USUAL_MIDDLE[0]) / _USUAL_MIDDLE[1]) ** 2
     prior += ((spreads - _USUAL_SPREAD[0]) / _USUAL_SPREAD[1]) ** 2
     shapes = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1e-12)
-    return shapes, np.asarray(-prior / 2)
+    return shapes, np.maximum((shapes**2).sum(axis=1), 1e-12), np.asarray(-prior / 2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise, repeat
 from typing import TypeVar
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from headcount.arrays import Floats, Integers
 from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.errors import UsageError
+from headcount.threads import mapping
 
 Numbers = TypeVar("Numbers", Floats, Integers)
 Kind = TypeVar("Kind", bound=np.generic)
@@ -28,6 +28,7 @@ MOST_BYTES = 1 << 30
 """How much memory rows may take."""
 
 _THREADS = 2
+_FEW_BYTES = 1 << 14  # of rows
 
 
 class LinearQueries:
@@ -164,9 +165,9 @@ class LinearQueries:
         padded = np.concatenate([values, np.zeros(-values.size % 8, dtype=values.dtype)])
         edges = np.linspace(0, self._packed.shape[0], _THREADS + 1).astype(np.int64)
         parts = np.zeros((_THREADS, self._packed.shape[1]), dtype=values.dtype)
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with mapping(_THREADS, few=self._packed.size < _FEW_BYTES) as each:
             blocks = [self._packed[first:end] for first, end in pairwise(edges)]
-            list(pool.map(adding.packed_sums, blocks, repeat(padded), edges[:-1], parts))
+            list(each(adding.packed_sums, blocks, repeat(padded), edges[:-1], parts))
         out = np.zeros(self.size, dtype=values.dtype)
         few = [values[each].sum() for each in self._listed]
         out[self._places] = np.concatenate([parts.sum(axis=0), np.array(few, dtype=values.dtype)])

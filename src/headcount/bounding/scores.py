@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import repeat
 
@@ -20,6 +19,7 @@ from headcount.bounding.bound import FIXED_POINT
 from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.bounding.records import Rows
 from headcount.errors import UsageError
+from headcount.threads import mapping
 
 HUNDREDTHS = range(100, 201)
 """The factors by which DPSense-S may scale counts up."""
@@ -32,6 +32,7 @@ TAIL_SPREAD = math.isqrt(2 * _FINE**2) + 2
 
 _LIMITS_AT_ONCE = 1 << 12
 _THREADS = 2
+_FEW_RECORDS = 1 << 12
 
 
 def capped_total_scores(activity: Bounded, columns: int, epsilon: Fraction) -> Scored:
@@ -180,11 +181,11 @@ def _distances(rows: Rows) -> Iterator[tuple[int, Integers]]:
     if largest > rows.most:
         raise ValueError(f"{rows} hold a user with more records")
     edges = np.linspace(0, rows.width, _THREADS + 1).astype(np.int64)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(_Part, repeat(rows), edges[:-1], edges[1:]))
+    with mapping(_THREADS, few=rows.columns.size < _FEW_RECORDS) as each:
+        parts = list(each(_Part, repeat(rows), edges[:-1], edges[1:]))
         for first in range(1, largest, _LIMITS_AT_ONCE):
             size = min(_LIMITS_AT_ONCE, largest - first)
-            shares = pool.map(_Part.distances, parts, repeat(first), repeat(size))
+            shares = each(_Part.distances, parts, repeat(first), repeat(size))
             yield first, np.sum(list(shares), axis=0)
     uncut = (np.array(HUNDREDTHS) - 100) * FIXED_POINT * rows.columns.size
     for first in range(max(largest, 1), rows.most + 1, _LIMITS_AT_ONCE):

@@ -19,7 +19,6 @@ Reference
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +28,10 @@ from numpy.typing import NDArray
 from headcount.arrays import Integers
 from headcount.counts import kernels
 from headcount.engines import draws
+from headcount.threads import mapping
 
 _THREADS = 2
+_FEW_COLUMNS = 1 << 10
 _PIECES = 64  # ranges of sizes with equally many groups; a free thread takes the next one
 
 
@@ -127,8 +128,8 @@ def size_errors(noisy: Integers, limit: int, scale: float, key: bytes) -> NDArra
         kernels.size_errors(values, firsts, places, prefix, limit, scale / limit, k0, k1, first, last, errors)
 
     borders = _borders(noisy.size)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        list(pool.map(search, borders[:-1], borders[1:]))
+    with mapping(_THREADS, few=noisy.size < _FEW_COLUMNS) as each:
+        list(each(search, borders[:-1], borders[1:]))
     return errors
 
 

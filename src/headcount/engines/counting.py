@@ -54,7 +54,8 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     if bound.unit == 1:
         passes.each(log, secret, keep, [(_modes(log), _keeping(bound), each) for each in tables])
     else:
-        weighing = Weighing(bound.limit, bound.unit, 0, bound.norm == "l2", bound.apart, _among(log, bound))
+        how = bound.norm == "l2", bound.apart, _among(log, bound)
+        weighing = Weighing(bound.limit, bound.unit, 0, *how, _NOTHING)
         passes.each(log, secret, weigh, [(_modes(log), weighing, each) for each in tables])
     whole = edges.sum(axis=0).reshape(*groups, -1, log.width)
     counted = whole.sum(axis=-1) if log.counting == "records" else items.sum(axis=0).reshape(*groups, -1)
@@ -111,12 +112,14 @@ def people(passes: Passes, log: EventLog, bound: People, secret: bytes) -> Spars
 
 
 def _active(passes: Passes, log: EventLog, bound: Activity | Records, secret: bytes) -> NDArray[np.int64]:
-    """Return how many users have 1, 2, … records, the last place for those with the most or more."""
-    threads = passes.threads_for(bound.most)
-    users = np.zeros((threads, bound.most), dtype=np.int64)
-    squares = isinstance(bound, Activity) and bound.norm == "l2"
-    among = _among(log, bound) if isinstance(bound, Activity) else _EVERYTHING
-    weighing = Weighing(1, 1, _width(log, bound.table), squares, False, among)
+    """Return how many users are in each place: with 1, 2, … records, or up to some ends."""
+    squares, among, ends, places = False, _EVERYTHING, _NOTHING, bound.most
+    if isinstance(bound, Activity):
+        squares, among, places = bound.norm == "l2", _among(log, bound), bound.places
+        ends = np.array(bound.ends, dtype=np.int64)
+    threads = passes.threads_for(places)
+    users = np.zeros((threads, places), dtype=np.int64)
+    weighing = Weighing(bound.most, 1, _width(log, bound.table), squares, False, among, ends)
     passes.each(log, secret, weigh, [(_modes(log), weighing, Counts(part, _NOTHING)) for part in users])
     summed: NDArray[np.int64] = users[0] if threads == 1 else users.sum(axis=0)
     return summed

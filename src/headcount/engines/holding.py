@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from headcount.engines.engine import Progress
 from headcount.engines.kernels.grouping import Held, deal
+from headcount.events.ahead import FEW_ROWS
 from headcount.events.encoding import CodedBatch, EncodedLog
 from headcount.events.ids import NumberRange
 from headcount.events.log import EventLog
@@ -50,6 +51,11 @@ class HeldLog:
         return 1 << self.block_bits
 
     @property
+    def inhabited(self) -> int:
+        """How many of the blocks that are held have anybody, the first ones: users are dealt in turns."""
+        return max(0, min(self.blocks, self.encoded.users.size - self.first_block))
+
+    @property
     def records(self) -> Held:
         """What is held, as kernels take it."""
         return Held(
@@ -75,7 +81,11 @@ class HeldLog:
             if dealing is not None:
                 self._settle(dealing.result())
             self._make_room(batch.users.size)
-            dealing = pool.submit(self._deal, batch)
+            dealing = None
+            if batch.users.size < FEW_ROWS:
+                self._settle(self._deal(batch))
+            else:
+                dealing = pool.submit(self._deal, batch)
             progress("reading events", self.encoded.tally.rows, self.log.source.rows)
         if dealing is not None:
             self._settle(dealing.result())

@@ -52,9 +52,13 @@ class Passes:
         return self.threads if sums <= MANY_CELLS else 1
 
     def once(self, log: EventLog, what: object, make: Callable[[], Held]) -> Held:
-        """Return what is held of a log, made now if it is not; another log's things are let go of first."""
+        """Return what is held of a log, made now if it is not; another log's things are let go of first.
+
+        Its records stay where the next log has the same ones and counts them otherwise.
+        """
         if self._log is not log:
-            self._held.clear()
+            same = self._log is not None and log.has_the_records_of(self._log)
+            self._held = {Walk: self._held[Walk]} if same and Walk in self._held else {}
             self._log = log
         if what not in self._held:
             self._held[what] = make()

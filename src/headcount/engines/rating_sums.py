@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,9 @@ from headcount.bounding import (
 )
 from headcount.engines.passes import Passes
 from headcount.engines.ratings import Rated, read_ratings
+from headcount.events.ahead import FEW_ROWS
 from headcount.events.log import EventLog
+from headcount.threads import mapping
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -74,8 +75,8 @@ def summed(
     def run(part: tuple[int, int], sums: NDArray[np.int64]) -> None:
         kernel(rated.starts, rated.items, rated.values, *part, *asked, sums)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, itertools.pairwise(borders.tolist()), made))
+    with mapping(threads, few=rated.items.size < FEW_ROWS) as mapped:
+        list(mapped(run, itertools.pairwise(borders.tolist()), made))
     for each in made[1:]:
         made[0] += each
     return made[0]

@@ -105,8 +105,9 @@ def activity(log: EventLog, bound: Activity, secret: bytes) -> Bounded:
     users, cells, _ = _eligible(log, secret)
     users, cells = _among(log, bound, users, cells)
     records = _sizes(log, bound.table, users, cells, bound.norm)
-    places = np.minimum(records[records > 0], bound.most)
-    return certify_activity(np.bincount(places, minlength=bound.most + 1)[1:].astype(np.int64))
+    there = np.minimum(records[records > 0], bound.most)
+    places = np.searchsorted(bound.ends, there) if bound.ends else there - 1
+    return certify_activity(np.bincount(places, minlength=bound.places).astype(np.int64))
 
 
 def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:

@@ -58,11 +58,13 @@ class HeldWalk:
         while first_block < held.all_blocks:
             held.fill(first_block, progress, pool)
             keys = user_keys(held.encoded.users.raw, secret)
-            borders = np.linspace(0, held.blocks, min(held.blocks, threads * _STEPS) + 1).astype(int).tolist()
+            blocks = held.inhabited
+            borders = np.linspace(0, blocks, min(blocks, threads * _STEPS) + 1).astype(int).tolist()
             for together in _batched(list(itertools.pairwise(borders)), threads):
                 yield [Piece(held.records, None, keys, first, last) for first, last in together]
                 progress("choosing records", first_block + together[-1][1], held.all_blocks)
             first_block += held.blocks
+            progress("choosing records", first_block, held.all_blocks)
 
 
 class PackedWalk:

@@ -12,6 +12,9 @@ T = TypeVar("T")
 
 _DEPTH = 3
 
+FEW_ROWS = 1 << 12
+"""Below so many rows, starting a thread takes longer than what it would do."""
+
 
 def read_ahead(values: Iterator[T]) -> Iterator[T]:
     """Yield the values in order, always a few of them fetched beforehand.

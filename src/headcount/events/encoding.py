@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Codes
 from headcount.errors import DataError
-from headcount.events.ahead import read_ahead
+from headcount.events.ahead import FEW_ROWS, read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.coders import Coder, GivenItems, GridCells, GroupCodes, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
@@ -120,7 +120,8 @@ class EncodedLog:
             return
         wanted = (*self._needed, log.roles.times)
         self.tally = Tally(nulls={name: 0 for name in wanted if name is not None})
-        for batch, contexts in read_ahead(self._prepared()):
+        few = log.source.rows is not None and log.source.rows < FEW_ROWS
+        for batch, contexts in self._prepared() if few else read_ahead(self._prepared()):
             yield self._coded(batch, contexts)
 
     def _prepared(self) -> Iterator[tuple[pa.RecordBatch, Codes | None]]:

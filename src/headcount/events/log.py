@@ -146,6 +146,11 @@ class EventLog:
         """The columns that must be read."""
         return _columns(self.roles, self.context, self.conditions)
 
+    def has_the_records_of(self, other: EventLog) -> bool:
+        """Say whether the same rows count, as the same cells; how they are counted may differ."""
+        kept = self.source is other.source and self.catalogue is other.catalogue and self.context is other.context
+        return kept and (self.roles, self.conditions) == (other.roles, other.conditions)
+
     @classmethod
     def of(
         cls,

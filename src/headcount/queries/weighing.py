@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -49,8 +50,14 @@ def weighed(energy: Mapping[Subset, float], shape: tuple[int, ...], norm: Norm) 
     >>> weighed({(): 4.0, (0,): 1.0, (1,): 1.0}, (2, 3), "l2").weights
     {(): 186, (0,): 132, (1,): 64}
     """
-    some = list(energy)
-    asked = np.array([energy[each] for each in some])
+    return _best(tuple(energy.items()), shape, norm)
+
+
+@lru_cache(maxsize=64)
+def _best(energy: tuple[tuple[Subset, float], ...], shape: tuple[int, ...], norm: Norm) -> Weighed:
+    """Return what :func:`weighed` does: every stage of a release asks for the same, and so does the next one."""
+    some = [each for each, _ in energy]
+    asked = np.array([own for _, own in energy])
     if norm == "l2" or len(some) > _FEW or all(shape[place] == 2 for each in some for place in each):
         own = np.array([_told(shape, each, each, norm) for each in some])
         cost = np.array([float(_cost(shape, each, norm)) for each in some])

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
+from headcount.bounding import Bound, Measured_co
+from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
+from headcount.events.log import EventLog
+from headcount.lab.audits import observing
 from headcount.lab.audits.adjacent import Pair, crafted, drawn
 from headcount.lab.audits.auditing import CONFIDENCE, Finding, audit
 from headcount.lab.audits.cases import CASES
-from headcount.lab.audits.observing import log_of
+from headcount.lab.audits.observing import Target, log_of
 from headcount.lab.audits.outcomes import Observations, OutcomeSet, Score, chosen_outcomes
 from headcount.lab.audits.seeing import seen
 from headcount.lab.audits.targets import NAMES, is_proven, pairs_for, target
@@ -101,6 +106,45 @@ def _pooled(runs: Observations) -> dict[Any, int]:
     values = np.clip(np.round(runs.numbers / 3), -2, 3).astype(int)
     keys, counts = np.unique(values, axis=0, return_counts=True)
     return {tuple(key.tolist()): int(count) for key, count in zip(keys, counts, strict=True)}
+
+
+# One run after the other, by one engine that keeps what it read
+
+
+@dataclass
+class Remembering(LocalEngine):
+    """Measures each bound once, and gives the same choices of people's records to every later run."""
+
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def measure(self, log: EventLog, bound: Bound[Measured_co], secret: bytes) -> Measured_co:
+        if (id(log), bound) not in self.known:
+            self.known[id(log), bound] = super().measure(log, bound, secret)
+        measured: Measured_co = self.known[id(log), bound]
+        return measured
+
+
+def differs(asked: Target, pair: Pair, runs: int = 3) -> bool:
+    """Say whether runs by one engine differ from runs with the same draws by an engine each."""
+    for present in (True, False):
+        kept = asked.observe(pair, SeededNoise(5), runs, present=present)
+        with mock.patch.object(observing, "_engine", lambda kind, _: kind(threads=1)):
+            fresh = asked.observe(pair, SeededNoise(5), runs, present=present)
+        if kept.kinds.tolist() != fresh.kinds.tolist() or not np.array_equal(kept.numbers, fresh.numbers):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_of_an_engine_that_keeps_what_it_read_are_runs_of_a_new_one(name: str) -> None:
+    """Draw for draw, so that there are no false alarms: rows of a log alone are kept from run to run."""
+    for pair in pairs_for(name, 2)[1:4:2]:
+        assert not differs(replace(target(name, 2, Decimal(1)), copies=False), pair), pair.name
+
+
+def test_an_engine_that_keeps_draws_is_told_from_new_ones() -> None:
+    asked = replace(target("sra", 2, Decimal(1)), copies=False, engine=Remembering)
+    assert differs(asked, PAIRS["of many items"], runs=12)
 
 
 def test_everything_published_is_seen() -> None:

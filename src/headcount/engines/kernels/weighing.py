@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.arrays import Flags
+from headcount.arrays import Flags, Integers
 from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
@@ -30,7 +30,8 @@ class Weighing(NamedTuple):
     """What weighing asks for: every user's records add up to at most ``limit`` units.
 
     If ``measured`` is the width of a table's columns in cells (1 for edges) instead of 0, the users are counted by
-    the number of their records in that table: into ``edges``, whose last place is for that many or more.
+    the number of their records in that table, or ``limit`` if that is less: into a place of ``edges`` for each
+    number, or for each of ``ends`` and all beyond.
     With ``squares`` it is the sum of squares that is limited, of numbers of records of each item where records are
     counted, and users are counted by that; with ``apart`` users above the limit are counted in the second half of
     the tables. If ``among`` has an entry for each item, records about items without a mark are left out first.
@@ -42,6 +43,19 @@ class Weighing(NamedTuple):
     squares: bool
     apart: bool
     among: Flags
+    ends: Integers
+
+
+@inlined
+def _place(size: Word, limit: Word, ends: Integers) -> Word:
+    """Return where a user with ``size`` records is counted."""
+    most = min(size, limit)
+    if ends.size == 0:
+        return most - 1
+    place = np.int64(0)
+    while place < ends.size and ends[place] < most:
+        place += 1
+    return place
 
 
 @inlined
@@ -69,7 +83,7 @@ def _weigh_users(
     scratch = with_room(scratch, histories, np.int64(0))
     starts, cells, weights, keys = histories
     width = modes.width
-    limit, unit, measured, squares, apart, among = weighing
+    limit, unit, measured, squares, apart, among, ends = weighing
     edges, items = counts
     seen, numbers, heap, held, run = scratch
     edges_above, items_above = edges, items
@@ -90,7 +104,7 @@ def _weigh_users(
             else:
                 total = records_in(weights, begin, end)
             if measured > 0:
-                edges[min(total, edges.size) - 1] += 1
+                edges[_place(total, limit, ends)] += 1
                 continue
             table = edges if total <= limit else edges_above
             add_rows(table, cells, weights, begin, end, _weight(total, limit, unit, squares))
@@ -101,7 +115,7 @@ def _weigh_users(
             run += 1
             size = each_once(cells, begin, end, each, held, run, seen)
             if measured > 0:
-                edges[min(size, edges.size) - 1] += 1
+                edges[_place(size, limit, ends)] += 1
                 break
             table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
             if each > 1 or width == 1:

@@ -64,6 +64,11 @@ class Target:
         """What it is called."""
         return self.called or self.name
 
+    @property
+    def own_engine(self) -> Any:
+        """The engine of this thread: it keeps what it read of a log from run to run, and draws anew in each."""
+        return _engine(self.engine, threading.get_ident())
+
     def grant(self) -> Grant:
         """Return what one run may spend."""
         return Grant(self.epsilon, self.delta or None)
@@ -108,7 +113,7 @@ class Target:
 
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
-        grant, engine = self.grant(), _engine(self.engine, threading.get_ident())
+        grant, engine = self.grant(), self.own_engine
         method = self.make(self.name, self.parameters)
         if not self.selects:
             return method.release(log, grant, source, engine)

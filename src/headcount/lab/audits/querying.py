@@ -18,7 +18,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.bounding import LinearQueries
-from headcount.engines.local import LocalEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
@@ -45,8 +44,9 @@ class QueryTarget(Target):
 
     def run(self, pair: Pair, source: NoiseSource, *, present: bool) -> Release:
         """Ask for every cell once, or for the first half of them again and again, or for odd sums."""
-        method = self.make(self.name, {"asked": self._asked(pair.items), **self.parameters})
-        return method.release(people_of(pair, present=present), self.grant(), source, LocalEngine(threads=1))
+        asked = _asked(pair.items, self.limit, one_by_one=case_of(self.name).one_by_one)
+        method = self.make(self.name, {"asked": asked, **self.parameters})
+        return method.release(people_of(pair, present=present), self.grant(), source, self.own_engine)
 
     def seen(self, release: Release, pair: Pair) -> Observations:  # noqa: ARG002 - answers are in the order asked
         """Return the answers, and when they changed."""
@@ -60,15 +60,18 @@ class QueryTarget(Target):
         numbers = np.array([*answers, *totals], dtype=np.float64)
         return Observations(np.array([kind]), numbers[None, :], names)
 
-    def _asked(self, cells: int) -> Asked:
-        grid = Grid.of({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
-        if case_of(self.name).one_by_one:
-            rows = np.tile(np.arange(cells) < max(1, cells // 2), (ROUNDS, 1))
-        elif cells == COLUMNS_CELLS:
-            rows = np.array([[(cell & some).bit_count() % 2 == 1 for cell in range(cells)] for some in _ODD_AMONG])
-        else:
-            rows = np.eye(cells, dtype=bool)
-        return Asked(grid=grid, rows=LinearQueries.of(rows), max_records=self.limit)
+
+@lru_cache(maxsize=64)
+def _asked(cells: int, limit: int, *, one_by_one: bool) -> Asked:
+    """Return what is asked of a grid: that is public, and the same in all runs."""
+    grid = Grid.of({name: {"values": list(range(size))} for name, size in _columns(cells).items()})
+    if one_by_one:
+        rows = np.tile(np.arange(cells) < max(1, cells // 2), (ROUNDS, 1))
+    elif cells == COLUMNS_CELLS:
+        rows = np.array([[(cell & some).bit_count() % 2 == 1 for cell in range(cells)] for some in _ODD_AMONG])
+    else:
+        rows = np.eye(cells, dtype=bool)
+    return Asked(grid=grid, rows=LinearQueries.of(rows), max_records=limit)
 
 
 @lru_cache(maxsize=64)
