@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Draws, Integers
-from headcount.compiling import Word, compiled
+from headcount.compiling import Word, compiled, uint32, uint64
 
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
 
 _BLOCK = 1 << 17  # records taken from a packed store at a time
+_TOGETHER = 4  # blocks grouped at once: they lie side by side in every batch, so memory is read in longer runs
 
 
 class Held(NamedTuple):
@@ -81,65 +82,97 @@ def deal(
     Wanted are as many blocks, from the first one on, as ``starts`` has room for. Writes where each of them starts
     and where the last one ends, the packed records and, if rows stand for several records, their weights.
     """
-    mask = np.int64((1 << block_bits) - 1)
-    blocks = starts.size - 1
-    ahead = np.zeros(blocks + 1, dtype=np.int32)
+    mask = uint64((1 << block_bits) - 1)
+    blocks, first = uint64(starts.size - 1), uint64(first_block)
+    ahead = np.zeros(starts.size, dtype=np.uint32)
     for row in range(users.size):
-        block = (np.int64(users[row]) & mask) - first_block
-        if cells[row] >= 0 and 0 <= block < blocks:
-            ahead[block + 1] += 1
+        block = (uint64(users[row]) & mask) - first  # below the first one it wraps around to a large number
+        if cells[row] >= 0 and block < blocks:
+            ahead[block + uint64(1)] += uint32(1)
     starts[0] = 0
-    for block in range(blocks):  # written one by one: assigning a slice takes seconds to compile
-        ahead[block + 1] += ahead[block]
-        starts[block + 1] = ahead[block + 1]
+    for number in range(starts.size - 1):  # written one by one: assigning a slice takes seconds to compile
+        ahead[number + 1] += ahead[number]
+        starts[number + 1] = ahead[number + 1]
     for row in range(users.size):
-        user = np.int64(users[row])
-        block = (user & mask) - first_block
-        if cells[row] >= 0 and 0 <= block < blocks:
+        user, cell = uint64(users[row]), cells[row]
+        block = (user & mask) - first
+        if cell >= 0 and block < blocks:
             at = ahead[block]
-            record = (user >> block_bits) << cell_bits | cells[row]
-            low[at] = record & 0xFFFF
-            high[at] = record >> 16
+            record = (user >> uint64(block_bits)) << uint64(cell_bits) | uint64(cell)
+            low[at] = record & uint64(0xFFFF)
+            high[at] = record >> uint64(16)
             if weights.size > 0:
                 weights[at] = times[row]
-            ahead[block] = at + 1
+            ahead[block] = at + uint32(1)
 
 
 @compiled
-def group(held: Held, block: Word, users: Word) -> tuple[Integers, Codes, Integers]:
-    """Group one block by user: where each user's records start, their cells, and their weights."""
-    low, high, weights, bases, starts, _, _, cell_bits = held
-    mask = np.int64((1 << cell_bits) - 1)
-    places = np.zeros(users + 1, dtype=np.int64)
+def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
+    """Count the records of every user of some blocks, a place ahead."""
+    low, high, _, bases, starts, _, _, cell_bits = held
+    blocks = uint64(last - first)
+    above = cell_bits - 16
     for batch in range(bases.size):
-        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
-            places[((np.int64(high[at]) << 16 | np.int64(low[at])) >> cell_bits) + 1] += 1
+        for block in range(first, last):
+            column = uint64(block - first + 1)
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            if above >= 0:  # then a user's place lies in the upper part alone
+                for at in range(begin, end):
+                    places[(uint64(high[at]) >> uint64(above)) * blocks + column] += 1
+            else:
+                for at in range(begin, end):
+                    record = uint64(high[at]) << uint64(16) | uint64(low[at])
+                    places[(record >> uint64(cell_bits)) * blocks + column] += 1
+
+
+@compiled
+def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, Codes, Integers]:
+    """Group blocks by user, in the order of their codes: where each user's records start, cells and weights."""
+    low, high, weights, bases, starts, _, _, cell_bits = held
+    mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
+    places = np.zeros(users + 1, dtype=np.int64)
+    _count(held, first, last, places)
     for user in range(users):
         places[user + 1] += places[user]
     ahead = places[:-1].copy()
     cells = np.empty(places[users], dtype=np.int32)
     grouped = np.empty(cells.size if weights.size > 0 else 0, dtype=np.int64)
     for batch in range(bases.size):
-        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
-            record = np.int64(high[at]) << 16 | np.int64(low[at])
-            place = record >> cell_bits
-            to = ahead[place]
-            cells[to] = record & mask
-            if weights.size > 0:
-                grouped[to] = weights[at]
-            ahead[place] = to + 1
+        for block in range(first, last):
+            column = uint64(block - first)
+            for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+                record = uint64(high[at]) << uint64(16) | uint64(low[at])
+                user = (record >> uint64(cell_bits)) * blocks + column
+                to = ahead[user]
+                cells[to] = record & mask
+                if weights.size > 0:
+                    grouped[to] = weights[at]
+                ahead[user] = to + 1
     return places, cells, grouped
+
+
+@compiled
+def _keys_of(keys: Draws, first: Word, blocks: Word, all_blocks: Word) -> Draws:
+    """Return the keys of the users of some blocks, in the order of their codes."""
+    out = np.empty(-(-keys.size // all_blocks) * blocks, dtype=np.uint64)
+    size = 0
+    for start in range(first, keys.size, all_blocks):
+        for code in range(start, min(start + blocks, keys.size)):
+            out[size] = keys[code]
+            size += 1
+    return out[:size]
 
 
 @compiled
 def next_histories(
     held: Held | None, packed: Packed | None, keys: Draws, at: Word, last: Word
 ) -> tuple[Word, Histories]:
-    """Return the next users of a piece, those of one block or about as many of a store, and where to go on."""
+    """Return the next users of a piece, those of some blocks or about as many of a store, and where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
-        mine = keys[held.first_block + at :: 1 << held.block_bits]
-        starts, cells, weights = group(held, at, mine.size)
-        return at + 1, Histories(starts, cells, weights, mine)
+        until = min(at + _TOGETHER, last)
+        mine = _keys_of(keys, held.first_block + at, until - at, 1 << held.block_bits)
+        starts, cells, weights = group(held, at, until, mine.size)
+        return until, Histories(starts, cells, weights, mine)
     if packed is not None:
         until = at + 1
         while until < last and packed.starts[until + 1] - packed.starts[at] <= _BLOCK:
