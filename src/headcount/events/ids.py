@@ -84,11 +84,11 @@ class NumberTable:
         row = 0
         while True:
             row, self.size = interning.intern_numbers(
-                values, row, self._keys, self._codes, self._ids, self.size, may_add, out
+                values, row, self._slots, self._ids, self.size, may_add, out
             )
             if row == values.size:
                 return out
-            self._resize(4 * self._codes.size)
+            self._resize(self._slots.size)
 
     @property
     def raw(self) -> NDArray[np.int64]:
@@ -97,12 +97,9 @@ class NumberTable:
 
     def _resize(self, slots: int) -> None:
         known = self._ids[: self.size]
-        self._keys = np.empty(slots, dtype=np.int64)
-        self._codes = np.full(slots, -1, dtype=np.int32)
-        self._ids = np.empty(slots, dtype=np.int64)
-        interning.intern_numbers(
-            known, 0, self._keys, self._codes, self._ids, 0, True, np.empty(known.size, np.int32)
-        )
+        self._slots = np.full(2 * slots, -1, dtype=np.int64)
+        self._ids = np.empty(slots // 2, dtype=np.int64)
+        interning.intern_numbers(known, 0, self._slots, self._ids, 0, True, np.empty(known.size, np.int32))
 
 
 class TextTable:

@@ -16,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Draws, Integers
-from headcount.compiling import Word, compiled, uint32, uint64
+from headcount.compiling import Word, compiled, inlined, uint32, uint64
 
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
 
 _BLOCK = 1 << 17  # records taken from a packed store at a time
-_TOGETHER = 4  # blocks grouped at once: they lie side by side in every batch, so memory is read in longer runs
 
 
 class Held(NamedTuple):
     """Records in memory: batch ``b`` begins at ``bases[b]``, and its block ``n`` at ``starts[b, n]`` from there.
 
     The first block held is number ``first_block`` of the log's 2^``block_bits``. Without weights every record
-    counts once.
+    counts once. So many blocks are grouped ``together``: they lie side by side in every batch.
     """
 
     low: Low
@@ -40,6 +39,7 @@ class Held(NamedTuple):
     first_block: int
     block_bits: int
     cell_bits: int
+    together: int
 
 
 class Packed(NamedTuple):
@@ -75,18 +75,18 @@ class Histories(NamedTuple):
 @compiled
 def deal(
     users: Codes, cells: Codes, times: Integers, block_bits: Word, first_block: Word, cell_bits: Word,
-    starts: Codes, low: Low, high: High, weights: Codes,
+    starts: Codes, whole: High, low: Low, high: High, weights: Codes,
 ) -> None:  # fmt: skip
     """Sort a batch by block, leaving out cells below 0 and blocks that are not wanted.
 
     Wanted are as many blocks, from the first one on, as ``starts`` has room for. Writes where each of them starts
-    and where the last one ends, the packed records and, if rows stand for several records, their weights.
+    and where the last one ends, the packed records and, if rows stand for several records, their weights. Records
+    are sorted ``whole`` and split afterwards: half as many writes go to and fro.
     """
-    mask = uint64((1 << block_bits) - 1)
-    blocks, first = uint64(starts.size - 1), uint64(first_block)
+    mask, first, blocks = uint64((1 << block_bits) - 1), uint64(first_block), uint64(starts.size - 1)
     ahead = np.zeros(starts.size, dtype=np.uint32)
     for row in range(users.size):
-        block = (uint64(users[row]) & mask) - first  # below the first one it wraps around to a large number
+        block = (uint64(users[row]) & mask) - first  # one before the first wraps around to a large number
         if cells[row] >= 0 and block < blocks:
             ahead[block + uint64(1)] += uint32(1)
     starts[0] = 0
@@ -98,18 +98,20 @@ def deal(
         block = (user & mask) - first
         if cell >= 0 and block < blocks:
             at = ahead[block]
-            record = (user >> uint64(block_bits)) << uint64(cell_bits) | uint64(cell)
-            low[at] = record & uint64(0xFFFF)
-            high[at] = record >> uint64(16)
+            whole[at] = (user >> uint64(block_bits)) << uint64(cell_bits) | uint64(cell)
             if weights.size > 0:
                 weights[at] = times[row]
             ahead[block] = at + uint32(1)
+    for at in range(starts[starts.size - 1]):
+        low[at] = whole[at]
+    for at in range(starts[starts.size - 1]):
+        high[at] = whole[at] >> 16
 
 
 @compiled
 def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
     """Count the records of every user of some blocks, a place ahead."""
-    low, high, _, bases, starts, _, _, cell_bits = held
+    low, high, _, bases, starts, _, _, cell_bits, _ = held
     blocks = uint64(last - first)
     above = cell_bits - 16
     for batch in range(bases.size):
@@ -125,10 +127,25 @@ def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
                     places[(record >> uint64(cell_bits)) * blocks + column] += 1
 
 
+@inlined
+def _users_in(users: Word, first: Word, blocks: Word, all_blocks: Word) -> Word:
+    """Return how many of so many users are in some blocks."""
+    return users // all_blocks * blocks + min(max(users % all_blocks - first, 0), blocks)
+
+
+@compiled
+def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Integers]:
+    """Return how many rows each of the next users of a piece has, of so many in all, and where to go on."""
+    until = min(at + held.together, last)
+    sizes = np.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits) + 1, dtype=np.int64)
+    _count(held, at, until, sizes)
+    return until, sizes[1:]
+
+
 @compiled
 def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, Codes, Integers]:
     """Group blocks by user, in the order of their codes: where each user's records start, cells and weights."""
-    low, high, weights, bases, starts, _, _, cell_bits = held
+    low, high, weights, bases, starts, _, _, cell_bits, _ = held
     mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
     places = np.zeros(users + 1, dtype=np.int64)
     _count(held, first, last, places)
@@ -154,13 +171,13 @@ def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, C
 @compiled
 def _keys_of(keys: Draws, first: Word, blocks: Word, all_blocks: Word) -> Draws:
     """Return the keys of the users of some blocks, in the order of their codes."""
-    out = np.empty(-(-keys.size // all_blocks) * blocks, dtype=np.uint64)
+    out = np.empty(_users_in(keys.size, first, blocks, all_blocks), dtype=np.uint64)
     size = 0
     for start in range(first, keys.size, all_blocks):
         for code in range(start, min(start + blocks, keys.size)):
             out[size] = keys[code]
             size += 1
-    return out[:size]
+    return out
 
 
 @compiled
@@ -169,7 +186,7 @@ def next_histories(
 ) -> tuple[Word, Histories]:
     """Return the next users of a piece, those of some blocks or about as many of a store, and where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
-        until = min(at + _TOGETHER, last)
+        until = min(at + held.together, last)
         mine = _keys_of(keys, held.first_block + at, until - at, 1 << held.block_bits)
         starts, cells, weights = group(held, at, until, mine.size)
         return until, Histories(starts, cells, weights, mine)

@@ -49,33 +49,32 @@ def _scatter(x: Word) -> Word:
 
 @compiled
 def intern_numbers(
-    values: Numbers,
-    start: Word,
-    keys: Integers,
-    codes: Codes,
-    ids: Integers,
-    size: Word,
-    may_add: Word,
-    out: Codes,
+    values: Numbers, start: Word, slots: Integers, ids: Integers, size: Word, may_add: Word, out: Codes
 ) -> tuple[Word, Word]:
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
-    Stops early when the table is two thirds full, to be enlarged. Unknown ids get -1 unless ``may_add``.
+    A slot is a number and its code side by side, the code of a free one below 0. Stops early when the table is
+    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. The number is compared first: where that
+    mostly succeeds at once, the processor goes ahead and fetches the slots of the next rows meanwhile.
     """
-    mask = uint64(codes.size - 1)
+    mask = uint64(slots.size - 2)
     for row in range(start, values.size):
         value = np.int64(values[row])
-        slot = _scatter(uint64(value)) & mask
-        while codes[slot] >= 0 and keys[slot] != value:
-            slot = (slot + uint64(1)) & mask
-        if codes[slot] < 0 and may_add:
-            if 3 * (size + 1) > 2 * codes.size:
+        slot = (_scatter(uint64(value)) << uint64(1)) & mask
+        while slots[slot] != value:
+            if slots[slot + uint64(1)] < 0:
+                break
+            slot = (slot + uint64(2)) & mask
+        code = slots[slot + uint64(1)]
+        if code < 0 and may_add:
+            if 4 * (size + 1) > slots.size:
                 return row, size
-            keys[slot] = value
-            codes[slot] = size
+            slots[slot] = value
+            slots[slot + uint64(1)] = size
             ids[size] = value
+            code = np.int64(size)
             size += 1
-        out[row] = codes[slot]
+        out[row] = code
     return values.size, size
 
 
