@@ -41,6 +41,24 @@ def combine(items: Codes, contexts: Codes, width: Word, out: Codes) -> tuple[Wor
     return outside, unknown
 
 
+@compiled
+def look_up_cells(
+    items: Numbers, first_item: Word, of_items: Codes, contexts: Numbers, first_context: Word, of_contexts: Codes,
+    width: Word, out: Codes,
+) -> tuple[Word, Word]:  # fmt: skip
+    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, row by row."""
+    outside: Word = 0
+    unknown: Word = 0
+    for row in range(items.size):
+        place, beside = np.int64(items[row]) - first_item, np.int64(contexts[row]) - first_context
+        item = of_items[place] if 0 <= place < of_items.size else np.int32(-1)
+        context = of_contexts[beside] if 0 <= beside < of_contexts.size else np.int32(-1)
+        outside += item < 0
+        unknown += (item >= 0) & (context < 0)
+        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+    return outside, unknown
+
+
 @inlined
 def _scatter(x: Word) -> Word:
     x = (x ^ (x >> uint64(32))) * uint64(0xD6E8FEB86659FD93)
