@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -223,3 +224,19 @@ def test_many_records_in_one_row() -> None:
         assert found[:2].tolist() == [10**6 * heavy + FIXED_POINT * min(limit, 2), 3 * heavy]
     assert LocalEngine().measure(log, Activity("items", 4), bytes(16)).sensitive_values.tolist() == [0, 1, 0, 1]
     assert LocalEngine().measure(log, Records("items", 10**6), bytes(16)).sums.tolist() == [2, 10**6]
+
+
+@pytest.mark.parametrize("counting", ["records", "users"])
+def test_long_histories_with_and_without_equal_records(counting: Literal["records", "users"]) -> None:
+    """Where no record comes twice they are looked at in another way, more than one step of them at once."""
+    items = list(range(1500))
+    histories = {"plain": items[:1300], "short": items[:40], "twice": [*items[:700], 3], "same": [5] * 300}
+    rows = [(user, item) for user, mine in histories.items() for item in mine]
+    log = replace(EventLog.of(rows, items=items), counting=counting)
+    for limit in (1, 7, 60):
+        for secret in (bytes(16), bytes(range(16))):
+            kept, expected = (
+                engine.measure(log, Sample(limit), secret) for engine in (LocalEngine(), ReferenceEngine())
+            )
+            assert kept.items.sensitive_values.tolist() == expected.items.sensitive_values.tolist()
+            assert kept.edges.sensitive_values.tolist() == expected.edges.sensitive_values.tolist()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headcount.errors import DataError
 from headcount.events.encoding import EncodedLog
-from headcount.events.ids import NumberRange, NumberTable, TextTable, catalogue_codes, ids_for
+from headcount.events.ids import Listed, NumberRange, NumberTable, TextTable, ids_for
 from headcount.events.log import EventLog, Roles, read_events
 from headcount.events.readers import Source, TableSource, open_source
 
@@ -176,7 +176,7 @@ def test_which_table_fits() -> None:
 
 @pytest.mark.parametrize("listed", [[5, 3, 900], [5, 2**40], [-(2**63), 2**63 - 1], [-7]])
 def test_catalogues_of_whole_numbers(listed: list[int]) -> None:
-    found = catalogue_codes(pa.array(listed, pa.int64()))
+    found = Listed(pa.array(listed, pa.int64())).codes
     asked = [*listed, 4, -1, 0, 2**63 - 2, -(2**63) + 1]
     wanted = [listed.index(each) if each in listed else -1 for each in asked]
     assert found(pa.array(asked, pa.int64())).tolist() == wanted
@@ -233,3 +233,17 @@ def test_what_a_pass_met_is_tallied() -> None:
 def test_a_source_can_be_passed_on() -> None:
     source = open_source(pa.table({"user": ["a"], "item": ["tea"]}))
     assert open_source(source) is source
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize("missing", [False, True], ids=["together", "one after the other"])
+def test_items_and_contexts_become_cells_in_one_way_or_two(kind: pa.DataType, missing: bool) -> None:
+    """With a missing context they are looked up one after the other; every row says the same either way."""
+    raw = pa.array([7, 8, 9, 7, 120, 9])
+    items = raw.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(kind) else raw.cast(kind)
+    days = pa.array([0, 1, 5, None if missing else -3, 0, 1], pa.int8())
+    table = pa.table({"user": [1, 2, 3, 4, 5, 6], "item": items, "day": days})
+    log = read_events(table, user="user", item="item", items=["9", "7"], context="day", contexts=["0", "1"])
+    encoded = EncodedLog(log)
+    assert [batch.cells.tolist() for batch in encoded.batches()] == [[3, -1, 2, 5, -1, 1]]
+    assert (encoded.tally.outside_catalogue, encoded.tally.unknown_context) == (2, 2)

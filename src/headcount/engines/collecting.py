@@ -1,16 +1,18 @@
-"""All rows of a log that count, in memory: the one loop that collects them, whatever they are read for."""
+"""All rows of a log that count, in memory: as they come, or in the order of their users."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.arrays import Codes
+from headcount.arrays import Codes, Integers
 from headcount.engines.engine import Progress, silent
-from headcount.events.encoding import EncodedLog
+from headcount.engines.kernels import ordering
+from headcount.events.encoding import CodedBatch, EncodedLog
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,44 @@ def collected(coded: EncodedLog, progress: Progress = silent, stage: str = "read
         np.concatenate(contexts) if contexts else None,
         np.concatenate(values) if values else None,
     )
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Rows that count: ``cells[starts[u] : starts[u + 1]]`` are user u's, rising, and ``beside`` as well."""
+
+    starts: Integers
+    cells: Codes
+    beside: Codes
+
+
+def sorted_by_user(
+    coded: EncodedLog,
+    beside: Callable[[CodedBatch], NDArray[np.integer[Any]]],
+    progress: Progress = silent,
+    stage: str = "reading events",
+) -> Sorted:
+    """Read a log once, and sort the rows that count by user, cell and another number that is not below 0.
+
+    Rows are held twice for a while, in batches and in order, and never more than that.
+
+    >>> from headcount.events.log import EventLog
+    >>> log = EventLog.of([("ann", "tea"), ("bob", "rye"), ("ann", "rye")], items=["rye", "tea"])
+    >>> sorted_by_user(EncodedLog(log), lambda batch: batch.cells).cells.tolist()
+    [0, 1, 0]
+    """
+    batches: list[tuple[Codes, Codes, NDArray[np.integer[Any]]]] = []
+    for batch in coded.batches():
+        counts = batch.cells >= 0
+        batches.append((batch.users[counts], batch.cells[counts], beside(batch)[counts]))
+        progress(stage, coded.tally.rows, coded.log.source.rows)
+    starts = np.zeros(coded.users.size + 1, dtype=np.int64)
+    for users, _, _ in batches:
+        ordering.count_rows(users, starts)
+    np.cumsum(starts, out=starts)
+    ahead = starts[:-1].copy()
+    cells, others = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.int32)
+    while batches:
+        ordering.scatter(*batches.pop(), ahead, cells, others)
+    ordering.sort_rows(starts, cells, others)
+    return Sorted(starts, cells, others)

@@ -81,8 +81,10 @@ def shares(passes: Passes, log: EventLog, bound: Shares, secret: bytes) -> Bound
     """Spread the users over classes of columns, at their sizes."""
     shape = SIZES.size, bound.number
     sums = np.zeros((passes.threads, shape[0] * shape[1]), dtype=np.int64)
-    columns = _width(log, bound.table), bound.of_columns(log), bound.number
-    sharing = Sharing(*columns, bound.above, bound.most, FIXED_POINT, bound.norm == "l2")
+    width, classes = _width(log, bound.table), bound.of_columns(log).astype(np.int32)
+    if log.counting == "records":
+        classes = np.repeat(classes, width)
+    sharing = Sharing(width, classes, bound.number, bound.above, bound.most, FIXED_POINT, bound.norm == "l2")
     passes.each(log, secret, share, [(_modes(log), sharing, part) for part in sums])
     return certify_shares(sums.sum(axis=0).reshape(shape), bound)
 

@@ -3,11 +3,15 @@
 Each batch is sorted by block while the next one is read. What does not fit is left out and read again later, with
 other blocks; so memory follows the chosen amount, not the length of the log. Should a single block outgrow it, the
 store grows: the records of one block's users must fit.
+
+A record takes as many bytes as the users met so far ask for. Where their number is not known beforehand, what is
+held is made wider as they turn up.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +25,8 @@ from headcount.events.log import EventLog
 
 _MOST_BLOCK_BITS = 13
 _USER_BITS_IN_A_BLOCK = 6
-_USER_BITS = 31  # of a code
+_LOW_BITS = 16
+_GROUPED = 1 << 16  # records about which are grouped by user at once: they fit the processor's cache
 _NO_TIMES = np.empty(0, dtype=np.int64)
 
 
@@ -33,15 +38,15 @@ class HeldLog:
         self.encoded = EncodedLog(log)
         self.cell_bits = max(1, (log.cells - 1).bit_length())
         known = self.encoded.users.size if isinstance(self.encoded.users, NumberRange) else None
-        user_bits = _USER_BITS if known is None else known.bit_length()
-        self.block_bits = max(0, min(_MOST_BLOCK_BITS, user_bits - _USER_BITS_IN_A_BLOCK))
-        upper = _upper_type(user_bits - self.block_bits + self.cell_bits)
-        weight = 4 if log.roles.times is not None else 0
-        self._record_bytes = 2 + np.dtype(upper).itemsize + weight
-        self._room = max(1, memory // self._record_bytes)
-        self.low = np.empty(self._room, dtype=np.uint16)
-        self.high = np.empty(self._room, dtype=upper)
-        self.weights = np.empty(self._room if weight else 0, dtype=np.int32)
+        spare_bits = _MOST_BLOCK_BITS if known is None else known.bit_length() - _USER_BITS_IN_A_BLOCK
+        self.block_bits = max(0, min(_MOST_BLOCK_BITS, spare_bits))
+        self._memory, self._weighted = memory, log.roles.times is not None
+        upper = self._upper_type(known or 0)
+        room = self._room(upper)
+        self.low = np.empty(room, dtype=np.uint16)
+        self.high = np.empty(room, dtype=upper)
+        self.weights = np.empty(room if self._weighted else 0, dtype=np.int32)
+        self._whole: NDArray[Any] = np.empty(0, dtype=np.uint32)
         self.first_block, self.blocks = 0, 0
         self._clear()
 
@@ -60,7 +65,7 @@ class HeldLog:
         """What is held, as kernels take it."""
         return Held(
             self.low, self.high, self.weights, self.bases, self.starts, self.first_block, self.block_bits,
-            self.cell_bits,
+            self.cell_bits, max(1, _GROUPED * self.blocks // max(1, self._size)),
         )  # fmt: skip
 
     def fill(self, first_block: int, progress: Progress, pool: ThreadPoolExecutor) -> None:
@@ -80,6 +85,7 @@ class HeldLog:
         for batch in self.encoded.batches():
             if dealing is not None:
                 self._settle(dealing.result())
+            self._widen(batch.users.size)
             self._make_room(batch.users.size)
             dealing = None
             if batch.users.size < FEW_ROWS:
@@ -103,15 +109,19 @@ class HeldLog:
         rows = self.log.source.rows
         if not rows:
             return left
-        passes = -(-rows * left // (self.all_blocks * self._room))
+        passes = -(-rows * left // (self.all_blocks * self._room(self.high.dtype)))
         return max(1, -(-left // max(1, passes)))
 
     def _deal(self, batch: CodedBatch) -> NDArray[np.int32]:
         starts = np.empty(self.blocks + 1, dtype=np.int32)
+        wide = np.uint32 if self.high.itemsize <= 2 else np.uint64
+        if self._whole.size < batch.users.size or self._whole.dtype != wide:
+            self._whole = np.empty(batch.users.size, dtype=wide)
         free = slice(self._size, self._size + batch.users.size)
         deal(
             batch.users, batch.cells, _NO_TIMES if batch.times is None else batch.times, self.block_bits,
-            self.first_block, self.cell_bits, starts, self.low[free], self.high[free], self.weights[free],
+            self.first_block, self.cell_bits, starts, self._whole[: batch.users.size], self.low[free],
+            self.high[free], self.weights[free],
         )  # fmt: skip
         return starts
 
@@ -120,30 +130,47 @@ class HeldLog:
         self._starts.append(starts)
         self._size += int(starts[-1])
 
+    def _upper_type(self, users: int) -> np.dtype[Any]:
+        """Return what holds the bits of a record above its low ones, of so many users."""
+        bits = (max(0, users - 1) >> self.block_bits).bit_length() + self.cell_bits - _LOW_BITS
+        return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32)
+
+    def _room(self, upper: np.dtype[Any]) -> int:
+        """Return how many records fit into the chosen amount of memory."""
+        return max(1, self._memory // (_LOW_BITS // 8 + upper.itemsize + (4 if self._weighted else 0)))
+
+    def _widen(self, rows: int) -> None:
+        """Let the records that are held, and so many more, have the bits that all users met so far ask for."""
+        upper = self._upper_type(self.encoded.users.size)
+        if upper.itemsize <= self.high.itemsize:
+            return
+        self._leave_out(self._room(upper) - rows)
+        room = max(self._room(upper), self._size)
+        self.low, self.weights = self.low[:room], self.weights[:room]
+        narrow, self.high = self.high, np.empty(self.low.size, dtype=upper)
+        self.high[: self._size] = narrow[: self._size]
+
     def _make_room(self, rows: int) -> None:
-        """Leave out the later half of the blocks until a batch fits; with one block left, take more memory."""
-        while self._size + rows > self.low.size and self.blocks > 1:
+        """Leave out blocks until a batch fits; with one block left, take more memory."""
+        self._leave_out(self.low.size - rows)
+        if self._size + rows > self.low.size:
+            more = self._size + rows
+            self.low = np.concatenate([self.low, np.empty(more, dtype=self.low.dtype)])
+            self.high = np.concatenate([self.high, np.empty(more, dtype=self.high.dtype)])
+            if self._weighted:
+                self.weights = np.concatenate([self.weights, np.empty(more, dtype=self.weights.dtype)])
+
+    def _leave_out(self, room: int) -> None:
+        """Leave out the later half of the blocks until what is held fits, or one block is left."""
+        while self._size > room and self.blocks > 1:
             self.blocks = (self.blocks + 1) // 2
             held, self._size = list(zip(self._bases, self._starts, strict=True)), 0
             self._bases, self._starts = [], []
             for base, starts in held:
                 self._move(base, int(starts[self.blocks]))
                 self._settle(starts[: self.blocks + 1])
-        if self._size + rows > self.low.size:
-            more = self._size + rows
-            self.low = np.concatenate([self.low, np.empty(more, dtype=self.low.dtype)])
-            self.high = np.concatenate([self.high, np.empty(more, dtype=self.high.dtype)])
-            if self.weights.size:
-                self.weights = np.concatenate([self.weights, np.empty(more, dtype=self.weights.dtype)])
 
     def _move(self, base: int, count: int) -> None:
         for array in (self.low, self.high, self.weights):
             if array.size:
                 array[self._size : self._size + count] = array[base : base + count]
-
-
-def _upper_type(bits: int) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
-    """Return what holds the bits of a record above its low 16."""
-    if bits <= 24:
-        return np.uint8
-    return np.uint16 if bits <= 32 else np.uint32

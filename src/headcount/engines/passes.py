@@ -14,11 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
-from headcount.engines.collecting import Collected, collected
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.engines.collecting import Collected, Sorted, collected, sorted_by_user
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.walking import HeldWalk, PackedWalk, Walk
-from headcount.events.encoding import EncodedLog, Reading, Tally
+from headcount.events.encoding import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 
@@ -71,6 +74,19 @@ class Passes:
         rows = collected(coded, self.progress, stage)
         self.tally = coded.tally
         return coded, rows
+
+    def read_sorted(
+        self,
+        log: EventLog,
+        reading: Reading,
+        beside: Callable[[CodedBatch], NDArray[np.integer[Any]]],
+        stage: str = "reading events",
+    ) -> Sorted:
+        """Read all rows of a log that count, in the order of their users; they are not held."""
+        coded = EncodedLog(log, reading)
+        rows = sorted_by_user(coded, beside, self.progress, stage)
+        self.tally = coded.tally
+        return rows
 
     def each(
         self, log: EventLog, secret: bytes, kernel: Callable[..., None], asked: Sequence[tuple[Any, ...]]

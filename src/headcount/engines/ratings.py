@@ -1,7 +1,7 @@
 """A log's ratings, grouped by user: one number for each user and item, in units of the declared range.
 
 Where a user rated an item more than once, the mean counts. Without a value column it is only known which items a
-user has. All ratings are held, and some 70 bytes of memory for each while they are sorted.
+user has. All ratings are held, in 8 bytes each, and in some 20 while they are sorted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.bounding import STAR, Raters
+from headcount.engines.kernels.ordering import average
 from headcount.engines.passes import Passes
+from headcount.events.encoding import CodedBatch
 from headcount.events.log import EventLog
 from headcount.events.values import Range
 
@@ -44,21 +46,17 @@ def read_ratings(log: EventLog, passes: Passes | None = None) -> Rated:
     >>> rated.starts.tolist(), rated.items.tolist()
     ([0, 2, 3], [0, 1, 1])
     """
-    coded, rows = (passes or Passes()).read(log, Raters().reading(log))
-    items = len(log.catalogue.ids)
-    keys = rows.users.astype(np.int64) * items + rows.cells
-    values = np.zeros(keys.size, dtype=np.int64)
-    if rows.values is not None and log.value_range is not None:
-        values = units_of(rows.values, log.value_range)
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    many = np.diff(np.append(first, keys.size))
-    sums = np.add.reduceat(values, first) if first.size else values
-    owners, places = np.divmod(keys[first], items)
-    starts = np.searchsorted(owners, np.arange(coded.users.size + 1))
-    means = (2 * sums + many) // (2 * many)
-    return Rated(starts.astype(np.int64), places.astype(np.int32), means.astype(np.int32), items)
+    within = log.value_range
+
+    def units(batch: CodedBatch) -> NDArray[np.int16]:
+        if batch.values is None or within is None:
+            return np.zeros(batch.cells.size, dtype=np.int16)
+        return units_of(batch.values, within).astype(np.int16)
+
+    rows = (passes or Passes()).read_sorted(log, Raters().reading(log), units)
+    average(rows.starts, rows.cells, rows.beside)
+    rated = rows.starts[-1]
+    return Rated(rows.starts, rows.cells[:rated], rows.beside[:rated], len(log.catalogue.ids))
 
 
 def units_of(values: NDArray[np.float64], within: Range) -> NDArray[np.int64]:

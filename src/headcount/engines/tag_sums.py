@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount.arrays import Integers
+from headcount.arrays import Codes, Integers
 from headcount.bounding import (
     FIXED_POINT,
     TOGETHER,
@@ -21,13 +19,13 @@ from headcount.bounding import (
     TagWeights,
     certify_tags,
 )
-from headcount.engines.kernels.together import add_together
+from headcount.engines.kernels.ordering import drop_equals
+from headcount.engines.kernels.together import add_together, add_weights, most_rows
 from headcount.engines.passes import Passes
+from headcount.events.encoding import CodedBatch
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 from headcount.events.tagging import Tagging
-
-Codes = NDArray[np.integer[Any]]
 
 
 def tagged(passes: Passes, log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001
@@ -46,11 +44,17 @@ def tagging_of(log: EventLog, passes: Passes | None = None) -> Tagging:
     (1, 1)
     """
     tagged, passes = TagLog.of_log(log), passes or Passes()
-    _, rows = passes.read(tagged, Taggers().reading(tagged), "reading tags")
-    people, user = np.unique(rows.users, return_inverse=True)
-    sizes = {"resources": len(tagged.catalogue.ids), "tags": len(tagged.vocabulary.ids)}
-    tags = np.empty(0, dtype=np.int32) if rows.contexts is None else rows.contexts
-    return Tagging.of(user, rows.cells, tags, people=people.size, **sizes)
+    rows = passes.read_sorted(tagged, Taggers().reading(tagged), _tags_of, "reading tags")
+    drop_equals(rows.starts, rows.cells, rows.beside)
+    many = np.diff(rows.starts)
+    many = many[many > 0]
+    user = np.repeat(np.arange(many.size, dtype=np.int32), many)
+    resource, tag = rows.cells[: user.size], rows.beside[: user.size]
+    return Tagging(user, resource, tag, many.size, len(tagged.catalogue.ids), len(tagged.vocabulary.ids))
+
+
+def _tags_of(batch: CodedBatch) -> Codes:
+    return np.zeros(batch.cells.size, dtype=np.int32) if batch.contexts is None else batch.contexts
 
 
 def sums_of(tagging: Tagging, bound: TagBound) -> Integers:
@@ -61,33 +65,39 @@ def sums_of(tagging: Tagging, bound: TagBound) -> Integers:
     [1.0, 1.0, 1.5, 0.5]
     """
     if isinstance(bound, TagWeights):
-        return _summed(tagging.user, tagging.tag, tagging.tags, bound.norm)
+        return _of_tags(tagging, bound.norm)
     if isinstance(bound, TagMarginals):
-        tags = _summed(tagging.user, tagging.tag, tagging.tags, bound.norm)
-        resources = _summed(tagging.user, tagging.resource, tagging.resources, bound.norm)
-        return np.concatenate([tags, resources])
+        places, nowhere = np.arange(tagging.resources, dtype=np.int32), np.zeros(tagging.tags, dtype=np.int32)
+        resources = _summed(tagging, places, nowhere, (tagging.resources, 1), bound.norm)
+        return np.concatenate([_of_tags(tagging, bound.norm), resources])
     if isinstance(bound, TagPairs):
         return _pairs(tagging, bound)
-    return np.array([np.unique(tagging.user).size], dtype=np.int64)
+    return np.array([np.count_nonzero(np.diff(tagging.user, prepend=-1))], dtype=np.int64)
+
+
+def _of_tags(tagging: Tagging, norm: Norm) -> Integers:
+    places, nowhere = np.arange(tagging.tags, dtype=np.int32), np.zeros(tagging.resources, dtype=np.int32)
+    return _summed(tagging, nowhere, places, (1, tagging.tags), norm)
 
 
 def _pairs(tagging: Tagging, bound: TagPairs) -> Integers:
     at, of = _places(bound.resources, tagging.resources), _places(bound.tags, tagging.tags)
-    here = (at[tagging.resource] >= 0) & (of[tagging.tag] >= 0)
-    cell = at[tagging.resource[here]] * bound.tags.size + of[tagging.tag[here]]
-    values = _summed(tagging.user[here], cell, bound.resources.size * bound.tags.size, bound.norm)
+    values = _summed(tagging, at, of, (bound.resources.size, bound.tags.size), bound.norm)
     if bound.norm == "l1":
         return values
-    known = of[tagging.tag] >= 0
-    return np.concatenate([values, _together(tagging.user[known], of[tagging.tag[known]], bound.tags.size)])
+    sums = np.zeros(bound.tags.size * (bound.tags.size + 1) // 2, dtype=np.int64)
+    add_together(tagging.user, tagging.tag, of, bound.tags.size, TOGETHER, math.isqrt(2 * TOGETHER**2), sums)
+    return np.concatenate([values, sums])
 
 
-def _summed(user: Codes, place: Codes, size: int, norm: Norm) -> Integers:
-    """Add up the weights of the different places of each person."""
-    both = np.unique(np.stack([user.astype(np.int64), place.astype(np.int64)]), axis=1)
-    many = np.bincount(both[0], minlength=1)
-    sums = np.zeros(size, dtype=np.int64)
-    np.add.at(sums, both[1], _shares(many, norm)[both[0]])
+def _summed(tagging: Tagging, at: Codes, of: Codes, shape: tuple[int, int], norm: Norm) -> Integers:
+    """Add up the weights of the different places of each person: rows of resources, and columns of tags."""
+    rows, columns = shape
+    sums = np.zeros(rows * columns, dtype=np.int64)
+    most = min(sums.size, most_rows(tagging.user))
+    add_weights(
+        tagging.user, tagging.resource, tagging.tag, at, of, columns, _shares(np.arange(most + 1), norm), sums
+    )
     return sums
 
 
@@ -97,25 +107,13 @@ def _shares(many: Integers, norm: Norm) -> Integers:
     >>> _shares(np.array([0, 1, 2, 4]), "l2").tolist(), _shares(np.array([0, 1, 2, 3]), "l1").tolist()
     ([0, 65536, 46340, 32768], [0, 65536, 32768, 21845])
     """
-    distinct, which = np.unique(many, return_inverse=True)
     whole = FIXED_POINT**2 if norm == "l2" else FIXED_POINT
-    found = [0 if n == 0 else math.isqrt(whole // n) if norm == "l2" else whole // n for n in distinct.tolist()]
-    return np.array(found, dtype=np.int64)[which]
+    found = [0 if n == 0 else math.isqrt(whole // n) if norm == "l2" else whole // n for n in many.tolist()]
+    return np.array(found, dtype=np.int64)
 
 
-def _together(user: Codes, tag: Codes, size: int) -> Integers:
-    """Return the upper triangle of the sum of x xᵀ / n over all people, off the diagonal times √2."""
-    both = np.unique(np.stack([user.astype(np.int64), tag.astype(np.int64)]), axis=1)
-    _, many = np.unique(both[0], return_counts=True)
-    starts = np.concatenate([[0], np.cumsum(many)])
-    sums = np.zeros(size * (size + 1) // 2, dtype=np.int64)
-    alone, together = TOGETHER // many, math.isqrt(2 * TOGETHER**2) // many
-    add_together(starts, np.ascontiguousarray(both[1]), alone, together, size, sums)
-    return sums
-
-
-def _places(chosen: Integers, size: int) -> Integers:
+def _places(chosen: Integers, size: int) -> Codes:
     """Return at which place of the chosen ones each of all stands, or -1."""
-    places = np.full(size, -1, dtype=np.int64)
+    places = np.full(size, -1, dtype=np.int32)
     places[chosen] = np.arange(chosen.size)
     return places

@@ -18,7 +18,7 @@ from headcount.arrays import Codes
 from headcount.errors import UsageError
 from headcount.events.column_types import check_id_type, check_value_type, whole_ids
 from headcount.events.grid import Grid, NumberBins, ValueBins
-from headcount.events.ids import Ids, catalogue_codes, ids_for
+from headcount.events.ids import Ids, Listed, LookUp, ids_for
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 from headcount.events.texts import is_textual
@@ -34,12 +34,15 @@ class ListedItems:
 
     def __init__(self, log: EventLog) -> None:
         self._column = log.roles.item
-        self._codes = catalogue_codes(log.catalogue.as_type(log.type_of(self._column), self._column))
+        self._listed = Listed(log.catalogue.as_type(log.type_of(self._column), self._column))
 
     def __call__(self, batch: pa.RecordBatch) -> Codes:
         """Return the place of each row's item."""
-        codes: Codes = self._codes(batch.column(self._column))
-        return codes
+        return self._listed.codes(batch.column(self._column))
+
+    def look_up(self, batch: pa.RecordBatch) -> LookUp | None:
+        """Return how the places are looked up, where no item need be searched for."""
+        return self._listed.look_up(batch.column(self._column))
 
 
 class GivenItems:
@@ -161,8 +164,7 @@ def _places(bins: ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
         )
     else:
         listed = pa.array(bins.values, pa.int64())
-    look_up: Callable[[pa.Array], Codes] = catalogue_codes(listed)
-    return look_up
+    return Listed(listed).codes
 
 
 def _number_places(bins: NumberBins, column: pa.Array) -> Codes:

@@ -23,7 +23,7 @@ from headcount.errors import DataError, NotSelectedError, UsageError
 from headcount.events.casts import InexactError, cast_exactly
 from headcount.events.column_types import check_id_type
 from headcount.events.formats import is_text, plain_type, value_type
-from headcount.events.ids import catalogue_codes
+from headcount.events.ids import Listed, LookUp
 from headcount.events.times import LABELS, Part, TimeFormat
 
 SEPARATOR = "|"
@@ -71,6 +71,15 @@ class Context:
             position = positions(batch.column(name), domain, name)
             code = np.where((code < 0) | (position < 0), np.int32(-1), code * np.int32(len(domain)) + position)
         return code
+
+    def look_up(self, batch: pa.RecordBatch) -> LookUp | None:
+        """Return how the codes are looked up, where no value need be read or searched for."""
+        if self.part is not None or len(self.columns) > 1:
+            return None
+        column = batch.column(self.columns[0])
+        if not pa.types.is_integer(column.type) or column.null_count:
+            return None
+        return _places(self.domains[0], column.type, self.columns[0]).look_up(column)
 
     def check(self, type_of: Callable[[str], pa.DataType]) -> None:
         """Refuse domains and times that do not fit their columns, before any row is read."""
@@ -132,7 +141,7 @@ def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
     """Return where each value stands in the domain, or -1."""
     kind = column.type
     if pa.types.is_integer(kind) and column.null_count == 0:
-        return _places(domain, kind, name)(column)
+        return _places(domain, kind, name).codes(column)
     values = cast_domain(domain, kind, name)
     if pa.types.is_dictionary(kind):
         found = pc.fill_null(pc.index_in(column.dictionary, values.cast(column.dictionary.type)), -1).to_numpy()
@@ -146,9 +155,8 @@ def positions(column: pa.Array, domain: tuple[str, ...], name: str) -> Codes:
 
 
 @lru_cache(maxsize=64)
-def _places(domain: tuple[str, ...], kind: pa.DataType, name: str) -> Callable[[pa.Array], Codes]:
-    places: Callable[[pa.Array], Codes] = catalogue_codes(cast_domain(domain, kind, name))
-    return places
+def _places(domain: tuple[str, ...], kind: pa.DataType, name: str) -> Listed:
+    return Listed(cast_domain(domain, kind, name))
 
 
 def cast_domain(domain: Sequence[str], kind: pa.DataType, name: str) -> pa.Array:

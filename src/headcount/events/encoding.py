@@ -22,7 +22,7 @@ from headcount.events.ahead import FEW_ROWS, read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.coders import Coder, GivenItems, GridCells, GroupCodes, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
-from headcount.events.ids import Ids, ids_for
+from headcount.events.ids import Ids, LookUp, ids_for
 from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
@@ -124,13 +124,13 @@ class EncodedLog:
         for batch, contexts in self._prepared() if few else read_ahead(self._prepared()):
             yield self._coded(batch, contexts)
 
-    def _prepared(self) -> Iterator[tuple[pa.RecordBatch, Codes | None]]:
+    def _prepared(self) -> Iterator[tuple[pa.RecordBatch, LookUp | Codes | None]]:
         """Do what needs no table of ids, so that it can be done while the batch before is given its codes."""
         for raw in self.log.source.batches(self.columns):
             self.tally.rows += raw.num_rows
             batch = self._without_nulls(self._valued(self._fulfilling(self._sound(raw))))
             if batch.num_rows:
-                yield batch, None if self.log.context is None else self.log.context.codes(batch)
+                yield batch, self._contexts(batch)
 
     def _packed(self, source: PackedSource) -> Iterator[CodedBatch]:
         """Read a store, whose cells are of item and context; what was met is known in the end."""
@@ -185,15 +185,33 @@ class EncodedLog:
                 batch = batch.filter(pc.is_valid(column))
         return batch
 
-    def _coded(self, batch: pa.RecordBatch, contexts: Codes | None) -> CodedBatch:
+    def _contexts(self, batch: pa.RecordBatch) -> LookUp | Codes | None:
+        """Return the codes of contexts, or how they are looked up where cells are then made at once."""
+        context = self.log.context
+        if context is None:
+            return None
+        found = context.look_up(batch) if self.reading.contexts == "within" else None
+        return context.codes(batch) if found is None else found
+
+    def _within(self, batch: pa.RecordBatch, contexts: LookUp | Codes) -> tuple[Codes, int, int]:
+        """Return the cells of items in contexts, and how many items are not listed and contexts unknown."""
+        items = self._cells.look_up(batch) if isinstance(self._cells, ListedItems) else None
+        if items is not None and isinstance(contexts, LookUp):
+            cells: Codes = np.empty(batch.num_rows, dtype=np.int32)
+            return cells, *interning.look_up_cells(*items, *contexts, self.log.width, cells)
+        cells = self._cells(batch) if items is None else items.codes()
+        contexts = contexts.codes() if isinstance(contexts, LookUp) else contexts
+        return cells, *interning.combine(cells, contexts, self.log.width, cells)
+
+    def _coded(self, batch: pa.RecordBatch, contexts: LookUp | Codes | None) -> CodedBatch:
         roles = self.log.roles
         users = self.users.codes(batch.column(roles.user))
-        cells = self._cells(batch)
-        if contexts is not None and self.reading.contexts == "within":
-            outside, unknown = interning.combine(cells, contexts, self.log.width, cells)
+        if contexts is not None and (isinstance(contexts, LookUp) or self.reading.contexts == "within"):
+            cells, outside, unknown = self._within(batch, contexts)
             self.tally.unknown_context += unknown
             contexts = None
         else:
+            cells = self._cells(batch)
             if contexts is not None and self.reading.contexts == "required":
                 cells[contexts < 0] = -1
             elif contexts is not None:

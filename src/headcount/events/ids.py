@@ -5,7 +5,7 @@ Codes are an internal convenience: nothing that reaches a release depends on the
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -83,12 +83,10 @@ class NumberTable:
         out = np.empty(values.size, dtype=np.int32)
         row = 0
         while True:
-            row, self.size = interning.intern_numbers(
-                values, row, self._keys, self._codes, self._ids, self.size, may_add, out
-            )
+            row, self.size = interning.intern_numbers(values, row, self._slots, self._ids, self.size, may_add, out)
             if row == values.size:
                 return out
-            self._resize(4 * self._codes.size)
+            self._resize(self._slots.size)
 
     @property
     def raw(self) -> NDArray[np.int64]:
@@ -97,12 +95,9 @@ class NumberTable:
 
     def _resize(self, slots: int) -> None:
         known = self._ids[: self.size]
-        self._keys = np.empty(slots, dtype=np.int64)
-        self._codes = np.full(slots, -1, dtype=np.int32)
-        self._ids = np.empty(slots, dtype=np.int64)
-        interning.intern_numbers(
-            known, 0, self._keys, self._codes, self._ids, 0, True, np.empty(known.size, np.int32)
-        )
+        self._slots = np.full(2 * slots, -1, dtype=np.int64)
+        self._ids = np.empty(slots // 2, dtype=np.int64)
+        interning.intern_numbers(known, 0, self._slots, self._ids, 0, True, np.empty(known.size, np.int32))
 
 
 class TextTable:
@@ -125,10 +120,13 @@ class TextTable:
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each text, adding new ones."""
         if pa.types.is_dictionary(column.type):
-            codes = through(column.indices, 0, self._of_dictionary(column.dictionary, may_add=may_add))
-        else:
-            codes = self._intern(column, may_add=may_add)
-        return codes
+            return self.look_up(column, may_add=may_add).codes()
+        return self._intern(column, may_add=may_add)
+
+    def look_up(self, column: pa.Array, *, may_add: bool = True) -> LookUp:
+        """Return how the codes of a dictionary column are looked up: each of its texts is searched for once."""
+        values = numbers_of(column.indices, as_they_are=pa.int8())
+        return LookUp(values, 0, self._of_dictionary(column.dictionary, may_add=may_add))
 
     @property
     def raw(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -179,29 +177,52 @@ def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | 
     return NumberTable()
 
 
-def catalogue_codes(catalogue: pa.Array) -> Any:
-    """Return a function from an item column to positions in the catalogue, -1 for what it does not list."""
-    if is_textual(catalogue.type):
-        table = TextTable()
-        table.codes(catalogue)
-        return lambda column: table.codes(column, may_add=False)
-    numbers = numbers_of(catalogue)
-    low, high = int(numbers.min()), int(numbers.max())
-    if high - low < _WIDEST_RANGE:
-        places = np.full(high - low + 1, -1, dtype=np.int32)
-        places[numbers - low] = np.arange(numbers.size, dtype=np.int32)
-        return lambda column: through(column, low, places)
-    hashed = NumberTable()
-    hashed.codes(catalogue)
-    return lambda column: hashed.codes(column, may_add=False)
+class LookUp(NamedTuple):
+    """Whole numbers whose codes are in a table that starts at ``low``, -1 outside it."""
+
+    values: NDArray[Any]
+    low: int
+    table: Codes
+
+    def codes(self) -> Codes:
+        """Return the code of each number."""
+        out = np.empty(self.values.size, dtype=np.int32)
+        interning.look_up(*self, out)
+        return out
 
 
-def through(column: pa.Array, low: int, places: Codes) -> Codes:
-    """Look whole numbers up in a table that starts at ``low``."""
-    values = numbers_of(column, as_they_are=pa.int8())
-    out = np.empty(values.size, dtype=np.int32)
-    interning.look_up(values, low, places, out)
-    return out
+class Listed:
+    """Where the values of a column stand in a public list.
+
+    >>> Listed(pa.array(["rye", "tea"])).codes(pa.array(["tea", "oat"])).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, values: pa.Array) -> None:
+        self._range: tuple[int, Codes] | None = None
+        self._table: NumberTable | TextTable = TextTable() if is_textual(values.type) else NumberTable()
+        if not is_textual(values.type):
+            numbers = numbers_of(values)
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < _WIDEST_RANGE:
+                places = np.full(high - low + 1, -1, dtype=np.int32)
+                places[numbers - low] = np.arange(numbers.size, dtype=np.int32)
+                self._range = low, places
+                return
+        self._table.codes(values)
+
+    def codes(self, column: pa.Array) -> Codes:
+        """Return the place of each value, -1 for what is not listed."""
+        found = self.look_up(column)
+        return self._table.codes(column, may_add=False) if found is None else found.codes()
+
+    def look_up(self, column: pa.Array) -> LookUp | None:
+        """Return how the places are looked up, where no value need be searched for."""
+        if self._range is not None:
+            return LookUp(numbers_of(column, as_they_are=pa.int8()), *self._range)
+        if isinstance(self._table, TextTable) and pa.types.is_dictionary(column.type):
+            return self._table.look_up(column, may_add=False)
+        return None
 
 
 def numbers_of(column: pa.Array, as_they_are: pa.DataType | None = None) -> NDArray[Any]:

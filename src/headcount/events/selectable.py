@@ -20,7 +20,7 @@ from headcount.arrays import Codes, Flags
 from headcount.events.catalogue import Catalogue, UnknownCatalogue
 from headcount.events.column_types import whole_ids
 from headcount.events.contexts import UnknownContext
-from headcount.events.ids import catalogue_codes
+from headcount.events.ids import Listed
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 
@@ -199,5 +199,4 @@ class Named:
     def _codes(self) -> Callable[[pa.Array], Codes] | None:
         if self.catalogue is None:
             return None
-        codes: Callable[[pa.Array], Codes] = catalogue_codes(self.catalogue.as_type(self.kind, self.column))
-        return codes
+        return Listed(self.catalogue.as_type(self.kind, self.column)).codes

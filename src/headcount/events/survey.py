@@ -22,7 +22,7 @@ from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.checked import Checked, Fate, Problem, percent
 from headcount.events.contexts import SEPARATOR, Context
-from headcount.events.ids import catalogue_codes, ids_for
+from headcount.events.ids import Listed, ids_for
 from headcount.events.log import EventLog
 from headcount.events.sightings import Counted, Frequent
 from headcount.events.store import PackedSource
@@ -63,9 +63,9 @@ class _Survey:
         self._users = ids_for(kind(roles.user), None, None, roles.user)
         if is_textual(kind(roles.user)):
             self._users.codes(pa.array([""]))  # the first code is nobody's
-        self._items = ids_for(kind(roles.item), None, None, roles.item).codes
+        self._items: Callable[[pa.Array], Codes] = ids_for(kind(roles.item), None, None, roles.item).codes
         if log.has_catalogue:
-            self._items = catalogue_codes(log.catalogue.as_type(kind(roles.item), roles.item))
+            self._items = Listed(log.catalogue.as_type(kind(roles.item), roles.item)).codes
         self._counted = Counted(log.width, of_items=self._of_items)
         self._needed = unread.needed(log)
         self._judging = [(each, unread.judging(each)) for each in log.conditions]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headcount.arrays import Codes, Draws, Integers
+from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
@@ -16,7 +16,7 @@ from headcount.engines.kernels.histories import (
     records_in,
     with_room,
 )
-from headcount.engines.kernels.keeping import Keeping, bits_for, sample
+from headcount.engines.kernels.keeping import Keeping, Spare, sample, spare_for
 
 
 class Gathered(NamedTuple):
@@ -29,7 +29,7 @@ class Gathered(NamedTuple):
 
 @compiled
 def _gather_users(
-    histories: Histories, keeping: Keeping, modes: Modes, gathered: Gathered, met: Draws, scratch: Scratch
+    histories: Histories, keeping: Keeping, modes: Modes, gathered: Gathered, spare: Spare, scratch: Scratch
 ) -> Scratch:
     scratch = with_room(scratch, histories, keeping.limit)
     starts, cells, weights, keys = histories
@@ -54,7 +54,7 @@ def _gather_users(
             ahead[total] = to
             continue
         else:
-            size, run = sample(histories, begin, end, total, keys[user], keeping, modes, met, scratch, run)
+            size, run = sample(histories, begin, end, total, keys[user], keeping, modes, spare, scratch, run)
             for at in range(size):
                 held[at] = held[at] // column_width
         to = ahead[size]
@@ -70,8 +70,8 @@ def gather(piece: Piece, modes: Modes, keeping: Keeping, cells: Word, gathered: 
 
     There are so many ``cells`` in all.
     """
-    met = bits_for(piece.held, cells)
+    spare = spare_for(piece.held, cells)
     scratch, at = new_scratch(), piece.first
     while at < piece.last:
         at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _gather_users(histories, keeping, modes, gathered, met, scratch)
+        scratch = _gather_users(histories, keeping, modes, gathered, spare, scratch)

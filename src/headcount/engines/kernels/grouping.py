@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Draws, Integers
-from headcount.compiling import Word, compiled
+from headcount.compiling import Word, compiled, inlined, uint32, uint64
 
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
@@ -28,7 +28,7 @@ class Held(NamedTuple):
     """Records in memory: batch ``b`` begins at ``bases[b]``, and its block ``n`` at ``starts[b, n]`` from there.
 
     The first block held is number ``first_block`` of the log's 2^``block_bits``. Without weights every record
-    counts once.
+    counts once. So many blocks are grouped ``together``: they lie side by side in every batch.
     """
 
     low: Low
@@ -39,6 +39,7 @@ class Held(NamedTuple):
     first_block: int
     block_bits: int
     cell_bits: int
+    together: int
 
 
 class Packed(NamedTuple):
@@ -74,72 +75,121 @@ class Histories(NamedTuple):
 @compiled
 def deal(
     users: Codes, cells: Codes, times: Integers, block_bits: Word, first_block: Word, cell_bits: Word,
-    starts: Codes, low: Low, high: High, weights: Codes,
+    starts: Codes, whole: High, low: Low, high: High, weights: Codes,
 ) -> None:  # fmt: skip
     """Sort a batch by block, leaving out cells below 0 and blocks that are not wanted.
 
     Wanted are as many blocks, from the first one on, as ``starts`` has room for. Writes where each of them starts
-    and where the last one ends, the packed records and, if rows stand for several records, their weights.
+    and where the last one ends, the packed records and, if rows stand for several records, their weights. Records
+    are sorted ``whole`` and split afterwards: half as many writes go to and fro.
     """
-    mask = np.int64((1 << block_bits) - 1)
-    blocks = starts.size - 1
-    ahead = np.zeros(blocks + 1, dtype=np.int32)
+    mask, first, blocks = uint64((1 << block_bits) - 1), uint64(first_block), uint64(starts.size - 1)
+    ahead = np.zeros(starts.size, dtype=np.uint32)
     for row in range(users.size):
-        block = (np.int64(users[row]) & mask) - first_block
-        if cells[row] >= 0 and 0 <= block < blocks:
-            ahead[block + 1] += 1
+        block = (uint64(users[row]) & mask) - first  # one before the first wraps around to a large number
+        if cells[row] >= 0 and block < blocks:
+            ahead[block + uint64(1)] += uint32(1)
     starts[0] = 0
-    for block in range(blocks):  # written one by one: assigning a slice takes seconds to compile
-        ahead[block + 1] += ahead[block]
-        starts[block + 1] = ahead[block + 1]
+    for number in range(starts.size - 1):  # written one by one: assigning a slice takes seconds to compile
+        ahead[number + 1] += ahead[number]
+        starts[number + 1] = ahead[number + 1]
     for row in range(users.size):
-        user = np.int64(users[row])
-        block = (user & mask) - first_block
-        if cells[row] >= 0 and 0 <= block < blocks:
+        user, cell = uint64(users[row]), cells[row]
+        block = (user & mask) - first
+        if cell >= 0 and block < blocks:
             at = ahead[block]
-            record = (user >> block_bits) << cell_bits | cells[row]
-            low[at] = record & 0xFFFF
-            high[at] = record >> 16
+            whole[at] = (user >> uint64(block_bits)) << uint64(cell_bits) | uint64(cell)
             if weights.size > 0:
                 weights[at] = times[row]
-            ahead[block] = at + 1
+            ahead[block] = at + uint32(1)
+    for at in range(starts[starts.size - 1]):
+        low[at] = whole[at]
+    for at in range(starts[starts.size - 1]):
+        high[at] = whole[at] >> 16
 
 
 @compiled
-def group(held: Held, block: Word, users: Word) -> tuple[Integers, Codes, Integers]:
-    """Group one block by user: where each user's records start, their cells, and their weights."""
-    low, high, weights, bases, starts, _, _, cell_bits = held
-    mask = np.int64((1 << cell_bits) - 1)
-    places = np.zeros(users + 1, dtype=np.int64)
+def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
+    """Count the records of every user of some blocks, a place ahead."""
+    low, high, _, bases, starts, _, _, cell_bits, _ = held
+    blocks = uint64(last - first)
+    above = cell_bits - 16
     for batch in range(bases.size):
-        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
-            places[((np.int64(high[at]) << 16 | np.int64(low[at])) >> cell_bits) + 1] += 1
+        for block in range(first, last):
+            column = uint64(block - first + 1)
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            if above >= 0:  # then a user's place lies in the upper part alone
+                for at in range(begin, end):
+                    places[(uint64(high[at]) >> uint64(above)) * blocks + column] += 1
+            else:
+                for at in range(begin, end):
+                    record = uint64(high[at]) << uint64(16) | uint64(low[at])
+                    places[(record >> uint64(cell_bits)) * blocks + column] += 1
+
+
+@inlined
+def _users_in(users: Word, first: Word, blocks: Word, all_blocks: Word) -> Word:
+    """Return how many of so many users are in some blocks."""
+    return users // all_blocks * blocks + min(max(users % all_blocks - first, 0), blocks)
+
+
+@compiled
+def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Integers]:
+    """Return how many rows each of the next users of a piece has, of so many in all, and where to go on."""
+    until = min(at + held.together, last)
+    sizes = np.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits) + 1, dtype=np.int64)
+    _count(held, at, until, sizes)
+    return until, sizes[1:]
+
+
+@compiled
+def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, Codes, Integers]:
+    """Group blocks by user, in the order of their codes: where each user's records start, cells and weights."""
+    low, high, weights, bases, starts, _, _, cell_bits, _ = held
+    mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
+    places = np.zeros(users + 1, dtype=np.int64)
+    _count(held, first, last, places)
     for user in range(users):
         places[user + 1] += places[user]
     ahead = places[:-1].copy()
     cells = np.empty(places[users], dtype=np.int32)
     grouped = np.empty(cells.size if weights.size > 0 else 0, dtype=np.int64)
     for batch in range(bases.size):
-        for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
-            record = np.int64(high[at]) << 16 | np.int64(low[at])
-            place = record >> cell_bits
-            to = ahead[place]
-            cells[to] = record & mask
-            if weights.size > 0:
-                grouped[to] = weights[at]
-            ahead[place] = to + 1
+        for block in range(first, last):
+            column = uint64(block - first)
+            for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
+                record = uint64(high[at]) << uint64(16) | uint64(low[at])
+                user = (record >> uint64(cell_bits)) * blocks + column
+                to = ahead[user]
+                cells[to] = record & mask
+                if weights.size > 0:
+                    grouped[to] = weights[at]
+                ahead[user] = to + 1
     return places, cells, grouped
+
+
+@compiled
+def _keys_of(keys: Draws, first: Word, blocks: Word, all_blocks: Word) -> Draws:
+    """Return the keys of the users of some blocks, in the order of their codes."""
+    out = np.empty(_users_in(keys.size, first, blocks, all_blocks), dtype=np.uint64)
+    size = 0
+    for start in range(first, keys.size, all_blocks):
+        for code in range(start, min(start + blocks, keys.size)):
+            out[size] = keys[code]
+            size += 1
+    return out
 
 
 @compiled
 def next_histories(
     held: Held | None, packed: Packed | None, keys: Draws, at: Word, last: Word
 ) -> tuple[Word, Histories]:
-    """Return the next users of a piece, those of one block or about as many of a store, and where to go on."""
+    """Return the next users of a piece, those of some blocks or about as many of a store, and where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
-        mine = keys[held.first_block + at :: 1 << held.block_bits]
-        starts, cells, weights = group(held, at, mine.size)
-        return at + 1, Histories(starts, cells, weights, mine)
+        until = min(at + held.together, last)
+        mine = _keys_of(keys, held.first_block + at, until - at, 1 << held.block_bits)
+        starts, cells, weights = group(held, at, until, mine.size)
+        return until, Histories(starts, cells, weights, mine)
     if packed is not None:
         until = at + 1
         while until < last and packed.starts[until + 1] - packed.starts[at] <= _BLOCK:

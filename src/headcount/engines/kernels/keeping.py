@@ -23,6 +23,7 @@ from headcount.engines.kernels.histories import (
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
 _MOST_BITS = 1 << 21  # bits for cells that fit the processor's cache
+_STEP = 1 << 9  # draws made at once
 _NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -43,15 +44,24 @@ class Counts(NamedTuple):
     items: Integers
 
 
+class Spare(NamedTuple):
+    """Scratch space of one thread: a bit for each cell, all zero, and some draws with the places of low ones."""
+
+    met: Draws
+    draws: Draws
+    below: Codes
+
+
 @compiled
-def bits_for(held: Held | None, cells: Word) -> Draws:
-    """Return a bit for each cell, all zero; none where they are too many, or do not tell equal records apart.
+def spare_for(held: Held | None, cells: Word) -> Spare:
+    """Return scratch space; there are no bits where cells are too many, or do not tell equal records apart.
 
     In a packed store equal records are one entry, so that the first of a cell is the only one.
     """
     if held is not None and held.weights.size > 0:
         cells = np.int64(0)
-    return np.zeros(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0, dtype=np.uint64)
+    met = np.zeros(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0, dtype=np.uint64)
+    return Spare(met, np.empty(_STEP, dtype=np.uint64), np.empty(_STEP, dtype=np.int32))
 
 
 @inlined
@@ -144,6 +154,41 @@ def _keep(
     return size
 
 
+@compiled
+def _repeats(cells: Codes, met: Draws) -> Word:
+    """Whether any cell comes twice; ``met`` is all zero before and after."""
+    twice = uint64(0)
+    for at in range(cells.size):
+        place = uint64(cells[at])
+        word, bit = met[place >> uint64(6)], uint64(1) << (place & uint64(63))
+        twice |= word & bit
+        met[place >> uint64(6)] = word | bit
+    for at in range(cells.size):
+        met[uint64(cells[at]) >> uint64(6)] = 0
+    return twice != 0
+
+
+@compiled
+def _keep_different(cells: Codes, key: Word, bar: Word, spare: Spare, heap: Draws, held: Codes) -> Word:
+    """Do what :func:`_keep` does for one user's records if no two are equal and none goes before another.
+
+    Draws are made without a branch between them, so that the processor makes several at once.
+    """
+    draws, below = spare.draws, spare.below
+    size: Word = np.int64(0)
+    for start in range(0, cells.size, _STEP):
+        some = cells[start : start + _STEP]
+        for at in range(some.size):
+            draws[at] = mix(key + uint64(some[at] + 1) * GOLDEN)
+        found = uint64(0)
+        for at in range(some.size):
+            below[found] = at
+            found += uint64(draws[at] <= bar)
+        for at in range(found):
+            size = _offer(draws[below[at]], some[below[at]], heap, held, size)
+    return size
+
+
 @inlined
 def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
     """Return a priority that about ``limit`` records and some more stay below, to spare the heap the others."""
@@ -156,17 +201,20 @@ def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
 @compiled
 def sample(
     histories: Histories, begin: Word, end: Word, total: Word, key: Word, keeping: Keeping, modes: Modes,
-    met: Draws, scratch: Scratch, run: Word,
+    spare: Spare, scratch: Scratch, run: Word,
 ) -> tuple[Word, Word]:  # fmt: skip
     """Keep at most ``limit`` of one user's ``total`` records in ``held``; return how many, and the last run."""
     room = min(keeping.limit, total)
     bar = _likely_bar(keeping.limit, total, keeping.bits)
     size = np.int64(0)
+    cells, heap, met = histories.cells[begin:end], scratch.heap[:room], spare.met
+    plain = bar != _NO_BAR and met.size > 0 and (histories.weights.size == 0 or modes.distinct)
+    if plain and not _repeats(cells, met):
+        size = _keep_different(cells, key, bar, spare, heap, scratch.held)
+        bar = _NO_BAR  # if it was too low, all are looked at
     while size < room:
         run += 1
-        size = _keep(
-            histories, begin, end, key, bar, keeping, modes, met, scratch, run, scratch.heap[:room]
-        )  # fmt: skip
+        size = _keep(histories, begin, end, key, bar, keeping, modes, met, scratch, run, heap)
         if bar == _NO_BAR:
             break
         bar = _NO_BAR  # the bar was too low
@@ -180,7 +228,7 @@ def _is_admitted(key: Word, keeping: Keeping) -> Word:
 
 @compiled
 def _keep_users(
-    histories: Histories, keeping: Keeping, modes: Modes, counts: Counts, met: Draws, scratch: Scratch
+    histories: Histories, keeping: Keeping, modes: Modes, counts: Counts, spare: Spare, scratch: Scratch
 ) -> Scratch:
     scratch = with_room(scratch, histories, keeping.limit)
     starts, cells, weights, keys = histories
@@ -198,7 +246,7 @@ def _keep_users(
         if total <= keeping.limit and not modes.distinct:
             add_rows(edges, cells, weights, begin, end, np.int64(1))
             continue
-        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, met, scratch, run)
+        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, spare, scratch, run)
         for at in range(size):
             edges[held[at]] += 1
         if modes.distinct:
@@ -219,8 +267,8 @@ def keep(piece: Piece, modes: Modes, keeping: Keeping, counts: Counts) -> None:
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
-    met = bits_for(piece.held, counts.edges.size)
+    spare = spare_for(piece.held, counts.edges.size)
     scratch, at = new_scratch(), piece.first
     while at < piece.last:
         at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _keep_users(histories, keeping, modes, counts, met, scratch)
+        scratch = _keep_users(histories, keeping, modes, counts, spare, scratch)

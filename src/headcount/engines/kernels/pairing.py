@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headcount.arrays import Codes, Draws, Integers
+from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
@@ -16,7 +16,7 @@ from headcount.engines.kernels.histories import (
     records_in,
     with_room,
 )
-from headcount.engines.kernels.keeping import Keeping, bits_for, sample
+from headcount.engines.kernels.keeping import Keeping, Spare, sample, spare_for
 
 
 class Paired(NamedTuple):
@@ -29,7 +29,7 @@ class Paired(NamedTuple):
 
 @compiled
 def _pair_users(
-    histories: Histories, keeping: Keeping, modes: Modes, paired: Paired, met: Draws, scratch: Scratch
+    histories: Histories, keeping: Keeping, modes: Modes, paired: Paired, spare: Spare, scratch: Scratch
 ) -> Scratch:
     scratch = with_room(scratch, histories, keeping.limit)
     starts, weights, keys = histories.starts, histories.weights, histories.keys
@@ -42,7 +42,7 @@ def _pair_users(
         if begin == end:
             continue
         total = records_in(weights, begin, end)
-        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, met, scratch, run)
+        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, spare, scratch, run)
         run += 1
         different = each_once(held, 0, size, modes.width, held, run, seen)
         size = 0
@@ -66,8 +66,8 @@ def pair(piece: Piece, modes: Modes, keeping: Keeping, cells: Word, paired: Pair
 
     There are so many ``cells`` in all.
     """
-    met = bits_for(piece.held, cells)
+    spare = spare_for(piece.held, cells)
     scratch, at = new_scratch(), piece.first
     while at < piece.last:
         at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _pair_users(histories, keeping, modes, paired, met, scratch)
+        scratch = _pair_users(histories, keeping, modes, paired, spare, scratch)

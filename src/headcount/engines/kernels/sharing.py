@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.arrays import Integers
+from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
@@ -25,13 +25,14 @@ _MANY = 1 << 46
 
 
 class Sharing(NamedTuple):
-    """What sharing asks for: the width of the table's columns in cells, their classes, and whom to count.
+    """What sharing asks for: the width of the table's columns in cells, classes, and whom to count.
 
+    Classes are of columns where a column counts once, and of cells where every record does: rows need no division.
     ``sums`` has a row of ``number`` classes for each power of two that a size can be at, the first being 1.
     """
 
     column_width: int
-    classes: Integers
+    classes: Codes
     number: int
     above: int
     most: int
@@ -94,7 +95,7 @@ def _share_users(
                 tally[classes[held[at]]] += 1
         else:
             for at in range(begin, end):
-                tally[classes[cells[at] // column_width]] += weights[at] if weights.size > 0 else 1
+                tally[classes[cells[at]]] += weights[at] if weights.size > 0 else 1
         stand = min(size, np.int64(most))
         power = _below(stand, last)
         whole = np.int64(1) << power

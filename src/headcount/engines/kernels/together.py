@@ -1,22 +1,82 @@
-"""A compiled loop over what people tagged: which tags they gave, and which two together."""
+"""Compiled loops over what people tagged: what each gave, each different thing once, alone and two together.
+
+Rows are sorted by user. What a person has met is noted by the person's number, so that nothing need be cleared.
+"""
 
 from __future__ import annotations
 
-from headcount.arrays import Integers
-from headcount.compiling import Word, compiled
+import numpy as np
+
+from headcount.arrays import Codes, Integers
+from headcount.compiling import Word, compiled, inlined
+
+
+@inlined
+def _place(at: Codes, of: Codes, columns: Word, resource: Word, tag: Word) -> Word:
+    """Return the place of an assignment, row by row; -1 where its resource or its tag has none."""
+    row, column = np.int64(at[resource]), np.int64(of[tag])
+    return -1 if row < 0 or column < 0 else row * columns + column
+
+
+@compiled
+def most_rows(users: Codes) -> Word:
+    """Return how many rows the user with the most has."""
+    most: Word = np.int64(0)
+    mine: Word = np.int64(0)
+    for row in range(users.size):
+        mine = mine + 1 if row > 0 and users[row] == users[row - 1] else np.int64(1)
+        most = max(most, mine)
+    return most
+
+
+@compiled
+def add_weights(
+    users: Codes, resources: Codes, tags: Codes, at: Codes, of: Codes, columns: Word, weights: Integers,
+    sums: Integers,
+) -> None:  # fmt: skip
+    """Add ``weights[n]`` for each of the n different places that a person's assignments have."""
+    met = np.full(sums.size, -1, dtype=np.int32)
+    begin: Word = np.int64(0)
+    while begin < users.size:
+        user, end, different = users[begin], begin, np.int64(0)
+        while end < users.size and users[end] == user:
+            place = _place(at, of, columns, resources[end], tags[end])
+            if place >= 0 and met[place] != user:
+                met[place] = user
+                different += 1
+            end += 1
+        for row in range(begin, end):
+            place = _place(at, of, columns, resources[row], tags[row])
+            if place >= 0 and met[place] == user:
+                met[place] = -1
+                sums[place] += weights[different]
+        begin = end
 
 
 @compiled
 def add_together(
-    starts: Integers, tags: Integers, alone: Integers, together: Integers, size: Word, sums: Integers
+    users: Codes, tags: Codes, of: Codes, size: Word, alone: Word, together: Word, sums: Integers
 ) -> None:
-    """Add what each person's tags weigh, alone and in pairs, to an upper triangle that lies row by row.
+    """Add what each person's different tags weigh, alone and in pairs, shared by how many there are.
 
-    A person's tags are different ones, in order; there are so many (``size``) in all.
+    Tags have ``size`` places; the sums are an upper triangle that lies row by row.
     """
-    for person in range(starts.size - 1):
-        for one in range(starts[person], starts[person + 1]):
-            row = tags[one] * size - tags[one] * (tags[one] + 1) // 2
-            sums[row + tags[one]] += alone[person]
-            for other in range(one + 1, starts[person + 1]):
-                sums[row + tags[other]] += together[person]
+    met, mine = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
+    begin: Word = np.int64(0)
+    while begin < users.size:
+        user, end, different = users[begin], begin, np.int64(0)
+        while end < users.size and users[end] == user:
+            place = of[tags[end]]
+            if place >= 0 and met[place] != user:
+                met[place] = user
+                mine[different] = place
+                different += 1
+            end += 1
+        these = mine[:different]
+        these.sort()
+        for one in range(different):
+            row = np.int64(these[one]) * size - np.int64(these[one]) * (these[one] + 1) // 2
+            sums[row + these[one]] += alone // different
+            for other in range(one + 1, different):
+                sums[row + these[other]] += together // different
+        begin = end

@@ -41,6 +41,24 @@ def combine(items: Codes, contexts: Codes, width: Word, out: Codes) -> tuple[Wor
     return outside, unknown
 
 
+@compiled
+def look_up_cells(
+    items: Numbers, first_item: Word, of_items: Codes, contexts: Numbers, first_context: Word, of_contexts: Codes,
+    width: Word, out: Codes,
+) -> tuple[Word, Word]:  # fmt: skip
+    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, row by row."""
+    outside: Word = 0
+    unknown: Word = 0
+    for row in range(items.size):
+        place, beside = np.int64(items[row]) - first_item, np.int64(contexts[row]) - first_context
+        item = of_items[place] if 0 <= place < of_items.size else np.int32(-1)
+        context = of_contexts[beside] if 0 <= beside < of_contexts.size else np.int32(-1)
+        outside += item < 0
+        unknown += (item >= 0) & (context < 0)
+        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+    return outside, unknown
+
+
 @inlined
 def _scatter(x: Word) -> Word:
     x = (x ^ (x >> uint64(32))) * uint64(0xD6E8FEB86659FD93)
@@ -49,33 +67,32 @@ def _scatter(x: Word) -> Word:
 
 @compiled
 def intern_numbers(
-    values: Numbers,
-    start: Word,
-    keys: Integers,
-    codes: Codes,
-    ids: Integers,
-    size: Word,
-    may_add: Word,
-    out: Codes,
+    values: Numbers, start: Word, slots: Integers, ids: Integers, size: Word, may_add: Word, out: Codes
 ) -> tuple[Word, Word]:
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
-    Stops early when the table is two thirds full, to be enlarged. Unknown ids get -1 unless ``may_add``.
+    A slot is a number and its code side by side, the code of a free one below 0. Stops early when the table is
+    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. The number is compared first: where that
+    mostly succeeds at once, the processor goes ahead and fetches the slots of the next rows meanwhile.
     """
-    mask = uint64(codes.size - 1)
+    mask = uint64(slots.size - 2)
     for row in range(start, values.size):
         value = np.int64(values[row])
-        slot = _scatter(uint64(value)) & mask
-        while codes[slot] >= 0 and keys[slot] != value:
-            slot = (slot + uint64(1)) & mask
-        if codes[slot] < 0 and may_add:
-            if 3 * (size + 1) > 2 * codes.size:
+        slot = (_scatter(uint64(value)) << uint64(1)) & mask
+        while slots[slot] != value:
+            if slots[slot + uint64(1)] < 0:
+                break
+            slot = (slot + uint64(2)) & mask
+        code = slots[slot + uint64(1)]
+        if code < 0 and may_add:
+            if 4 * (size + 1) > slots.size:
                 return row, size
-            keys[slot] = value
-            codes[slot] = size
+            slots[slot] = value
+            slots[slot + uint64(1)] = size
             ids[size] = value
+            code = np.int64(size)
             size += 1
-        out[row] = codes[slot]
+        out[row] = code
     return values.size, size
 
 

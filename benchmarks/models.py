@@ -1,0 +1,107 @@
+"""Memory of the models of ratings and of tags: ``python -m benchmarks.models [--records 10m] [--against SRC]``.
+
+A process of its own makes each model, first of a small log, which loads and compiles everything, then of the large
+one. Told is by how much the large one raised its resident memory at most, in bytes a record, and the CPU seconds.
+With ``--against``, the source folder of another version, that one is measured as well.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import DATA, SIZES, catalogue_path, log_path
+
+KINDS = ("ratings", "tags")
+TAGS = 2_000
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = "1m"
+
+
+def model_path(size: str) -> Path:
+    return DATA / f"models-{size}.parquet"
+
+
+def write_log(size: str) -> None:
+    """Write the rows of the dense log with a rating and a tag, both drawn."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(3)
+    unfinished = model_path(size).with_suffix(".unfinished")
+    writer: Any = None
+    for batch in pq.ParquetFile(log_path("dense", size)).iter_batches(columns=["user", "item"]):
+        stars = random.integers(1, 6, batch.num_rows).astype(np.int8)
+        tags = (TAGS * random.random(batch.num_rows) ** 3).astype(np.int32)
+        rows = pa.table(
+            [batch.column("user"), batch.column("item"), stars, tags], ["user", "item", "stars", "tag"]
+        )
+        writer = writer or pq.ParquetWriter(unfinished, rows.schema)
+        writer.write_table(rows)
+    writer.close()
+    unfinished.rename(model_path(size))
+
+
+def make(kind: str, size: str) -> None:
+    """Make one model, with whatever version is imported."""
+    import headcount as hc
+
+    log, listed = str(model_path(size)), str(catalogue_path("dense"))
+    if kind == "ratings":
+        events = hc.read_events(log, user="user", item="item", value="stars", value_range=(1, 5), items=listed)
+        hc.fit_neighbours(events, epsilon="1", delta="1e-6")
+    else:
+        words = [str(tag) for tag in range(TAGS)]
+        tagged = hc.read_tags(log, user="user", resource="item", tag="tag", resources=listed, vocabulary=words)
+        hc.release_tags(tagged, epsilon="1", delta="1e-6")
+
+
+def measure(kind: str, size: str) -> dict[str, float]:
+    make(kind, SMALL)
+    before = 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    started, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    make(kind, size)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    peak = 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+    return {
+        "bytes": (peak - before) / SIZES[size],
+        "cpu": used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.models", description=__doc__)
+    parser.add_argument("--records", default="10m", choices=list(SIZES))
+    parser.add_argument("--against", type=Path, metavar="SRC")
+    parser.add_argument("--measure", choices=KINDS, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        print(json.dumps(measure(given.measure, given.records)))
+        return
+    for size in (SMALL, given.records):
+        subprocess.run([sys.executable, "-m", "benchmarks.data", "dense", size], check=True)
+        if not model_path(size).exists():
+            write_log(size)
+    sources = {"this": ROOT / "src"} | ({"other": given.against.resolve()} if given.against else {})
+    for kind in KINDS:
+        for name, source in sources.items():
+            command = [sys.executable, "-m", "benchmarks.models", "--records", given.records, "--measure", kind]
+            environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+            found = json.loads(done.stdout)
+            print(
+                f"{kind}, {given.records}, {name}: {found['bytes']:.1f} bytes a record, {found['cpu']:.1f} CPU "
+                f"seconds, {found['seconds']:.1f} seconds"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Compiled loops that put rows in order, user by user: who they are of, and two whole numbers each.
+
+Everything happens in the arrays that are handed over, so that a row takes no more memory than its numbers do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.arrays import Codes, Integers
+from headcount.compiling import Word, compiled
+
+Numbers = NDArray[Any]  # whole numbers of any width, none below 0
+
+
+@compiled
+def count_rows(users: Codes, starts: Integers) -> None:
+    """Count the rows of every user, a place ahead."""
+    for row in range(users.size):
+        starts[users[row] + 1] += 1
+
+
+@compiled
+def scatter(users: Codes, cells: Codes, beside: Numbers, ahead: Integers, out: Codes, out_beside: Codes) -> None:
+    """Write every row where its user's next one belongs."""
+    for row in range(users.size):
+        at = ahead[users[row]]
+        out[at], out_beside[at] = cells[row], beside[row]
+        ahead[users[row]] = at + 1
+
+
+@compiled
+def sort_rows(starts: Integers, cells: Codes, beside: Codes) -> None:
+    """Sort every user's rows by both numbers."""
+    for user in range(starts.size - 1):
+        begin, end = starts[user], starts[user + 1]
+        both = np.empty(end - begin, dtype=np.int64)
+        for at in range(begin, end):
+            both[at - begin] = np.int64(cells[at]) << 32 | np.int64(beside[at])
+        both.sort()
+        for at in range(begin, end):
+            cells[at], beside[at] = both[at - begin] >> 32, both[at - begin] & 0xFFFFFFFF
+
+
+@compiled
+def average(starts: Integers, cells: Codes, values: Codes) -> None:
+    """Make one row of each user's sorted rows of a cell, with the mean of their values; they move to the front."""
+    to: Word = np.int64(0)
+    at: Word = np.int64(0)
+    for user in range(starts.size - 1):
+        end = starts[user + 1]
+        starts[user] = to
+        while at < end:
+            cell = cells[at]
+            total: Word = np.int64(0)
+            first = at
+            while at < end and cells[at] == cell:
+                total += values[at]
+                at += 1
+            many = at - first
+            cells[to], values[to] = cell, (2 * total + many) // (2 * many)
+            to += 1
+    starts[starts.size - 1] = to
+
+
+@compiled
+def drop_equals(starts: Integers, cells: Codes, beside: Codes) -> None:
+    """Keep each of every user's sorted rows once; they move to the front."""
+    to: Word = np.int64(0)
+    at: Word = np.int64(0)
+    for user in range(starts.size - 1):
+        end = starts[user + 1]
+        starts[user] = to
+        while at < end:
+            if to == starts[user] or cells[to - 1] != cells[at] or beside[to - 1] != beside[at]:
+                cells[to], beside[to] = cells[at], beside[at]
+                to += 1
+            at += 1
+    starts[starts.size - 1] = to
