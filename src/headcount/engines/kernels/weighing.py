@@ -142,7 +142,7 @@ def _measure_sizes(
             at, sizes = next_sizes(held, users, at, last)
             for size in sizes:
                 if size > 0:
-                    edges[min(size, edges.size) - 1] += 1
+                    edges[_place(size, weighing.limit, weighing.ends)] += 1
     return at
 
 
