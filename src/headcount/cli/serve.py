@@ -31,13 +31,17 @@ _FOLDER = "headcount-studio"
     short_help="Open the studio: Headcount in the browser.",
     epilog=options.example("headcount serve --demo", "headcount serve --data studio/ --port 8080"),
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one."
+)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at; this machine alone."
 )
 @click.option("--data", metavar="DIR", help=f"Folder of the studio: files, releases, who may do what. [{_FOLDER}]")
 @click.option("--ledger", metavar="URL", help="Ledger that everything is charged to; in the folder if not given.")
-@click.option("--store", metavar="URL", help="PostgreSQL for people, datasets and jobs; in the folder if not given.")
+@click.option(
+    "--store", metavar="URL", help="PostgreSQL for people, datasets and jobs; in the folder if not given."
+)
 @click.option("--public-url", metavar="URL", help="How people reach it, behind a reverse proxy.")
 @click.option("--remote", is_flag=True, help="Let curators name databases and object stores, not only files.")
 @click.option("--demo", is_flag=True, help="Open on a made-up city, with a curator and an analyst.")
@@ -123,7 +127,9 @@ def _announce(studio: Studio) -> str:
 def _check(host: str, public_url: str | None, *, demo: bool) -> None:
     if demo and not _is_loopback(host):
         raise UsageError(
-            "the demo lets in everybody, so it listens on this machine alone", given=host, remedy="leave out --host"
+            "the demo lets in everybody, so it listens on this machine alone",
+            given=host,
+            remedy="leave out --host",
         )
     if public_url is not None and not public_url.startswith(("http://", "https://")):
         raise UsageError(
@@ -183,7 +189,9 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 def _unable(error: OSError, host: str, port: int) -> UsageError:
     if error.errno == errno.EADDRINUSE:
-        return UsageError(f"port {port} is taken", remedy="choose another --port, or --port 0 for any that is free")
+        return UsageError(
+            f"port {port} is taken", remedy="choose another --port, or --port 0 for any that is free"
+        )
     if error.errno == errno.EACCES:
         return UsageError(f"port {port} is not for everybody", remedy="choose a --port above 1023")
     return UsageError(

@@ -77,12 +77,13 @@ class Visit:
         ]
 
     def heard(self) -> list[str]:
-        """Return what the browser complained about, but what it says of answers that a test asked for."""
-        return [each for each in self.complaints if "Failed to load resource" not in each]
+        """Return what the browser complained about, but what it says of answers and gaps that a test asked for."""
+        meant = ("Failed to load resource", "htmx:sendError")
+        return [each for each in self.complaints if not any(one in each for one in meant)]
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     path = BROWSER["find"]()
     if path is None:
         pytest.fail(f"no Chromium was found; run `python tools/browser.py`, or {BROWSER['REMEDY']}")
@@ -93,13 +94,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def window(browser: Browser) -> Iterator[Callable[..., Visit]]:
+def window(chromium: Browser) -> Iterator[Callable[..., Visit]]:
     """Open windows of people who do not know each other, closed after the test, without a network."""
     contexts: list[BrowserContext] = []
     visits: list[Visit] = []
 
     def opened(base: str, **settings: Any) -> Visit:
-        context = browser.new_context(**settings)
+        context = chromium.new_context(**settings)
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
         seen = Visit(context.new_page(), base)
@@ -121,4 +122,6 @@ def window(browser: Browser) -> Iterator[Callable[..., Visit]]:
     for context in contexts:
         context.close()
     assert [each.elsewhere for each in visits] == [[] for _ in visits], "no request to another host"
-    assert [each.heard() for each in visits] == [[] for _ in visits], "nothing that the browser refuses or fails at"
+    assert [each.heard() for each in visits] == [[] for _ in visits], (
+        "nothing that the browser refuses or fails at"
+    )

@@ -62,7 +62,7 @@ def field(name: str, **changes: Any) -> SimpleNamespace:
 
 
 FIELDS = [field("epsilon", default="1"), field("method", choices=("adaptive", "sra")), field("all", kind="flag"),
-          field("context", many=True), field("limit", advanced=True, needed=False)]  # fmt: skip
+          field("context", many=True, needed=False), field("limit", advanced=True, needed=False)]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,9 @@ def pieces() -> Iterator[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_everything_is_reachable_and_fits(window: Callable[..., Visit], pieces: str, scheme: str, width: int) -> None:
+def test_everything_is_reachable_and_fits(
+    window: Callable[..., Visit], pieces: str, scheme: str, width: int
+) -> None:
     seen = window(pieces, color_scheme=scheme, viewport={"width": width, "height": 900})
     page = seen.go("/")
     assert seen.grave() == []
@@ -163,7 +165,9 @@ def test_what_went_wrong_is_said_without_losing_the_page(window: Callable[..., V
     assert page.locator("h1").all_text_contents() == ["Pieces"]
 
 
-def test_a_lost_connection_is_said_and_what_was_asked_is_asked_again(window: Callable[..., Visit], pieces: str) -> None:
+def test_a_lost_connection_is_said_and_what_was_asked_is_asked_again(
+    window: Callable[..., Visit], pieces: str
+) -> None:
     seen = window(pieces)
     page = seen.go("/")
     page.context.set_offline(True)
