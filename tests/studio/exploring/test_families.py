@@ -21,7 +21,8 @@ from tests.seeded.running import made
 @functools.cache
 def one_of_each() -> Mapping[str, Case]:
     """Return a recorded case for every method with every set of tables that came out."""
-    records, found = recorded(), {}
+    records = recorded()
+    found: dict[tuple[str, str, tuple[str, ...]], Case] = {}
     for case in every_case():
         tables = records[case.name].get("tables")
         if tables:

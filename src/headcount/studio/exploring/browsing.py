@@ -1,7 +1,7 @@
 """Any released table, searched, sorted and paged: quick with 100,000 rows and more.
 
 Texts are folded once, and only those that differ: a search looks at each different text, and then at who has it.
-What was sorted once by a column stays sorted. Names of items, tags and resources are found by their ids and labels.
+What was sorted once by a column stays sorted. Items, tags and resources are found by their ids and labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from headcount.arrays import Flags, Integers
 from headcount.errors import UnknownNameError
-
 
 Row = dict[str, Any]
 Labels = Mapping[str, "Names"]
@@ -108,7 +107,13 @@ class Browsed:
         return None if "rank" in known else next((each for each in LARGEST if each in known), None)
 
     def page(
-        self, search: str = "", *, sort: str | None = None, descending: bool | None = None, start: int = 0, size: int = 50
+        self,
+        search: str = "",
+        *,
+        sort: str | None = None,
+        descending: bool | None = None,
+        start: int = 0,
+        size: int = 50,
     ) -> Page:
         """Return some rows: of those in which each word of the search is found, sorted, from a place on."""
         order = self.order(sort, descending)

@@ -35,7 +35,7 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What is in both releases: first what can be told apart, ``told_apart`` rows; the largest difference first."""
+    """What is in both releases: first what can be told apart, ``told_apart`` rows; large differences first."""
 
     rows: Browsed
     keys: Sequence[str]

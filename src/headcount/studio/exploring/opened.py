@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +15,7 @@ from headcount.errors import UnknownNameError
 from headcount.neighbours.model import NeighbourModel
 from headcount.releases import Release
 from headcount.studio.exploring.browsing import Browsed, Labels, Names
+from headcount.studio.exploring.once import Once
 from headcount.tags.recommending import ReleasedModel
 
 _ITEMS = ("items", "model/items", "ranking")
@@ -27,23 +26,14 @@ _MAIN = ("items", "ranking", "edges", "answers", "totals", "model/items", "model
 
 _PER_ITEM = ("items", "model/items", "ranking", "edges")
 
-Made = TypeVar("Made")
-
 
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A release, and what was made of it while it is open; many threads may look at it at once."""
 
     release: Release
-    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-
-    def once(self, key: object, make: Callable[[], Made]) -> Made:
-        """Make something once, and keep it as long as the release is open."""
-        with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
-            return cast("Made", self._made[key])
+    once: Once = field(default_factory=Once, repr=False)
+    """What is made of it, as long as it is open."""
 
     @property
     def nbytes(self) -> int:
@@ -76,6 +66,11 @@ class Opened:
                 found[role] = Names.of(named[role].to_pylist(), named["label"].to_pylist())
         return found
 
+    def name(self, role: str, value: Any) -> str:
+        """Return what something is called, such as an item: by its label, or else by itself."""
+        known = self.labels.get(role)
+        return (known and known[str(value)]) or str(value)
+
     def browsed(self, table: str, context: str | None = None) -> Browsed:
         """Return a table to be looked through, whole or in one context."""
         if table not in self.release.tables:
@@ -100,9 +95,7 @@ class Opened:
         """Return the item that is meant by the text of its id, as the tables have it."""
         known = self.once("items", self._items)
         if given not in known:
-            raise UnknownNameError(
-                f"item {given!r} is not in this release", remedy="search for it in the ranking"
-            )
+            raise UnknownNameError(f"item {given!r} is not in this release", remedy="search for it in the ranking")
         return known[given]
 
     def _items(self) -> dict[str, Any]:

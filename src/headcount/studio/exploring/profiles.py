@@ -101,7 +101,9 @@ def _contexts(opened: Opened, item: Any) -> list[InContext]:
         found.append(
             InContext(
                 unknown_beside(names) if context is None else context,
-                *(row[each] for each in ("count", "low", "high")),
+                row["count"],
+                row["low"],
+                row["high"],
                 expected=float(mean[place]) * part,
                 stands_out=context is not None and surely > max(float(high[place]) * part, 1.0),
             )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headcount.errors import DataError
 from headcount.releases import folder_digest, load
+from headcount.studio.exploring.once import Once
 from headcount.studio.exploring.opened import Opened
 
 MOST_BYTES = 512 * 1024**2
@@ -16,46 +17,28 @@ MOST_BYTES = 512 * 1024**2
 
 
 @dataclass(eq=False)
-class _Place:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    opened: Opened | None = None
-
-
-@dataclass(eq=False)
 class Shelf:
     """Open releases by the digest of their folders; whoever asks at the same time waits for one who reads."""
 
     most_bytes: int = MOST_BYTES
-    _places: OrderedDict[str, _Place] = field(default_factory=OrderedDict, repr=False)
+    _once: Once = field(default_factory=Once, repr=False)
+    _sizes: OrderedDict[str, int] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def open(self, digest: str, folder: Path) -> Opened:
-        """Return the release of a digest, read from its folder if it is not open; the folder must still be that."""
+        """Return the release of a digest, read from its folder if it is not open: the folder must be the same."""
+        opened = self._once(digest, lambda: _read(digest, folder))
         with self._lock:
-            place = self._places.setdefault(digest, _Place())
-            self._places.move_to_end(digest)
-        with place.lock:
-            if place.opened is None:
-                place.opened = _read(digest, folder)
-            opened = place.opened
-        self._make_room(digest)
+            self._sizes[digest] = opened.nbytes
+            self._sizes.move_to_end(digest)
+            while sum(self._sizes.values()) > self.most_bytes and len(self._sizes) > 1:
+                self._once.forget(self._sizes.popitem(last=False)[0])
         return opened
 
     def held(self) -> list[str]:
         """Return the digests of what is open, the one looked at last at the end."""
         with self._lock:
-            return [each for each, place in self._places.items() if place.opened is not None]
-
-    def _make_room(self, kept: str) -> None:
-        with self._lock:
-            sizes = {each: place.opened.nbytes for each, place in self._places.items() if place.opened is not None}
-            taken = sum(sizes.values())
-            for digest, size in sizes.items():
-                if taken <= self.most_bytes:
-                    return
-                if digest != kept:
-                    del self._places[digest]
-                    taken -= size
+            return list(self._sizes)
 
 
 def _read(digest: str, folder: Path) -> Opened:

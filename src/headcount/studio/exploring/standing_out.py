@@ -1,10 +1,10 @@
 """What stands out where: items that are more popular in one context than they are in general, beyond the noise.
 
 An item is expected to have in a context what it has in general, times the part that the context has of all counts.
-It stands out if its count there is above that by more than noise would bring for any of the items that were looked
-at. Noise is taken to have the tails of Laplace noise, the heaviest there is here: if it stays within ``reach`` with
-probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all at once. Told is
-how many times as much as expected an item has at least; its general count is taken at the upper end of its interval.
+It stands out if its count there is above that by more than noise would bring for any of the items that were
+looked at. Noise is taken to have the tails of Laplace noise, the heaviest there is here: if it stays within
+``reach`` with probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all at
+once. Told is how many times as much as expected an item has at least, its general count taken at its upper end.
 
 Only released numbers are used.
 """
