@@ -3,6 +3,7 @@
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
+  const slim = matchMedia("(max-width: 40rem)");
   const views = new Map();
   let scripts = null;
 
@@ -28,7 +29,8 @@
   function specOf(place) {
     const read = JSON.parse(document.getElementById(place.dataset.vega).textContent);
     if (!("light" in read)) return read;
-    return read[dark.matches && !paper.matches ? "dark" : "light"];
+    const fitting = slim.matches && read.narrow ? read.narrow : read;
+    return fitting[dark.matches && !paper.matches ? "dark" : "light"];
   }
 
   // Colours of what a description leaves open.
@@ -100,6 +102,7 @@
   });
   dark.addEventListener("change", () => all());
   paper.addEventListener("change", () => all());
+  slim.addEventListener("change", () => all());
   document.addEventListener("htmx:afterSettle", (event) => all(event.target));
   all();
 })();
