@@ -43,7 +43,12 @@ class View:
     """Which pictures of it the docs show: sizes and schemes."""
 
 
-VIEWS = (View("sign-in", "", "/sign-in"),)
+VIEWS = (
+    View("sign-in", "", "/sign-in"),
+    View("people", "curator", "/people"),
+    View("deeds", "curator", "/deeds"),
+    View("account", "analyst", "/account"),
+)
 
 
 def main() -> int:
