@@ -144,6 +144,30 @@ def _show(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     _show_accounts(accounts)
 
 
+@command.command(
+    "allow",
+    short_help="Let one analyst spend an amount of their own.",
+    epilog=options.example("headcount ledger allow visits ann 0.5"),
+)
+@click.argument("dataset")
+@click.argument("analyst")
+@click.argument("epsilon")
+@_ledger_option
+@options.json_option
+def _allow(dataset: str, analyst: str, epsilon: str, ledger: str | None, as_json: bool) -> None:
+    """Let ANALYST spend EPSILON of the budget of DATASET, in place of what each analyst may spend.
+
+    It can be raised and lowered again, down to what the analyst has spent. With windows it is for each of them.
+    The budget of the dataset stays the limit above all.
+    """
+    with _opened(ledger) as opened:
+        account = opened.allow(dataset, analyst, epsilon)
+    if as_json:
+        terminal.print_json(account.to_json())
+        return
+    _show_accounts([account])
+
+
 @command.command("history", epilog=options.example("headcount ledger history --dataset visits"))
 @_dataset_option()
 @_ledger_option
@@ -315,6 +339,8 @@ def _about(entry: Any) -> str:
         told = f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
         told += "" if window is None else f", in each window of {window['length']}"
         return told + ("" if most is None else f", {most['epsilon']} in all")
+    if entry.kind == "allow":
+        return f"may spend ε = {entry.budget['epsilon']}"
     if entry.kind == "reserve":
         from headcount.ledger import Charge
 

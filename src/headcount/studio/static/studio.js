@@ -133,12 +133,9 @@
     const { xhr } = event.detail;
     if (xhr.status < 400) return;
     const kind = xhr.getResponseHeader("Content-Type") ?? "";
-    if (kind.startsWith("text/html") && !/^\s*<!doctype/i.test(xhr.responseText)) {
-      event.detail.shouldSwap = true;
-      event.detail.isError = false;
-      return;
-    }
-    event.detail.shouldSwap = false;
+    event.detail.isError = false;
+    event.detail.shouldSwap = kind.startsWith("text/html") && !/^\s*<!doctype/i.test(xhr.responseText);
+    if (event.detail.shouldSwap) return;
     if (xhr.status === 401) location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
     else toast(problemOf(xhr, kind), true);
   });
