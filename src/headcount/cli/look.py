@@ -11,17 +11,8 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
 from headcount.cli.reading import reading_options
-from headcount.cli.suggesting import (
-    BINS,
-    CATALOGUE,
-    QUERIES,
-    DayOrder,
-    Suggestion,
-    begins_with_day_and_month,
-    suggestion,
-    well_parted,
-)
 from headcount.events.flags import READERS
+from headcount.events.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, look_through, suggestion, well_parted
 
 if TYPE_CHECKING:
     from headcount.events.formats import TextOptions
@@ -56,7 +47,7 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         return
     source, delimiter = well_parted(open_source(list(events), how, asked))
     with terminal.Bar(quiet=quiet) as bar:
-        seen, days = _survey(source, bar)
+        seen, days = look_through(source, bar)
     flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
     found = suggestion([shown(each) for each in events], seen["columns"], days, flags)
     if as_json:
@@ -132,38 +123,6 @@ def _in_words(value: Any) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{name}={','.join(values)}" for name, values in value.items())
     return "; ".join(value) if isinstance(value, list) else str(value)
-
-
-def _survey(source: Any, bar: terminal.Bar) -> tuple[dict[str, Any], dict[str, DayOrder]]:
-    """Read every row: count what is missing, keep the first three, see how dates such as 01/12/2010 are meant."""
-    from headcount.events.formats import is_text, plain_type
-    from headcount.events.texts import sound_batch
-
-    names = source.names
-    nulls = dict.fromkeys(names, 0)
-    first: dict[str, list[Any]] = {name: [] for name in names}
-    days: dict[str, DayOrder] = {}
-    rows = 0
-    for batch in map(sound_batch, source.batches(names)):
-        for name in names:
-            column = batch.column(name)
-            nulls[name] += column.null_count
-            if len(first[name]) < 3:
-                first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
-            if is_text(column.type) and begins_with_day_and_month(first[name]):
-                days[name] = days.get(name, DayOrder()).after(column)
-        rows += batch.num_rows
-        bar("reading events", rows, source.rows)
-    columns = [
-        {
-            "name": name,
-            "type": plain_type(source.type_of(name)),
-            "nulls": nulls[name],
-            "first": [None if value is None else str(value) for value in first[name]],
-        }
-        for name in names
-    ]
-    return {"source": source.name, "rows": rows, "columns": columns}, days
 
 
 def _folded(parts: list[str]) -> str:

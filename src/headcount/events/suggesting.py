@@ -6,7 +6,7 @@ A guess is for the curator, who sees the raw data, corrects it and runs it. What
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -106,6 +106,45 @@ def well_parted(source: Source) -> tuple[Source, str | None]:
         except DataError:  # names that are missing or twice there: it parts something else
             continue
     return best, said
+
+
+def look_through(
+    source: Any, progress: Callable[[str, int, int | None], None], most: int | None = None
+) -> tuple[dict[str, Any], dict[str, DayOrder]]:
+    """Read every row: count what is missing, keep the first three, see how dates such as 01/12/2010 are meant.
+
+    Once ``most`` rows were read, the rest is left alone.
+    """
+    from headcount.events.formats import is_text, plain_type
+    from headcount.events.texts import sound_batch
+
+    names = source.names
+    nulls = dict.fromkeys(names, 0)
+    first: dict[str, list[Any]] = {name: [] for name in names}
+    days: dict[str, DayOrder] = {}
+    rows = 0
+    for batch in map(sound_batch, source.batches(names)):
+        for name in names:
+            column = batch.column(name)
+            nulls[name] += column.null_count
+            if len(first[name]) < 3:
+                first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
+            if is_text(column.type) and begins_with_day_and_month(first[name]):
+                days[name] = days.get(name, DayOrder()).after(column)
+        rows += batch.num_rows
+        progress("reading events", rows, source.rows)
+        if most is not None and rows >= most:
+            break
+    columns = [
+        {
+            "name": name,
+            "type": plain_type(source.type_of(name)),
+            "nulls": nulls[name],
+            "first": [None if value is None else str(value) for value in first[name]],
+        }
+        for name in names
+    ]
+    return {"source": source.name, "rows": rows, "columns": columns}, days
 
 
 def suggestion(
