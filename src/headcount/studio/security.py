@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headcount.errors import UnknownNameError
 from headcount.studio import failures
 from headcount.studio.access import Visitor
 from headcount.studio.secrecy import fresh_secret
@@ -138,10 +139,13 @@ class Shell:
             if not is_ours(request.headers.get("host", ""), self._studio.settings):
                 await failures.unknown_host(request)(scope, receive, headed)
                 return
+            if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL has no such text
+                raise UnknownNameError("there is nothing at this address", remedy="begin at /")
             request.state.visitor = await run_in_threadpool(self._who, request)
             await self._app(scope, receive, headed)
         except Exception as error:
-            _LOG.exception("%s %s failed", request.method, request.url.path)
+            if failures.status_of(error) == 500:
+                _LOG.exception("%s %s failed", request.method, request.url.path)
             if begun:
                 raise
             await failures.answer(request, error)(scope, receive, headed)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.studio.access import NotSignedInError, Role, Visitor
+from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
 from headcount.studio.passwords import check_password, hashed, matches
 from headcount.studio.secrecy import digest_of, fresh_id, fresh_secret
 from headcount.studio.store import deeds, sessions, throttling, tokens
@@ -118,7 +118,7 @@ class People:
         now = self._clock()
         with self._store.writing() as run:
             throttling.enter(run, name, address, now)
-            held = run.execute(sa.select(people).where(people.c.name == name.strip().casefold())).first()
+            held = run.execute(sa.select(people).where(people.c.name == _plain(name))).first()
         right = matches(None if held is None or held.disabled else held.password, password)
         with self._store.writing() as run:
             if held is None or not right:
@@ -179,6 +179,8 @@ class People:
     def make_token(self, visitor: Visitor, label: str) -> tuple[Token, str]:
         """Make a token of one's own, and return it with its secret, which is not kept."""
         now = self._clock()
+        if visitor.by_token:  # one that leaked must not make others that outlive it
+            raise NotAllowedError("a token makes no tokens", remedy="make it on the page of your account")
         with self._store.writing() as run:
             made, secret = tokens.make(run, _known(visitor), label, now)
             deeds.append(run, visitor, "made a token", now, {"token": made.id, "label": made.label})
@@ -246,6 +248,12 @@ def _checked_name(name: str) -> str:
             remedy="for example ann.lee",
         )
     return name
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is kept; what cannot be one is nobody's."""
+    name = name.strip().casefold()
+    return name if _NAME.fullmatch(name) else ""
 
 
 def _check_free(run: sa.Connection, name: str) -> None:

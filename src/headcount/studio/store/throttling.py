@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError
+from headcount.studio.secrecy import digest_of
 from headcount.studio.store.schema import tries
 
 WITHIN = 15 * 60.0
@@ -37,4 +38,4 @@ def forgive(run: sa.Connection, name: str) -> None:
 
 
 def _of_name(name: str) -> str:
-    return f"name {name.strip().casefold()}"[:160]
+    return f"name {digest_of(name.strip().casefold())}"  # what is typed there may be a password
