@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 
 from headcount.ledger import Ledger
+from headcount.studio.exploring.shelf import Shelf
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
 from headcount.studio.store.deeds import Deeds
@@ -24,6 +25,7 @@ class Studio:
         self.cookies = Cookies(settings)
         self.people = People(self.store)
         self.deeds = Deeds(self.store)
+        self.shelf = Shelf()
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""
