@@ -141,6 +141,8 @@ def _allow(dataset: str, analyst: str, epsilon: str, ledger: str | None, as_json
 @options.json_option
 def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show every entry of the journal, oldest first."""
+    from headcount.ledger.telling import about
+
     with _opened(ledger) as opened:
         entries = opened.history(dataset)
     if as_json:
@@ -153,7 +155,7 @@ def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
             entry.kind,
             entry.dataset + ("" if entry.version is None else f"@{entry.version}"),
             entry.analyst,
-            _about(entry),
+            about(entry),
         ]
         for entry in entries
     ]
@@ -298,21 +300,3 @@ def _deltas(account: Account) -> tuple[str | None, str]:
 
 def _requests(account: Account) -> tuple[int, int, int]:
     return account.issued, account.open, account.refunded
-
-
-def _about(entry: Any) -> str:
-    if entry.kind == "create":
-        each, window, most = (entry.budget.get(name) for name in ("per_analyst", "window", "lifetime"))
-        told = f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
-        told += "" if window is None else f", in each window of {window['length']}"
-        return told + ("" if most is None else f", {most['epsilon']} in all")
-    if entry.kind == "allow":
-        return f"may spend ε = {entry.budget['epsilon']}"
-    if entry.kind == "reserve":
-        from headcount.ledger import Charge
-
-        read = "" if entry.span is None else f", from {entry.span['since']} to {entry.span['until']}"
-        return Charge.from_json(entry.charge).amounts + read
-    if entry.kind == "publish":
-        return f"of {entry.reservation}: {entry.folder}"
-    return f"of {entry.reservation}: {entry.reason}"
