@@ -114,9 +114,12 @@ class _GuardedRoute(APIRoute):
             limits = request.app.state.studio.settings.limits
             large = getattr(self.endpoint, "takes_uploads", False)
             request = _limited(request, limits.upload_bytes if large else limits.form_bytes)
-            if request.method not in SAFE and not visitor(request).by_token:
-                await check_origin(request, visitor(request).csrf)
-            return await handle(request)
+            try:
+                if request.method not in SAFE and not visitor(request).by_token:
+                    await check_origin(request, visitor(request).csrf)
+                return await handle(request)
+            finally:
+                await request.close()  # files of a form that was read to see where it comes from
 
         return guarded
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from headcount.errors import UsageError
-from headcount.studio.secrecy import fresh_secret
 
 SHORTEST = 12
 _LONGEST = 200
-_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$X5SvFdiP7+9Bq5EtEyJCTg$ipemU7vglL94Y0ixONLDxAMqYxTN3F3gvfSSwCijNEw"
+"""What a password is held against where there is none: made of 256 random bits that nobody kept."""
 _AT_ONCE = threading.BoundedSemaphore(4)
 """So many are looked at side by side, whoever asks: each takes 19 MiB."""
 
@@ -25,7 +25,7 @@ def hashed(password: str) -> str:
     '$argon2id$v=19$m=19456,t=2,p=1$'
     """
     with _AT_ONCE:
-        return _HASHER.hash(password)
+        return HASHER.hash(password)
 
 
 def matches(kept: str | None, password: str) -> bool:
@@ -38,7 +38,7 @@ def matches(kept: str | None, password: str) -> bool:
         password = password[:_LONGEST] + "…"  # it cannot be one, and must not take longer
     with _AT_ONCE:
         try:
-            return _HASHER.verify(kept or _nobody(), password) and kept is not None
+            return HASHER.verify(kept or NOBODY, password) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 
@@ -58,8 +58,3 @@ choose a longer one, such as four words
             f"a password has {SHORTEST} to {_LONGEST} characters, not one over and over, and is not the name",
             remedy="choose a longer one, such as four words",
         )
-
-
-@cache
-def _nobody() -> str:
-    return _HASHER.hash(fresh_secret())
