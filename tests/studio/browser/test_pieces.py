@@ -42,12 +42,19 @@ PAGE = """
 {{ ui.breadcrumbs([("/", "Home"), (none, "Pieces")]) }}
 <h1>Pieces</h1>
 <section><h2>Form</h2><form method="post" action="/sent" data-confirm="Really?">
-{{ ui.form_start() }}{{ ui.fields(fields, {}, {"epsilon": "must be above 0"}) }}<button type="submit" class="primary">Send</button></form></section>
-<section><h2>Search</h2><label for="q">Venue</label><input type="search" id="q" name="q" data-search hx-get="/found" hx-target="#found" hx-trigger="input changed delay:10ms">
+{{ ui.form_start() }}
+{{ ui.fields(fields, {}, {"epsilon": "must be above 0"}) }}
+<button type="submit" class="primary">Send</button></form></section>
+<section><h2>Search</h2><label for="q">Venue</label>
+<input type="search" id="q" name="q" data-search hx-get="/found" hx-target="#found"
+ hx-trigger="input changed delay:10ms">
 <div id="found"></div></section>
-<section class="card"><h2>Others</h2>{{ ui.gauge(9, 10, "9 of 10") }}{{ ui.badge(guarantee) }}{{ ui.progress(job) }}
-{{ ui.failure(error) }}{{ ui.empty("Nothing here.", ("/", "Begin")) }}{{ ui.state("review") }} {{ ui.state("failed") }} {{ ui.state("done") }}
-{{ ui.table([("venue", "text"), ("visits", "number")], [[{"text": "Tea", "href": "/?1"}, "2"], [{"text": "Rye", "href": "/?2"}, "1"]], "Venues") }}
+<section class="card"><h2>Others</h2>
+{{ ui.gauge(9, 10, "9 of 10") }}{{ ui.badge(guarantee) }}{{ ui.progress(job) }}
+{{ ui.failure(error) }}{{ ui.empty("Nothing here.", ("/", "Begin")) }}
+{{ ui.state("review") }} {{ ui.state("failed") }} {{ ui.state("done") }}
+{{ ui.table([("venue", "text"), ("visits", "number")],
+            [[{"text": "Tea", "href": "/?1"}, "2"], [{"text": "Rye", "href": "/?2"}, "1"]], "Venues") }}
 {{ ui.chart("bars", chart, title="Bars") }}
 <p><button type="button" hx-post="/broken" hx-target="#found">Break</button>
 <button type="button" hx-post="/sent" hx-confirm="Sure?" hx-target="#found">Ask</button></p></section>

@@ -33,11 +33,26 @@
     return fitting[dark.matches && !paper.matches ? "dark" : "light"];
   }
 
+  // Colours of what a description leaves open.
+  function theme() {
+    const style = getComputedStyle(document.documentElement);
+    const [ink, muted, line] = ["--ink", "--muted", "--line"].map((name) => style.getPropertyValue(name).trim());
+    const font = getComputedStyle(document.body).fontFamily;
+    const words = { labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, labelFontSize: 12, titleFontSize: 12 };
+    return {
+      background: "transparent",
+      axis: { ...words, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal" },
+      legend: { ...words, titleFontWeight: "normal" },
+      title: { color: ink, font },
+      text: { fill: ink, font },
+    };
+  }
+
   async function draw(place) {
     views.get(place)?.finalize();
     const spec = specOf(place);
     const { parse, View, expressionInterpreter, Warn } = window.vega;
-    const view = new View(parse(spec, null, { ast: true }), {
+    const view = new View(parse(spec, theme(), { ast: true }), {
       expr: expressionInterpreter,
       renderer: "canvas",
       container: place,
