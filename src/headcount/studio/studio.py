@@ -8,9 +8,12 @@ from headcount.ledger import Ledger
 from headcount.studio.exploring.shelf import Shelf
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
+from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.deeds import Deeds
+from headcount.studio.store.jobs import Jobs
 from headcount.studio.store.opening import Store
 from headcount.studio.store.people import People
+from headcount.studio.store.releases import Releases
 
 
 class Studio:
@@ -25,6 +28,9 @@ class Studio:
         self.cookies = Cookies(settings)
         self.people = People(self.store)
         self.deeds = Deeds(self.store)
+        self.datasets = Datasets(settings, self.store, self.ledger)
+        self.jobs = Jobs(settings.limits, self.store, self.datasets)
+        self.releases = Releases(settings, self.store)
         self.shelf = Shelf()
 
     def set_up_link(self) -> str | None:
