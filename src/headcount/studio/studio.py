@@ -5,11 +5,15 @@ from __future__ import annotations
 from fastapi import Request
 
 from headcount.ledger import Ledger
+from headcount.studio.exploring.shelf import Shelf
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
+from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.deeds import Deeds
+from headcount.studio.store.jobs import Jobs
 from headcount.studio.store.opening import Store
 from headcount.studio.store.people import People
+from headcount.studio.store.releases import Releases
 
 
 class Studio:
@@ -24,6 +28,10 @@ class Studio:
         self.cookies = Cookies(settings)
         self.people = People(self.store)
         self.deeds = Deeds(self.store)
+        self.datasets = Datasets(settings, self.store, self.ledger)
+        self.jobs = Jobs(settings.limits, self.store, self.datasets)
+        self.releases = Releases(settings, self.store)
+        self.shelf = Shelf()
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""

@@ -5,8 +5,9 @@ for words that read better than the names do.
 """
 
 from headcount.studio.forms.asking import Offer, fields_of, for_method, offers
+from headcount.studio.forms.budgeting import budget_fields
 from headcount.studio.forms.field import Field, FormError
-from headcount.studio.forms.posting import Posted, given, posted, request_from, shown, values
+from headcount.studio.forms.posting import Posted, given, posted, read_request, request_from, shown, values
 from headcount.studio.forms.reading import reading_fields
 
 __all__ = [
@@ -14,11 +15,13 @@ __all__ = [
     "FormError",
     "Offer",
     "Posted",
+    "budget_fields",
     "fields_of",
     "for_method",
     "given",
     "offers",
     "posted",
+    "read_request",
     "reading_fields",
     "request_from",
     "shown",

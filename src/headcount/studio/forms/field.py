@@ -13,7 +13,7 @@ from headcount.errors import UsageError
 from headcount.flags import Flag, is_whole, plain_value, whole_text
 from headcount.studio.forms.words import in_words, label
 
-Kind = Literal["text", "number", "switch", "choice", "suggested", "area", "listing"]
+Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
 """How a field is shown: a listing is a file of the folder, or lines."""
 
 FILE_OF = "file"
@@ -65,11 +65,6 @@ class Field:
     value: Any = None
     error: str = ""
 
-    @property
-    def id(self) -> str:
-        """What it is called in a page."""
-        return "field-" + self.name.replace(".", "-").replace("_", "-")
-
 
 def field_of(
     name: str,
@@ -110,16 +105,16 @@ def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files
     """Return how it is shown, what can be chosen, how texts of it are read, and what else a program may send."""
     named, read = flag.named(name), flag.read
     if flag.switch:
-        return "switch", (), lambda _: True if read is None else read(True, named), (bool,)
+        return "flag", (), lambda _: True if read is None else read(True, named), (bool,)
     if flag.choices:
         return "choice", tuple(Choice(each, each) for each in flag.choices), _one_of(name, flag.choices), ()
     if flag.metavar == "FILE":
         written, shapes = _written(annotation)
-        return "area", (), written, shapes
+        return "words", (), written, shapes
     if (flag.metavar or "").startswith("FILE["):
         return "listing", tuple(Choice(each, each) for each in files), _listed, (list, dict)
     if flag.many:
-        return "area", (), lambda text: _of_lines(text, flag, named), (list, dict)
+        return "words", (), lambda text: _of_lines(text, flag, named), (list, dict)
     if flag.metavar == "COL":
         kind: Kind = "suggested" if flag.raw or not columns else "choice"
         suggested = _when(columns) if flag.raw else columns
@@ -154,7 +149,7 @@ def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> F
 
 def _help(flag: Flag, kind: Kind) -> str:
     told = in_words(flag.help)
-    return told if kind != "area" or not flag.many else f"{told} One a line."
+    return told if kind != "words" or not flag.many else f"{told} One a line."
 
 
 def _example(flag: Flag) -> str:

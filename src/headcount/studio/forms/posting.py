@@ -138,7 +138,7 @@ def _text(sent: Posted, name: str) -> str:
 
 
 def _of_data(field: Field, value: Any) -> Any:
-    if value is None or value == "" or (value is False and field.kind == "switch"):
+    if value is None or value == "" or (value is False and field.kind == "flag"):
         return None
     if field.kind == "listing" and isinstance(value, Mapping):
         return _file(field, str(value.get(FILE_OF, "")), str(value.get(COLUMNS_OF) or ""))
@@ -146,7 +146,7 @@ def _of_data(field: Field, value: Any) -> Any:
         return field.read(value)
     if not isinstance(value, field.shapes) or (isinstance(value, bool) and bool not in field.shapes):
         raise UsageError(f"{field.label} cannot be {type(value).__name__}", given=value)
-    if field.kind == "switch":
+    if field.kind == "flag":
         return field.read("on")
     return field.read(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
@@ -154,7 +154,7 @@ def _of_data(field: Field, value: Any) -> Any:
 def _as_sent(field: Field, sent: Posted) -> Any:
     """Return what was sent, to be shown once more."""
     text = "\n".join(sent.get(field.name, ()))
-    if field.kind == "switch":
+    if field.kind == "flag":
         return bool(text)
     file = _text(sent, f"{field.name}.{FILE_OF}") if field.kind == "listing" else ""
     return {FILE_OF: file, COLUMNS_OF: _text(sent, f"{field.name}.{COLUMNS_OF}")} if file else text
@@ -164,14 +164,14 @@ def _as_text(field: Field, held: Mapping[str, Any]) -> Any:
     """Write what is kept as a form shows it."""
     where = held.get(OPTION[:-1], {}) if field.name.startswith(OPTION) else held
     value = where.get(field.name.removeprefix(OPTION))
-    if field.kind == "switch":
+    if field.kind == "flag":
         return field.name in where
     if isinstance(value, bool):
         return str(value).lower()
     if field.kind == "listing" and isinstance(value, str):
         file = next((each.value for each in field.choices if value.partition(":")[0] == each.value), value)
         return {FILE_OF: file, COLUMNS_OF: value[len(file) + 1 :]}
-    if isinstance(value, Mapping) and field.kind == "area":
+    if isinstance(value, Mapping) and field.kind == "words":
         return _toml(value)
     if isinstance(value, Mapping):
         return ",".join(f"{name}={each}" for name, each in value.items())
