@@ -27,7 +27,7 @@ def furnish(studio: Studio) -> None:
     """Put the made-up city into a studio that is new, before it is served."""
     people = {role: studio.people.create(name, role, PASSWORD) for role, name in PEOPLE.items()}
     curator = people[Role.CURATOR].visitor()
-    checkins(studio.settings.files, users=5_000, venues=600, events=200_000)
+    checkins(studio.settings.files, users=20_000, venues=300, events=500_000)
     city = studio.datasets.register(
         curator, name="city", about=_ABOUT, source={"files": ["visits.parquet"]}, flags=_READ, version="2026-h1"
     )
