@@ -7,9 +7,13 @@ from fastapi import Request
 from headcount.ledger import Ledger
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
+from headcount.studio.store.datasets import Datasets
 from headcount.studio.store.deeds import Deeds
+from headcount.studio.store.jobs import Jobs
 from headcount.studio.store.opening import Store
 from headcount.studio.store.people import People
+from headcount.studio.store.releases import Releases
+from headcount.studio.work.service import Work
 
 
 class Studio:
@@ -24,6 +28,10 @@ class Studio:
         self.cookies = Cookies(settings)
         self.people = People(self.store)
         self.deeds = Deeds(self.store)
+        self.datasets = Datasets(settings, self.store, self.ledger)
+        self.jobs = Jobs(settings.limits, self.store, self.datasets)
+        self.releases = Releases(settings, self.store)
+        self.work = Work(settings, self.jobs, self.datasets, self.ledger)
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""
@@ -36,9 +44,11 @@ class Studio:
 
     def start(self) -> None:
         """Begin to work on what waits."""
+        self.work.start()
 
     def stop(self) -> None:
         """End all work, and let go of the databases."""
+        self.work.stop()
         self.ledger.close()
         self.store.close()
 
