@@ -33,8 +33,14 @@ def map_columns(request: Request, dataset: str, sent: Sent) -> Response:
     held = studio.datasets.get(who, dataset)
     again = bool(text(sent, "again"))
     try:
-        seen = {} if again else studio.work.look("inspect", source=held.source, reads=held.reads, flags=_opening(held))
-        fields = [each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS]
+        seen = (
+            {}
+            if again
+            else studio.work.look("inspect", source=held.source, reads=held.reads, flags=_opening(held))
+        )
+        fields = [
+            each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS
+        ]
         said = forms.values(fields, sent)
         kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
         studio.datasets.update(who, dataset, flags={**kept, **said})
