@@ -25,6 +25,7 @@ from headcount.studio import rendering
 from headcount.studio.access import NotAllowedError, NotSignedInError
 from headcount.studio.forgery import ForgeryError
 from headcount.studio.store.throttling import TooManyError
+from headcount.studio.uploads import TooLargeError
 
 STATUS: dict[type[Exception], int] = {
     CallerError: 400,
@@ -33,6 +34,7 @@ STATUS: dict[type[Exception], int] = {
     ForgeryError: 403,
     UnknownNameError: 404,
     RefusedError: 409,
+    TooLargeError: 413,
     TooManyError: 429,
     SurroundingsError: 503,
 }

@@ -14,6 +14,7 @@ from headcount.studio.store.jobs import Jobs
 from headcount.studio.store.opening import Store
 from headcount.studio.store.people import People
 from headcount.studio.store.releases import Releases
+from headcount.studio.work.service import Work
 
 
 class Studio:
@@ -32,6 +33,7 @@ class Studio:
         self.jobs = Jobs(settings.limits, self.store, self.datasets)
         self.releases = Releases(settings, self.store)
         self.shelf = Shelf()
+        self.work = Work(settings, self.jobs, self.datasets, self.ledger)
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""
@@ -44,9 +46,11 @@ class Studio:
 
     def start(self) -> None:
         """Begin to work on what waits."""
+        self.work.start()
 
     def stop(self) -> None:
         """End all work, and let go of the databases."""
+        self.work.stop()
         self.ledger.close()
         self.store.close()
 

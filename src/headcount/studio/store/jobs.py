@@ -28,25 +28,12 @@ from headcount.studio.store.opening import Store
 from headcount.studio.store.schema import datasets, jobs, people
 from headcount.studio.store.schema import releases as released
 from headcount.studio.store.throttling import TooManyError
+from headcount.studio.work.asked import NARROWING, READING, CancelledError
 
 KINDS = ("release", "check", "compare", "audit", "reproduce")
 """What work there is; all but releases are not private, and for curators."""
 ENDED = ("done", "failed", "cancelled", "interrupted")
-NARROWING = ("since", "until")
-"""What a request may say of how the log is read, beside what its dataset says; curators may say more."""
-READING = (*NARROWING, "where", "context", "contexts", "select_contexts", "context_of", "count")
 _LONGEST = 200_000
-
-
-class CancelledError(RefusedError):
-    """A job that somebody cancelled."""
-
-    @classmethod
-    def of(cls, *, charged: bool) -> CancelledError:
-        """Say that it was cancelled, and what that means for its cost."""
-        if charged:
-            return cls("it was cancelled after the data was opened; what was reserved stays charged")
-        return cls("it was cancelled before anything was read; nothing was charged")
 
 
 class InterruptedJobError(HeadcountError):

@@ -1,0 +1,214 @@
+"""What a process of the studio does: make a log and a request of plain data, and look, plan, release or compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount.charging import Charging
+from headcount.curator import Curator
+from headcount.engines.local import LocalEngine
+from headcount.errors import HeadcountError, UnknownNameError, UsageError
+from headcount.events.catalogue import check_catalogue_given
+from headcount.events.flags import FLAGS, READERS
+from headcount.events.log import the_store
+from headcount.families import FAMILIES
+from headcount.ledger import Ledger, Reservation
+from headcount.prepared import Prepared
+from headcount.releases import Release, folder_digest
+from headcount.request import Spending, request_of
+from headcount.studio import places
+from headcount.studio.settings import Settings
+from headcount.studio.work.asked import CancelledError, split
+from headcount.studio.work.telling import Gate, Line, Told
+
+_ROWS = 200_000
+"""So many rows are looked at to guess what columns hold."""
+
+
+def log_of(settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool) -> Any:
+    """Make the log of a dataset, as it is read for a family; what a request says of reading comes first.
+
+    ``items`` says whether it needs a list of items, or a selection.
+    """
+    reader = READERS[reads]
+    given = {name: value for name, value in {**dataset["flags"], **said}.items() if _is_given(name, value)}
+    for name in given:
+        if name not in reader.names:
+            raise UsageError(f"{name} is of no use here", remedy="leave it out")
+    events, flags = places.events_of(settings, dataset["source"]), places.reading(settings, given)
+    for name in reader.needed:
+        if name not in flags and reads != "people" and the_store(tuple(events)) is None:
+            raise UsageError(f"nothing says which column is the {name}", remedy="name one")
+    if "item" in reader.names and the_store(tuple(events)) is None and (items or flags.get("items")):
+        check_catalogue_given(flags.get("items"), select_items=flags.get("select_items", False))
+    return reader.read(events, **flags)
+
+
+def _is_given(name: str, value: Any) -> bool:
+    return value not in (None, "", [], {}) and not (FLAGS[name].switch and name != "header" and value is False)
+
+
+def request_for(settings: Settings, family: str, fields: Mapping[str, Any]) -> Spending:
+    """Make the request of a family from its fields."""
+    if family not in FAMILIES:
+        raise UnknownNameError.among("family", family, FAMILIES)
+    given = {name: value for name, value in places.asked(settings, fields).items() if value not in (None, "")}
+    return request_of(FAMILIES[family].request_kind(), **given)
+
+
+@dataclass(frozen=True)
+class Announced(Charging):
+    """Charging that tells the server what was reserved, and gives it back if it was cancelled by then."""
+
+    line: Line | None = None
+    gate: Gate | None = None
+
+    def reserve(self, ready: Prepared) -> Reservation | Release:
+        """Charge the request, unless it was cancelled before."""
+        if self.gate is None or self.line is None:
+            return super().reserve(ready)
+        self.gate.check()
+        made = super().reserve(ready)
+        if isinstance(made, Release):
+            return made
+        self.line.say(reserved=made.entry)
+        try:
+            self.gate.enter()
+        except CancelledError:
+            made.refund("it was cancelled, and nothing was read")
+            raise
+        return made
+
+
+def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
+    """Make a release, charged to the ledger, and say where it lies."""
+    settings = told.settings
+    fields, said, again = split(told.asked)
+    request = request_for(settings, told.family or "", fields)
+    about = _dataset(told)
+    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    with Ledger(told.ledger) as ledger:
+        charging = Announced(ledger, about["name"], about["version"], told.analyst, again, line=line, gate=gate)
+        curator = Curator(LocalEngine(progress=line.progress), charging=charging)
+        made = curator.run(curator.prepare(request, log))
+        target = made.save(told.out)
+    return {"folder": target.name, "digest": folder_digest(target), "earlier": made.earlier is not None}
+
+
+def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Say what a request would promise and cost, and how noisy it would be; reads no event, and charges nothing."""
+    settings = told.settings
+    fields, said, again = split(told.asked)
+    request = request_for(settings, told.family or "", fields)
+    about = _dataset(told)
+    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    with Ledger(told.ledger) as ledger:
+        known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
+        charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
+        curator = Curator(charging=charging)
+        ready = curator.prepare(request, log)
+        found = curator.plan(ready).to_json()
+    promise = ready.guarantee
+    return {**found, "method": ready.method.name, "sentence": promise.sentence(), "short": promise.short()}
+
+
+def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Name the columns of a source, and their types, as far as its header says them: for curators."""
+    from headcount.events.formats import plain_type
+
+    source = _source(told)
+    return {
+        "source": source.name,
+        "rows": source.rows,
+        "columns": [{"name": each, "type": plain_type(source.type_of(each))} for each in source.names],
+    }
+
+
+def inspect(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+    """Look at the first rows of a source, and guess what its columns are: raw data, for curators."""
+    from headcount.events.guessing import guess, well_parted
+    from headcount.events.preview import preview
+
+    source, delimiter = well_parted(_source(told))
+    seen = preview(source, line.progress, most=_ROWS)
+    found = guess(seen.columns, seen.days)
+    when = None if found.when is None else f"weekday:{found.when}"
+    said = {"user": found.user, "item": found.item, "context": when, "time_format": found.time_format}
+    return {
+        "source": seen.source,
+        "rows": seen.rows if source.rows is None and seen.whole else source.rows,
+        "looked_at": seen.rows,
+        "columns": seen.columns,
+        "reads": found.reads,
+        "flags": {name: value for name, value in {**said, "delimiter": delimiter}.items() if value is not None},
+        "doubt": found.doubt,
+    }
+
+
+def _source(told: Told) -> Any:
+    from headcount.events.formats import TextOptions
+    from headcount.events.readers import open_source
+    from headcount.events.sources.asked import Asked
+
+    about = _dataset(told)
+    said = {name: value for name, value in about["flags"].items() if _is_given(name, value)}
+    how = {name: said[name] for name in ("delimiter", "encoding", "header", "format") if name in said}
+    events = places.events_of(told.settings, about["source"])
+    return open_source(events, TextOptions(**how), Asked(said.get("table"), said.get("query")))
+
+
+def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+    """See what of a log would not be counted: exact numbers and raw values, for curators."""
+    from headcount.events.survey import survey
+
+    about = _dataset(told)
+    _, said, _ = split(told.asked)
+    log = log_of(told.settings, about, about["reads"], said, items=False)
+    return {"checked": survey(log, line.progress).to_json()}
+
+
+def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Run methods on a log against the truth, and write a page of it: not private, for curators."""
+    from headcount.workbench.comparing import compare as compared
+
+    about = _dataset(told)
+    fields, said, _ = split(told.asked)
+    found = compared(log_of(told.settings, about, about["reads"], said, items=True), **fields)
+    found.report(told.out, force=True)
+    return {"page": Path(told.out).name, "sentences": found.sentences()}
+
+
+def audit(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Attack the promise of a method on logs that are made up."""
+    from headcount.workbench.auditing import audit as audited
+
+    fields = dict(told.asked)
+    found = audited(str(fields.pop("method", "")), **fields)
+    return {"sentences": [found.sentence()], "violation": bool(found.violation), "found": found.to_json()}
+
+
+def reproduce(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
+    """Run a paper again, and write a page of what came out: not private, for curators."""
+    from headcount.workbench.reproducing import reproduce as reproduced
+
+    fields = dict(told.asked)
+    counts = reproduced(str(fields.pop("paper", "")), told.out, progress=line.progress, **fields)
+    said = ", ".join(f"{many} {word}" for word, many in counts.items() if many)
+    return {"page": Path(told.out).name, "sentences": [f"{sum(counts.values())} claims: {said}."]}
+
+
+def _dataset(told: Told) -> Mapping[str, Any]:
+    if told.dataset is None:
+        raise HeadcountError("no dataset was named")
+    return told.dataset
+
+
+Task = Callable[[Told, Line, Gate], dict[str, Any]]
+JOBS: Mapping[str, Task] = {
+    "release": release, "check": check, "compare": compare, "audit": audit, "reproduce": reproduce,
+}  # fmt: skip
+LOOKS: Mapping[str, Task] = {"plan": plan, "columns": columns, "inspect": inspect}
+"""What is quick, and charges nothing."""
