@@ -131,9 +131,7 @@ class Jobs:
                 )
             values = {"kind": kind, "dataset": dataset, "asker": visitor.id, "family": family, "asked": said}
             run.execute(
-                jobs.insert().values(
-                    id=key, title=named, state="waiting", created=now, cancelling=False, **values
-                )
+                jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
             )
             noted = {"job": key, "kind": kind, "family": family, "dataset": None if about is None else about.name}
             deeds.append(run, visitor, "asked", now, noted)
@@ -227,7 +225,9 @@ class Jobs:
         """Let a job wait again, of which nothing was charged."""
         self.note(job, state="waiting", started=None, progress=None)
 
-    def end(self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None) -> None:
+    def end(
+        self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
+    ) -> None:
         """End a job; with what it has ``made``, folder and digest, its release is added in the same transaction."""
         now = self._clock()
         with self._store.writing() as run:

@@ -28,7 +28,9 @@ _ROWS = 200_000
 """So many rows are looked at to guess what columns hold."""
 
 
-def log_of(settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool) -> Any:
+def log_of(
+    settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool
+) -> Any:
     """Make the log of a dataset, as it is read for a family; what a request says of reading comes first.
 
     ``items`` says whether it needs a list of items, or a selection.
@@ -160,11 +162,12 @@ def _source(told: Told) -> Any:
 def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
     from headcount.events.survey import survey
+    from headcount.studio.failures import for_the_web
 
     about = _dataset(told)
     _, said, _ = split(told.asked)
     log = log_of(told.settings, about, about["reads"], said, items=False)
-    return {"checked": survey(log, line.progress).to_json()}
+    return {"checked": survey(log, line.progress).put(for_the_web).to_json()}
 
 
 def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
