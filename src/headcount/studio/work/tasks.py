@@ -188,11 +188,12 @@ def _source(told: Told) -> Any:
 def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
     from headcount.events.survey import survey
+    from headcount.studio.failures import for_the_web
 
     about = _dataset(told)
     _, said, _ = split(told.asked)
     log = log_of(told.settings, about, about["reads"], said, items=False)
-    return {"checked": survey(log, line.progress).to_json()}
+    return {"checked": survey(log, line.progress).put(for_the_web).to_json()}
 
 
 def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
