@@ -254,7 +254,9 @@ class Runner:
             self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
             return
         minutes = self._settings.limits.work_seconds / 60
-        why = f"it took longer than {minutes:g} minutes" if running.late else "the process that worked on it crashed"
+        why = (
+            f"it took longer than {minutes:g} minutes" if running.late else "the process that worked on it crashed"
+        )
         self._end(job, "failed", _interrupted(why, charged=entry is not None))
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
@@ -309,4 +311,6 @@ def _kill(running: _Running) -> None:
 
 def _interrupted(why: str, *, charged: bool) -> InterruptedJobError:
     cost = "what was reserved stays charged" if charged else "nothing was charged"
-    return InterruptedJobError(f"{why}; {cost}", remedy="ask again, which is charged anew" if charged else "ask again")
+    return InterruptedJobError(
+        f"{why}; {cost}", remedy="ask again, which is charged anew" if charged else "ask again"
+    )
