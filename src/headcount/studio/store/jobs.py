@@ -211,10 +211,11 @@ class Jobs:
         with self._store.reading() as run:
             return bool(run.execute(sa.select(jobs.c.cancelling).where(jobs.c.id == job)).scalar())
 
-    def entries(self) -> set[int]:
-        """Return all entries of the ledger that belong to jobs."""
+    def entries(self, *, besides: str) -> set[int]:
+        """Return the entries of the ledger that belong to jobs other than one."""
+        others = sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None), jobs.c.id != besides)
         with self._store.reading() as run:
-            return set(run.execute(sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None))).scalars())
+            return set(run.execute(others).scalars())
 
     def note(self, job: str, **what: Any) -> None:
         """Note the entry or the progress of a job that runs."""

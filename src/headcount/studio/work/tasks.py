@@ -72,16 +72,16 @@ class Announced(Charging):
         """Charge the request, unless it was cancelled before."""
         if self.gate is None or self.line is None:
             return super().reserve(ready)
-        self.gate.check()
-        made = super().reserve(ready)
-        if isinstance(made, Release):
-            return made
-        self.line.say(reserved=made.entry)
-        try:
-            self.gate.enter()
-        except CancelledError:
-            made.refund("it was cancelled, and nothing was read")
-            raise
+        with self.gate.reserving() as paid:
+            made = super().reserve(ready)
+            if isinstance(made, Release):
+                return made
+            self.line.say(reserved=made.entry)
+            try:
+                paid()
+            except CancelledError:
+                made.refund("it was cancelled, and nothing was read")
+                raise
         return made
 
 
