@@ -11,8 +11,10 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
 from headcount.cli.reading import reading_options
+from headcount.cli.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, suggestion
 from headcount.events.flags import READERS
-from headcount.events.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, look_through, suggestion, well_parted
+from headcount.events.guessing import well_parted
+from headcount.events.preview import preview
 
 if TYPE_CHECKING:
     from headcount.events.formats import TextOptions
@@ -47,17 +49,18 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         return
     source, delimiter = well_parted(open_source(list(events), how, asked))
     with terminal.Bar(quiet=quiet) as bar:
-        seen, days = look_through(source, bar)
+        seen = preview(source, bar)
     flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
-    found = suggestion([shown(each) for each in events], seen["columns"], days, flags)
+    found = suggestion([shown(each) for each in events], seen, flags)
     if as_json:
-        terminal.print_json({**seen, "command": terminal.command_line(found.parts)})
+        told = {"source": seen.source, "rows": seen.rows, "columns": seen.columns}
+        terminal.print_json({**told, "command": terminal.command_line(found.parts)})
         return
-    click.echo(f"{source.name}: {some(seen['rows'], 'row')}. Raw data, for the curator's eyes only.\n")
+    click.echo(f"{source.name}: {some(seen.rows, 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
     rows = [
         [each["name"], each["type"], f"{each['nulls']:,}", " · ".join(_short(value) for value in each["first"])]
-        for each in seen["columns"]
+        for each in seen.columns
     ]
     terminal.print_table(columns, rows)
     _show_suggestion(found)

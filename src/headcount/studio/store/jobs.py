@@ -122,8 +122,9 @@ class Jobs:
         now, key = self._clock(), fresh_id()
         named = title.strip()[:120] or _title(kind, about, family)
         with self._store.writing() as run:
+            # what is not shown yet counts: that there is room would say that something has ended
             waiting = sa.select(sa.func.count()).where(
-                jobs.c.asker == visitor.id, jobs.c.state.in_(("waiting", "running"))
+                jobs.c.asker == visitor.id, sa.or_(jobs.c.state.in_(("waiting", "running")), jobs.c.shown > now)
             )
             if run.execute(waiting).scalar_one() >= self._limits.waiting:
                 raise TooManyError(

@@ -10,7 +10,7 @@ from typing import Any
 from headcount.charging import Charging
 from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
-from headcount.errors import HeadcountError, UnknownNameError, UsageError
+from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.catalogue import check_catalogue_given
 from headcount.events.flags import FLAGS, READERS
 from headcount.events.log import the_store
@@ -53,11 +53,14 @@ def _is_given(name: str, value: Any) -> bool:
     return value not in (None, "", [], {}) and not (FLAGS[name].switch and name != "header" and value is False)
 
 
-def request_for(settings: Settings, family: str, fields: Mapping[str, Any]) -> Spending:
-    """Make the request of a family from its fields."""
+def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, by_curator: bool) -> Spending:
+    """Make the request of a family from its fields; what is only claimed to be private is for curators to run."""
     if family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
-    given = {name: value for name, value in places.asked(settings, fields).items() if value not in (None, "")}
+    inside = places.asked(settings, fields, by_curator=by_curator)
+    given = {name: value for name, value in inside.items() if value not in (None, "")}
+    if given.get("research") and not by_curator:
+        raise RefusedError("methods kept for research are for curators", remedy="choose another method")
     return request_of(FAMILIES[family].request_kind(), **given)
 
 
@@ -89,7 +92,7 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
     settings = told.settings
     fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields)
+    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
     about = _dataset(told)
     log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
     with Ledger(told.ledger) as ledger:
@@ -104,7 +107,7 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, and charges nothing."""
     settings = told.settings
     fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields)
+    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
     about = _dataset(told)
     log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
     with Ledger(told.ledger) as ledger:
@@ -131,20 +134,23 @@ def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
 
 def inspect(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     """Look at the first rows of a source, and guess what its columns are: raw data, for curators."""
-    from headcount.events.suggesting import look_through, suggestion, well_parted
+    from headcount.events.guessing import guess, well_parted
+    from headcount.events.preview import preview
 
     source, delimiter = well_parted(_source(told))
-    seen, days = look_through(source, line.progress, _ROWS)
-    guess = suggestion([], seen["columns"], days, [] if delimiter is None else ["--delimiter", delimiter])
-    names = {flag.named(name): name for name, flag in FLAGS.items()}
-    flags = {
-        names[said]: value
-        for said, value in zip(guess.read[::2], guess.read[1::2], strict=False)
-        if said in names and names[said] != "items"
+    seen = preview(source, line.progress, most=_ROWS)
+    found = guess(seen.columns, seen.days)
+    when = None if found.when is None else f"weekday:{found.when}"
+    said = {"user": found.user, "item": found.item, "context": when, "time_format": found.time_format}
+    return {
+        "source": seen.source,
+        "rows": seen.rows if source.rows is None and seen.whole else source.rows,
+        "looked_at": seen.rows,
+        "columns": seen.columns,
+        "reads": found.reads,
+        "flags": {name: value for name, value in {**said, "delimiter": delimiter}.items() if value is not None},
+        "doubt": found.doubt,
     }
-    whole = seen["rows"] if source.rows is None and seen["rows"] < _ROWS else source.rows
-    reads = "people" if guess.command == "query" else "events"
-    return {**seen, "rows": whole, "looked_at": seen["rows"], "reads": reads, "flags": flags, "doubt": guess.doubt}
 
 
 def _source(told: Told) -> Any:

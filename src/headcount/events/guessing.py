@@ -1,16 +1,16 @@
-"""What a command has to be told to read a file: guessed from the names, types and values of its columns.
+"""Which column says who, what and when: guessed from the names, types and first values of columns.
 
-A guess is for the curator, who sees the raw data, corrects it and runs it. What is printed must run as it stands.
+A guess is for the curator, who sees the raw data and corrects it: nothing is released because of one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from headcount.errors import DataError
 
@@ -29,9 +29,6 @@ _ITEMS = (
 _PEOPLE = 4
 """So many columns, none of which is called as items are or holds times: a row is about a person."""
 
-CATALOGUE, BINS, QUERIES = "catalogue.csv", "bins.toml", "queries.sql"
-"""Names that are refused until there are such files: nothing but the curator can say what is public."""
-
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|"}
 """What may part columns beside a comma, and how a flag says it."""
 
@@ -42,18 +39,19 @@ _BOTH = re.compile(r"\s*[0-9]{1,2}[/.-][0-9]{1,2}[/.-]")
 _NO_MONTH = "(1[3-9]|2[0-9]|3[01])"
 
 
-class Suggestion(NamedTuple):
-    """A command, what it is told to read, and what the curator should look at."""
+@dataclass(frozen=True)
+class Guess:
+    """What a file seems to hold: events, or people in rows; and which of its columns says what.
 
-    command: str
-    read: list[str]
+    ``time_format`` is how ``when`` is written, None if that needs no telling. ``doubt`` is what to look at.
+    """
+
+    reads: Literal["events", "people"]
+    user: str | None = None
+    item: str | None = None
+    when: str | None = None
+    time_format: str | None = None
     doubt: str | None = None
-
-    @property
-    def parts(self) -> list[str]:
-        """The command that releases."""
-        out = "answers" if self.command == "query" else "release"
-        return ["headcount", self.command, *self.read, "--epsilon", "1", "--out", out]
 
 
 @dataclass(frozen=True)
@@ -108,102 +106,62 @@ def well_parted(source: Source) -> tuple[Source, str | None]:
     return best, said
 
 
-def look_through(
-    source: Any, progress: Callable[[str, int, int | None], None], most: int | None = None
-) -> tuple[dict[str, Any], dict[str, DayOrder]]:
-    """Read every row: count what is missing, keep the first three, see how dates such as 01/12/2010 are meant.
+def guess(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) -> Guess:
+    """Guess what columns hold, as they were previewed.
 
-    Once ``most`` rows were read, the rest is left alone.
+    >>> named = ({"name": name, "type": "text", "first": ["tea"]} for name in ("who", "what"))
+    >>> guess(list(named), {})
+    Guess(reads='events', user='who', item='what', when=None, time_format=None, doubt=None)
     """
-    from headcount.events.formats import is_text, plain_type
-    from headcount.events.texts import sound_batch
-
-    names = source.names
-    nulls = dict.fromkeys(names, 0)
-    first: dict[str, list[Any]] = {name: [] for name in names}
-    days: dict[str, DayOrder] = {}
-    rows = 0
-    for batch in map(sound_batch, source.batches(names)):
-        for name in names:
-            column = batch.column(name)
-            nulls[name] += column.null_count
-            if len(first[name]) < 3:
-                first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
-            if is_text(column.type) and begins_with_day_and_month(first[name]):
-                days[name] = days.get(name, DayOrder()).after(column)
-        rows += batch.num_rows
-        progress("reading events", rows, source.rows)
-        if most is not None and rows >= most:
-            break
-    columns = [
-        {
-            "name": name,
-            "type": plain_type(source.type_of(name)),
-            "nulls": nulls[name],
-            "first": [None if value is None else str(value) for value in first[name]],
-        }
-        for name in names
-    ]
-    return {"source": source.name, "rows": rows, "columns": columns}, days
-
-
-def suggestion(
-    events: list[str], columns: list[dict[str, Any]], days: dict[str, DayOrder], text_flags: list[str]
-) -> Suggestion:
-    """Suggest a command for columns as they were surveyed; ``text_flags`` say how text is written."""
     ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
     times = {
-        each["name"]: flags
+        each["name"]: written
         for each in columns
-        if (flags := time_flags(each, days.get(each["name"], DayOrder()))) is not None
+        if (written := time_format(each, days.get(each["name"], DayOrder()))) is not None
     }
     untimely = [name for name in ids if name not in times]
     user = _guess(untimely, _USERS)
     item = _guess([name for name in untimely if name != user], _ITEMS)
     user = user or _called(untimely, "id")
     if not times and item is None and len(columns) >= _PEOPLE:
-        own = [] if user is None else ["--user", user]
-        return Suggestion("query", [*events, *own, *text_flags, "--bins", BINS, "--queries", QUERIES])
+        return Guess("people", user)
     user = user or _first([*untimely, *ids], item)
     item = item or _first([*untimely, *ids], user)
-    parts = [*events, "--user", user, "--item", item]
     when = next((name for name in times if name not in (user, item)), None)
-    doubt = None
-    if when is not None:
-        parts += ["--context", f"weekday:{when}", *times[when]]
-        doubt = _doubt(when, times[when], days.get(when))
-    return Suggestion("release", [*parts, *text_flags, "--items", CATALOGUE], doubt)
+    if when is None:
+        return Guess("events", user, item)
+    return Guess("events", user, item, when, times[when] or None, _doubt(when, times[when], days.get(when)))
 
 
-def time_flags(column: dict[str, Any], order: DayOrder = DayOrder()) -> list[str] | None:  # noqa: B008 - frozen
-    """Return the flags that a column needs to be read as times, or None if it holds none, by its first values.
+def time_format(column: Mapping[str, Any], order: DayOrder = DayOrder()) -> str | None:  # noqa: B008 - frozen
+    """Say how the times of a column are written, by its first values; nothing to tell: ''; no times: None.
 
-    >>> time_flags({"name": "InvoiceDate", "type": "text", "first": ["1/12/2010 8:26"]})
-    ['--time-format', '%d/%m/%Y %H:%M']
+    >>> time_format({"name": "InvoiceDate", "type": "text", "first": ["1/12/2010 8:26"]})
+    '%d/%m/%Y %H:%M'
     """
     if column["type"].startswith(("timestamp", "date")):
-        return []
+        return ""
     values = [value for value in column["first"] if value is not None]
     if not values or not (column["type"] == "text" or "int" in column["type"]):
         return None
     if column["type"] == "text":
         if all(_is_iso(value) for value in values):
-            return []
+            return ""
         fitting = [
             each for each in _PATTERNS if order.allows(each) and all(_fits(value, each) for value in values)
         ]
         if fitting:
-            return ["--time-format", fitting[0]]
+            return fitting[0]
     timely = any(word in column["name"].lower() for word in ("time", "date", "when", "stamp", "_at"))
     units = {10: "s", 13: "ms", 16: "us"}
     lengths = {len(value) if value.isdecimal() else 0 for value in values}
     unit = units.get(lengths.pop()) if len(lengths) == 1 else None
-    return ["--time-format", unit] if timely and unit else None
+    return unit if timely else None
 
 
-def _doubt(name: str, flags: Sequence[str], order: DayOrder | None) -> str | None:
+def _doubt(name: str, written: str, order: DayOrder | None) -> str | None:
     """Say that nothing in the file tells days from months, where that is so."""
-    if order is None or order.first or order.second or not flags:
+    if order is None or order.first or order.second or not written:
         return None
     return f"In {name!r} nothing tells whether the day or the month comes first: see to --time-format."
 
@@ -233,5 +191,5 @@ def _called(names: list[str], wanted: str) -> str | None:
     return next((name for name in names if name.lower() == wanted), None)
 
 
-def _first(names: list[str], taken: str | None) -> str:
-    return next((name for name in names if name != taken), "COL")
+def _first(names: list[str], taken: str | None) -> str | None:
+    return next((name for name in names if name != taken), None)
