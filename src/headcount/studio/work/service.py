@@ -18,7 +18,7 @@ from headcount.studio.work.looking import Looking
 from headcount.studio.work.runner import Runner
 from headcount.studio.work.telling import Told
 
-LOOKS = ("plan", "columns", "inspect")
+LOOKS = ("plan", "columns", "inspect", "log", "forecast")
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
