@@ -45,6 +45,11 @@ class View:
 
 VIEWS = (
     View("sign-in", "", "/sign-in"),
+    View("home", "analyst", "/"),
+    View("home-curator", "curator", "/"),
+    View("releases", "analyst", "/releases"),
+    View("release", "analyst", "/releases", ("Visits by weekday",)),
+    View("compare", "curator", "/compare"),
     View("people", "curator", "/people"),
     View("deeds", "curator", "/deeds"),
     View("account", "analyst", "/account"),

@@ -25,7 +25,11 @@ def put(studio: Studio, release: Release, *, state: str = "published", owner: st
         dataset = run.execute(schema.datasets.select().where(schema.datasets.c.name == "visits")).first()
         if dataset is None:
             made = {"id": uuid.uuid4().hex, "name": "visits", "about": "", "reads": "events", "version": None}
-            kept = {"source": {"files": ["visits.csv"]}, "flags": {"user": "user", "item": "item"}, "state": "open"}
+            kept = {
+                "source": {"files": ["visits.csv"]},
+                "flags": {"user": "user", "item": "item"},
+                "state": "open",
+            }
             run.execute(schema.datasets.insert().values(**made, **kept, made_by=who.id, created=1.0))
             dataset = run.execute(schema.datasets.select().where(schema.datasets.c.name == "visits")).first()
         assert dataset is not None

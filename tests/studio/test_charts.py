@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from headcount.errors import UnknownNameError
 from headcount.releases import Release
 from headcount.studio import charts
-from headcount.studio.exploring.grids import grid
 from headcount.studio.exploring.opened import Opened
-from headcount.studio.exploring.profiles import profile
 from tests.reports.conftest import make, make_adaptive, make_ranking
 
 DAYS = ("Monday", "Friday")
@@ -47,23 +43,5 @@ def test_an_unknown_chart_is_said_to_be_none() -> None:
         charts.chart(Opened(make()), "pie")
 
 
-def test_an_item_and_a_search_have_charts_of_their_own() -> None:
-    opened = Opened(make(contexts=DAYS))
-    of_item = charts.of_profile(opened.release, profile(opened, "v3"))
-    assert of_item is not None
-    assert of_item.title == "Venue v3, by weekday"
-    assert [row["name"] for row in _rows(of_item)] == ["Monday", "Friday", "unknown"]
-    found = charts.of_grid(opened.release, grid(opened, "venue v1"))
-    assert found is not None
-    assert "11 items" in found.title
-    assert charts.of_grid(opened.release, grid(opened, "no such")) is None
-
-
 def test_a_picture_says_that_it_is_not_private() -> None:
     assert charts.png(Opened(make(simulated=True)), "ranking").startswith(b"\x89PNG")
-
-
-def _rows(figure: Any) -> list[dict[str, Any]]:
-    layer = figure.spec["layer"][0]
-    held: list[dict[str, Any]] = layer["data"]["values"] if "data" in layer else figure.rows()
-    return held

@@ -53,6 +53,16 @@ class Guess:
     time_format: str | None = None
     doubt: str | None = None
 
+    def flags(self) -> dict[str, str]:
+        """Return what would be said of the log, by the names of its flags.
+
+        >>> Guess("events", user="who", item="what", when="at").flags()
+        {'user': 'who', 'item': 'what', 'context': 'weekday:at'}
+        """
+        context = None if self.when is None else f"weekday:{self.when}"
+        said = {"user": self.user, "item": self.item, "context": context, "time_format": self.time_format}
+        return {name: value for name, value in said.items() if value is not None}
+
 
 @dataclass(frozen=True)
 class DayOrder:

@@ -97,20 +97,17 @@ DARK = _theme(
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
-def ranking(
-    table: pa.Table, *, title: str, counted: str, narrow: bool = False, ranked: bool = True
-) -> alt.LayerChart:
+def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) -> alt.LayerChart:
     """Draw counts as bars in the order of the table, each with its interval and its number.
 
     Names and numbers stand before the bars; on a narrow screen above them, so that bars keep its whole width.
-    Names of what is ``ranked`` begin with the rank; others must differ.
 
     >>> rows = pa.table({"name": ["tea"], "count": [1234.4], "low": [1200.5], "high": [1268.3]})
     >>> ranking(rows, title="The largest count", counted="count of records").to_dict()["description"]
     'Bar chart, 1 bar. Largest: tea with 1,234 (1,200 to 1,269).'
     """
     rows = [
-        {"rank": rank, **row, "name": f"{rank}. " * ranked + clip(row["name"], LONGEST_NAME)}
+        {"rank": rank, **row, "name": f"{rank}. {clip(row['name'], LONGEST_NAME)}"}
         for rank, row in enumerate(_outward(table), 1)
     ]
     lowest = min(0, *(row["low"] for row in rows))

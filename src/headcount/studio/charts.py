@@ -1,4 +1,4 @@
-"""The charts of a release: those of its report, and of what is searched for, in the language that pages draw.
+"""The charts of a release, as in its report, in the language that pages draw.
 
 Descriptions are made and compiled here, where nothing but released numbers is in reach; the page only draws them,
 with an interpreter that evaluates no code.
@@ -14,15 +14,12 @@ import pyarrow as pa
 
 from headcount.answers.words import some
 from headcount.errors import UnknownNameError
-from headcount.releases import Release
 from headcount.reports import plots, topics
 from headcount.reports.page import Figure, png_of, vega_of
 from headcount.reports.release import figures_of
-from headcount.reports.wording import across, counted_words
+from headcount.reports.wording import counted_words
 from headcount.studio.exploring import parts
-from headcount.studio.exploring.grids import Grid
 from headcount.studio.exploring.opened import Opened
-from headcount.studio.exploring.profiles import Profile
 
 BARS = 20
 """So many bars are in a chart."""
@@ -71,30 +68,6 @@ def drawn(of: Figure) -> Chart:
     return Chart(of.name, of.title, of.words, of.note, spec)
 
 
-def of_profile(release: Release, profile: Profile) -> Figure | None:
-    """Return how an item spreads over contexts, as bars."""
-    if not profile.contexts:
-        return None
-    rows = [{"name": each.context, **{end: getattr(each, end) for end in _NUMBERS}} for each in profile.contexts]
-    title = f"{plots.clip(profile.name, plots.LONGEST_NAME)}, by {across(release)}"
-    return _bars("profile", rows, title, counted_words(release), ranked=False)
-
-
-def of_grid(release: Release, grid: Grid) -> Figure | None:
-    """Return a grid of items across contexts, as colours."""
-    table = grid.table()
-    if not table.num_rows:
-        return None
-    title = f"{some(len(grid.rows), 'item')}, by {across(release)}"
-    wide, narrow = (
-        plots.heat_map(
-            table, title=title, counted=counted_words(release), contexts=list(grid.contexts), narrow=each
-        )
-        for each in (False, True)
-    )
-    return Figure.of("heat", wide, counted_words(release), narrow)
-
-
 _NUMBERS = ("count", "low", "high")
 
 
@@ -135,11 +108,7 @@ def _named(opened: Opened, row: Mapping[str, Any]) -> str:
     return " · ".join(names)
 
 
-def _bars(
-    name: str, rows: Sequence[Mapping[str, Any]], title: str, counted: str, *, ranked: bool = True
-) -> Figure:
+def _bars(name: str, rows: Sequence[Mapping[str, Any]], title: str, counted: str) -> Figure:
     table = pa.table({key: [row[key] for row in rows] for key in ("name", *_NUMBERS)})
-    wide, narrow = (
-        plots.ranking(table, title=title, counted=counted, narrow=each, ranked=ranked) for each in (False, True)
-    )
+    wide, narrow = (plots.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True))
     return Figure.of(name, wide, f"Bars: {counted[:1].lower()}{counted[1:]}. Lines: intervals.", narrow)

@@ -113,6 +113,9 @@ def _listed(settings: Settings, given: Any) -> Any:
 
 
 def _is_there(settings: Settings, name: str) -> bool:
+    """Tell whether there is such a file here; of what leads out, nothing is told."""
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return False
     try:
         return settings.files.joinpath(name).exists()
     except (OSError, ValueError):

@@ -29,7 +29,9 @@ def new_fields(files: Sequence[str], *, remote: bool) -> list[Field]:
         Field("address", "Or an address", "text", f"{where}{far}.", advanced=True),
         Field("table", "Table", "text", "Of a database, such as visits.", advanced=True),
         Field("query", "Or query", "words", "In place of a table.", advanced=True),
-        Field("about", "About it", "words", "For analysts, in your words: who these people are, and what is counted."),
+        Field(
+            "about", "About it", "words", "For analysts, in your words: who these people are, and what is counted."
+        ),
     ]
 
 
@@ -40,19 +42,11 @@ def source_of(said: Mapping[str, Any]) -> dict[str, Any]:
     return {"files": [said["file"]] if said.get("file") else []}
 
 
-def roles(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the flags that a guess amounts to.
+def role_words(flags: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each column seems to say, in a word, given the flags that were guessed.
 
-    >>> roles({"reads": "events", "user": "who", "item": "what", "when": "at", "time_format": None})
-    {'user': 'who', 'item': 'what', 'context': 'weekday:at'}
+    >>> role_words({"user": "who", "item": "what", "context": "weekday:at"})
+    {'who': 'who', 'what': 'what', 'at': 'when'}
     """
-    made = {name: found.get(name) for name in ("user", "item", "time_format")}
-    if found.get("when"):
-        made["context"] = f"weekday:{found['when']}"
-    return {name: str(value) for name, value in made.items() if value}
-
-
-def role_words(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each guessed column says, in a word."""
-    words = {"user": "who", "item": "what", "when": "when"}
-    return {str(found[name]): word for name, word in words.items() if found.get(name)}
+    words = {"user": "who", "item": "what", "context": "when"}
+    return {str(flags[name]).rpartition(":")[2]: word for name, word in words.items() if flags.get(name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,9 @@ from headcount.studio.exploring.standing_out import general, has_edges
 SIZE = 15
 """So many items are in a grid."""
 
+LEVELS = 9
+"""So many colours say how large a count is, and none says nothing."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -30,15 +34,15 @@ class Grid:
     left_out: int
     """So many contexts have no room: those with the smallest counts."""
 
-    def table(self) -> pa.Table:
-        """Return its cells under each other: name, context, count, low, high."""
-        cells = [
-            {"name": f"{row['rank']}. {row['name']}", "context": context, **cell}
-            for row, own in self.rows
-            for context, cell in zip(self.contexts, own, strict=True)
-            if cell is not None
-        ]
-        return excerpts.columns(cells, "name", "context", "count", "low", "high")
+    def level(self, cell: Row) -> int:
+        """Return how dark a cell is: from 0 to :data:`LEVELS`, by its part of the largest count."""
+        return round(LEVELS * min(max(cell["count"] / self.largest, 0.0), 1.0))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest count in it, at least 1."""
+        held = (cell["count"] for _, own in self.rows for cell in own if cell is not None)
+        return max(1.0, *held, 1.0)
 
 
 def grid(opened: Opened, search: str = "", size: int = SIZE) -> Grid:

@@ -116,7 +116,7 @@ def item_address(base: str, item: object) -> str:
     ('/releases/1/items/tea/green', '/releases/1/items?item=..')
     """
     text = str(item)
-    if any(part in ("", ".", "..") for part in text.split("/")):  # which browsers make something else of
+    if "%" in text or any(part in ("", ".", "..") for part in text.split("/")):  # what many a program mends
         return f"{base}/items?item={quote(text, safe='')}"
     return f"{base}/items/{quote(text)}"
 

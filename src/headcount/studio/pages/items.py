@@ -8,7 +8,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from headcount.reports.wording import across, counted_words
-from headcount.studio import charts, rendering
+from headcount.studio import rendering
 from headcount.studio.access import Door, door
 from headcount.studio.exploring.profiles import profile, related
 from headcount.studio.exploring.rows import bar, columns_of, item_address, number, scale_of
@@ -48,7 +48,7 @@ def related_page(request: Request, release: str, q: Words = "", item: Words | No
         q=q,
         matches=[(each["item"], opened.name("item", each["item"])) for each in found],
         chosen=chosen,
-        name="" if chosen is None else opened.name("item", chosen),
+        called="" if chosen is None else opened.name("item", chosen),
         related=None if chosen is None else related(opened, chosen),
         address=lambda each: item_address(read.base, each),
     )
@@ -67,7 +67,7 @@ def tags_page(request: Request, release: str, q: Words = "", resource: Words | N
         q=q,
         matches=[(each["resource"], opened.name("resource", each["resource"])) for each in found],
         chosen=resource,
-        name="" if resource is None else opened.name("resource", resource),
+        called="" if resource is None else opened.name("resource", resource),
         knows=resource is not None and model is not None and model.knows(resource),
         tags=[] if resource is None or model is None else model.recommend(resource, k=TAGS),
     )
@@ -76,7 +76,6 @@ def tags_page(request: Request, release: str, q: Words = "", resource: Words | N
 def _item(request: Request, read: Reading, item: str) -> Response:
     opened = read.opened
     told = profile(opened, item)
-    figure = charts.of_profile(opened.release, told)
     browsed = None if opened.of_contexts != "edges" else opened.browsed("edges")
     scale = None if browsed is None else scale_of(browsed)
     rows = [
@@ -100,7 +99,6 @@ def _item(request: Request, read: Reading, item: str) -> Response:
         profile=told,
         numbers=shown,
         rows=rows,
-        chart=None if figure is None else charts.drawn(figure),
         across=across(opened.release),
         counted=counted_words(opened.release),
         address=lambda each: item_address(read.base, each),

@@ -11,10 +11,11 @@ from fastapi.responses import RedirectResponse, Response
 from headcount.errors import HeadcountError
 from headcount.studio import forms, rendering, uploads
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.registering import SOURCE_FLAGS, role_words, roles
+from headcount.studio.curating.registering import SOURCE_FLAGS, role_words
 from headcount.studio.curating.steps import is_public, is_source, steps
 from headcount.studio.failures import status_of
 from headcount.studio.forms.sending import Sent, text
+from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 
 _curators = door(Door.CURATORS, include_in_schema=False)
@@ -33,7 +34,7 @@ def map_columns(request: Request, dataset: str, sent: Sent) -> Response:
     held = studio.datasets.get(who, dataset)
     again = bool(text(sent, "again"))
     try:
-        seen = {} if again else studio.work.look("inspect", source=held.source, reads=held.reads, flags=_opening(held))
+        seen = {} if again else _look(request, held)
         fields = [each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS]
         said = forms.values(fields, sent)
         kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
@@ -59,7 +60,7 @@ def say_public(request: Request, dataset: str, sent: Sent) -> Response:
         said = forms.values(fields, sent)
         kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
         studio.datasets.update(who, dataset, flags={**kept, **said})
-        studio.work.look("columns", dataset=studio.datasets.get(who, dataset))
+        studio.work.look(who, "log", dataset=dataset)
     except HeadcountError as error:
         return _public(request, dataset, "", sent, error)
     return RedirectResponse(_next(request, dataset, "public"), 303)
@@ -69,12 +70,13 @@ def _is_column(field: forms.Field) -> bool:
     return not is_public(field) and not is_source(field)
 
 
-def _opening(dataset: Any) -> dict[str, Any]:
-    return {name: value for name, value in dataset.flags.items() if name in SOURCE_FLAGS}
+def _look(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """Look at the first rows, in a process of its own."""
+    return studio_of(request).work.look(visitor(request), "inspect", dataset=dataset.id)
 
 
 def _fields(
-    request: Request, dataset: Any, seen: Mapping[str, Any], which: Callable[[forms.Field], bool]
+    request: Request, dataset: Dataset, seen: Mapping[str, Any], which: Callable[[forms.Field], bool]
 ) -> list[forms.Field]:
     names = [each["name"] for each in seen.get("columns", ())]
     files = uploads.listed(studio_of(request).settings)
@@ -87,10 +89,9 @@ def _columns(
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, dataset)
     try:
-        seen = studio.work.look("inspect", source=held.source, reads=held.reads, flags=_opening(held))
+        seen = _look(request, held)
     except HeadcountError as unreadable:
-        error, seen = error or unreadable, {"columns": [], "rows": 0, "guess": {}}
-    guess = seen.get("guess") or {}
+        error, seen = error or unreadable, {"columns": [], "rows": 0, "flags": {}, "doubt": None}
     mapped = {name for name in held.flags if name not in SOURCE_FLAGS}
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     fields = _fields(request, held, seen, _is_column)
@@ -100,10 +101,10 @@ def _columns(
         status=200 if error is None else status_of(error),
         dataset=held,
         seen=seen,
-        roles=role_words(guess),
-        doubt=guess.get("doubt"),
+        roles=role_words(seen["flags"]),
+        doubt=seen["doubt"],
         guessed=not mapped,
-        fields=forms.shown(fields, held.flags if mapped else {**held.flags, **roles(guess)}, sent, by_field),
+        fields=forms.shown(fields, held.flags if mapped else {**held.flags, **seen["flags"]}, sent, by_field),
         error=None if by_field else error,
     )
 

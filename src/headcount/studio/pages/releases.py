@@ -98,10 +98,9 @@ def heat_page(request: Request, release: str, q: Words = "") -> Response:
     """Show the largest items, or those that are searched for, over all contexts."""
     read = reading(request, release)
     found = grid(read.opened, q)
-    figure = charts.of_grid(read.opened.release, found)
     shown = {
         "grid": found,
-        "chart": None if figure is None else charts.drawn(figure),
+        "counted": counted_words(read.opened.release),
         "q": q,
         "base": read.base,
         "across": across(read.opened.release),

@@ -18,7 +18,7 @@ from headcount.studio.work.looking import Looking
 from headcount.studio.work.runner import Runner
 from headcount.studio.work.telling import Told
 
-LOOKS = ("plan", "columns", "inspect")
+LOOKS = ("plan", "columns", "inspect", "log", "forecast")
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 
 
@@ -91,7 +91,11 @@ class Work:
         return self.runner.once()
 
     def _about(
-        self, visitor: Visitor, dataset: str | None, source: Mapping[str, Any] | None, flags: Mapping[str, Any] | None
+        self,
+        visitor: Visitor,
+        dataset: str | None,
+        source: Mapping[str, Any] | None,
+        flags: Mapping[str, Any] | None,
     ) -> Dataset:
         if dataset is not None:
             self._datasets.get(visitor, dataset)  # whether they see it at all
@@ -99,4 +103,3 @@ class Work:
         if source is None:
             raise UsageError("neither a dataset nor a source is named", remedy="name one")
         return Dataset("", "", "", "events", dict(source), dict(flags or {}), None, "draft", "", 0.0)
-

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headcount.charging import Charging
-from headcount.curator import Curator
+from headcount.curator import Curator, Plan
 from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.catalogue import check_catalogue_given
@@ -18,6 +18,7 @@ from headcount.families import FAMILIES
 from headcount.ledger import Ledger, Reservation
 from headcount.prepared import Prepared
 from headcount.releases import Release, folder_digest
+from headcount.reports.plan_words import plan_in_words
 from headcount.request import Spending, request_of
 from headcount.studio import places
 from headcount.studio.settings import Settings
@@ -28,7 +29,9 @@ _ROWS = 200_000
 """So many rows are looked at to guess what columns hold."""
 
 
-def log_of(settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool) -> Any:
+def log_of(
+    settings: Settings, dataset: Mapping[str, Any], reads: str, said: Mapping[str, Any], *, items: bool
+) -> Any:
     """Make the log of a dataset, as it is read for a family; what a request says of reading comes first.
 
     ``items`` says whether it needs a list of items, or a selection.
@@ -73,16 +76,16 @@ class Announced(Charging):
         """Charge the request, unless it was cancelled before."""
         if self.gate is None or self.line is None:
             return super().reserve(ready)
-        self.gate.check()
-        made = super().reserve(ready)
-        if isinstance(made, Release):
-            return made
-        self.line.say(reserved=made.entry)
-        try:
-            self.gate.enter()
-        except CancelledError:
-            made.refund("it was cancelled, and nothing was read")
-            raise
+        with self.gate.reserving() as paid:
+            made = super().reserve(ready)
+            if isinstance(made, Release):
+                return made
+            self.line.say(reserved=made.entry)
+            try:
+                paid()
+            except CancelledError:
+                made.refund("it was cancelled, and nothing was read")
+                raise
         return made
 
 
@@ -113,9 +116,17 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
         charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
         curator = Curator(charging=charging)
         ready = curator.prepare(request, log)
-        found = curator.plan(ready).to_json()
+        made = _nowhere(curator.plan(ready))
     promise = ready.guarantee
+    found = {**made.to_json(), "words": plan_in_words(made).to_json()}
     return {**found, "method": ready.method.name, "sentence": promise.sentence(), "short": promise.short()}
+
+
+def _nowhere(plan: Plan) -> Plan:
+    """Return a plan that does not say where on this machine the very same was published, should it have been."""
+    if plan.ledger is None or plan.ledger.issued is None:
+        return plan
+    return replace(plan, ledger=replace(plan.ledger, issued="this studio"))
 
 
 def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
@@ -138,17 +149,28 @@ def inspect(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     source, delimiter = well_parted(_source(told))
     seen = preview(source, line.progress, most=_ROWS)
     found = guess(seen.columns, seen.days)
-    when = None if found.when is None else f"weekday:{found.when}"
-    said = {"user": found.user, "item": found.item, "context": when, "time_format": found.time_format}
+    flags = found.flags() | ({} if delimiter is None else {"delimiter": delimiter})
+    told_of = {"source": seen.source, "columns": seen.columns, "reads": found.reads, "doubt": found.doubt}
+    return {**told_of, "rows": seen.rows if seen.whole else source.rows, "looked_at": seen.rows, "flags": flags}
+
+
+def log(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Say what is public of a log, read as its dataset says, and what is wrong with that. Reads no event."""
+    about = _dataset(told)
+    made = log_of(told.settings, about, about["reads"], {}, items=False)
     return {
-        "source": seen.source,
-        "rows": seen.rows if source.rows is None and seen.whole else source.rows,
-        "looked_at": seen.rows,
-        "columns": seen.columns,
-        "reads": found.reads,
-        "flags": {name: value for name, value in {**said, "delimiter": delimiter}.items() if value is not None},
-        "doubt": found.doubt,
+        "items": len(made.catalogue.ids) if made.has_catalogue else None,
+        "contexts": None if made.context is None or made.selects_contexts else made.width - 1,
     }
+
+
+def forecast(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
+    """Say how far off a release would be, from figures that are public or from a release; opens no log."""
+    from headcount.studio.curating.forecasting import forecast as predicted
+
+    said = dict(told.asked)
+    release = said.pop("activity", None)
+    return predicted(said, None if release is None else told.settings.releases / Path(str(release)).name)
 
 
 def _source(told: Told) -> Any:
@@ -166,11 +188,12 @@ def _source(told: Told) -> Any:
 def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
     from headcount.events.survey import survey
+    from headcount.studio.failures import for_the_web
 
     about = _dataset(told)
     _, said, _ = split(told.asked)
     log = log_of(told.settings, about, about["reads"], said, items=False)
-    return {"checked": survey(log, line.progress).to_json()}
+    return {"checked": survey(log, line.progress).put(for_the_web).to_json()}
 
 
 def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
@@ -213,5 +236,7 @@ Task = Callable[[Told, Line, Gate], dict[str, Any]]
 JOBS: Mapping[str, Task] = {
     "release": release, "check": check, "compare": compare, "audit": audit, "reproduce": reproduce,
 }  # fmt: skip
-LOOKS: Mapping[str, Task] = {"plan": plan, "columns": columns, "inspect": inspect}
+LOOKS: Mapping[str, Task] = {
+    "plan": plan, "columns": columns, "inspect": inspect, "log": log, "forecast": forecast,
+}  # fmt: skip
 """What is quick, and charges nothing."""
