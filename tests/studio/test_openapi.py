@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from headcount.studio.access import Door, Role, door_of
+from headcount.studio.studio import Studio
 from tests.studio.conftest import Browser
+from tests.studio.showing import visitor_of
 
 Client = Callable[[Role | str | None], Browser]
 SHAPE = {"error", "problem", "given", "remedy", "message"}
@@ -51,12 +53,14 @@ def test_every_route_for_programs_is_in_the_document(app: FastAPI) -> None:
 
 
 @pytest.mark.parametrize("role", list(Role))
+@pytest.mark.usefixtures("published")
 def test_no_made_up_request_breaks_the_server(role: Role, client: Client) -> None:
     assert _made_up(client(role), 50).total() == 50
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", list(Role))
+@pytest.mark.usefixtures("published")
 def test_not_one_of_thousands_breaks_the_server(role: Role, client: Client) -> None:
     assert _made_up(client(role), 1_200).total() == 1_200
 
@@ -75,7 +79,7 @@ def _made_up(asks: Browser, many: int) -> Counter[int]:
     sound = [each.as_strategy(generation_mode=GenerationMode.POSITIVE) for each in operations]
     broken = [each.as_strategy(generation_mode=GenerationMode.NEGATIVE) for each in operations]
     told: Counter[int] = Counter()
-    ids = sorted(each.id for each in asks.studio.people.listed())
+    ids = _ids(asks.studio)
 
     @settings(
         max_examples=many,
@@ -97,6 +101,16 @@ def _made_up(asks: Browser, many: int) -> Counter[int]:
 
     send()
     return told
+
+
+def _ids(studio: Studio) -> list[str]:
+    """Return ids of what is there."""
+    cora, ann = (visitor_of(studio, name) for name in ("cora", "ann"))
+    datasets = [each.id for each in studio.datasets.listed(cora)]
+    asked: dict[str, Any] = {"family": "counts", "asked": {"epsilon": "1"}}
+    jobs = [studio.jobs.ask(ann, dataset=each.id, **asked).id for each in studio.datasets.listed(ann)]
+    releases = [each.id for each in studio.releases.listed(cora)]
+    return [*datasets, *jobs, *releases, *(each.id for each in studio.people.listed())]
 
 
 def _request(case: Any, asks: Browser) -> dict[str, Any]:

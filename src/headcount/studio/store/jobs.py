@@ -33,7 +33,8 @@ from headcount.studio.work.asked import NARROWING, READING, CancelledError
 KINDS = ("release", "check", "compare", "audit", "reproduce")
 """What work there is; all but releases are not private, and for curators."""
 _NOT_SHARED = RefusedError(
-    "this was released already, for others, and is not published", remedy="ask a curator, or ask for something else"
+    "this was released already, for others, and is not published",
+    remedy="ask a curator, or ask for something else",
 )
 ENDED = ("done", "failed", "cancelled", "interrupted")
 _LONGEST = 200_000
@@ -271,7 +272,7 @@ class Jobs:
 
 
 def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
-    """Whether somebody may have what was released earlier: a curator, who paid for it, or all if it is published."""
+    """Whether somebody may have an earlier release: a curator, who paid for it, or all if it is published."""
     if held.by_curator or payer == held.asker_name:
         return True
     shared = sa.select(released.c.id).where(released.c.digest == digest, released.c.state == "published")

@@ -108,8 +108,8 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
 
 def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
     """Return who paid for what was released earlier."""
-    found = (each.analyst for each in ledger.history(dataset) if each.kind == "publish" and each.digest == digest)
-    return next(found, None)
+    entries = ledger.history(dataset)
+    return next((each.analyst for each in entries if each.kind == "publish" and each.digest == digest), None)
 
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
