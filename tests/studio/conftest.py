@@ -15,6 +15,8 @@ from headcount.studio.access import Role, Visitor
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
+from tests.reports.conftest import make
+from tests.studio.showing import put
 
 PASSWORD = "four words are good"
 
@@ -76,6 +78,23 @@ def people(studio: Studio) -> None:
 
 
 _kept: dict[str, str] = {}
+
+
+LOG = "user,venue,day\n" + "".join(f"p{n},v{n % 3},Friday\n" for n in range(30))
+
+
+@pytest.fixture
+def published(studio: Studio) -> Studio:
+    """The studio with an open dataset, of which Ann may spend 1, and a published release; Bob is no member."""
+    (studio.settings.files / "visits.csv").write_text(LOG, encoding="utf-8")
+    by_name = {each.name: each for each in studio.people.listed()}
+    cora = by_name["cora"].visitor()
+    flags = {"user": "user", "item": "venue", "items": ["v0", "v1", "v2"]}
+    made = studio.datasets.register(cora, name="visits", source={"files": ["visits.csv"]}, flags=flags)
+    studio.datasets.open(cora, made.id, epsilon="10")
+    studio.datasets.allow(cora, made.id, by_name["ann"].id, "1")
+    put(studio, make(items=["v0", "v1", "v2"], contexts=["Monday", "Friday"]))
+    return studio
 
 
 @pytest.fixture

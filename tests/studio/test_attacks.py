@@ -87,6 +87,11 @@ def test_no_path_leads_out_of_the_static_files(browser: Opened, path: str) -> No
     assert opened.get(path).status_code == 404
 
 
+def test_the_ways_into_a_demo_are_there_in_a_demo_alone(browser: Opened) -> None:
+    for role in Role:
+        assert browser().post(f"/demo/{role}").status_code == 404
+
+
 # Cryptographic failures
 
 
@@ -523,3 +528,20 @@ def test_a_page_cannot_be_framed_and_runs_no_script_of_its_own(client: Client) -
     assert parts["default-src"] == parts["frame-ancestors"] == parts["base-uri"] == "'none'"
     assert parts["script-src"] == parts["style-src"] == parts["form-action"] == "'self'"
     assert "unsafe" not in policy
+
+
+def test_tries_are_counted_by_who_stands_behind_the_proxy(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the server is started with --public-url: what a client made up stands before what the proxy adds."""
+    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+    monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 3)
+    proxied = ProxyHeadersMiddleware(app, trusted_hosts="127.0.0.1")  # type: ignore[arg-type]
+    proxied.state = app.state  # type: ignore[attr-defined]
+    opened = Browser(proxied, address="127.0.0.1")  # type: ignore[arg-type]
+
+    def tried(forwarded: str, name: str) -> int:
+        said = {"x-forwarded-for": forwarded}
+        return int(opened.post("/sign-in", data={"name": name, "password": "x"}, headers=said).status_code)
+
+    assert [tried(f"10.9.9.{number}, 10.0.0.1", f"nobody{number}") for number in range(4)] == [401] * 3 + [429]
+    assert tried("10.0.0.2", "nobody9") == 401

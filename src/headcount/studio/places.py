@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from headcount.errors import UnknownNameError, UsageError
+from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.events.formats import known_format
 from headcount.events.sources.naming import shown
 from headcount.studio.settings import Settings
@@ -75,24 +75,29 @@ def reading(settings: Settings, flags: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def asked(settings: Settings, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request, with files that they name inside: bins, and options of a method."""
+def asked(settings: Settings, fields: Mapping[str, Any], *, by_curator: bool) -> dict[str, Any]:
+    """Return the fields of a request, with files that they name inside: bins, and options of a method.
+
+    Files are for curators to name: an analyst could name a log, and read it in errors or in what is released.
+    """
     made = dict(fields)
-    if isinstance(made.get("bins"), str):
-        made["bins"] = inside(settings, made["bins"])
-    if isinstance(made.get("asked"), str):
-        made["asked"] = inside(settings, made["asked"])
-    if isinstance(made.get("options"), Mapping):
-        made["options"] = {name: _option(settings, value) for name, value in made["options"].items()}
+    named = {name: made[name] for name in ("bins", "asked") if isinstance(made.get(name), str)}
+    options = dict(made["options"]) if isinstance(made.get("options"), Mapping) else {}
+    chosen = {name: value for name, value in options.items() if _is_file(settings, value)}
+    if (named or chosen) and not by_curator:
+        raise RefusedError(f"{min(named | chosen)} names a file, which is for curators", remedy="write it out")
+    made |= {name: inside(settings, value) for name, value in named.items()}
+    if options:
+        made["options"] = options | {name: inside(settings, value) for name, value in chosen.items()}
     return made
 
 
-def _option(settings: Settings, value: Any) -> Any:
-    """Look at what an option of a method says: it is a file if it reads like one, or if there is one."""
+def _is_file(settings: Settings, value: Any) -> bool:
+    """Whether an option of a method says a file: it reads like one, or there is one."""
     if not isinstance(value, str):
-        return value
-    like_a_file = "/" in value or "\\" in value or ":" in value or bool(known_format(value))
-    return inside(settings, value) if like_a_file or _is_there(settings, value) else value
+        return False
+    like_one = "/" in value or "\\" in value or ":" in value or bool(known_format(value))
+    return like_one or _is_there(settings, value)
 
 
 def _listed(settings: Settings, given: Any) -> Any:
@@ -108,6 +113,9 @@ def _listed(settings: Settings, given: Any) -> Any:
 
 
 def _is_there(settings: Settings, name: str) -> bool:
+    """Tell whether there is such a file here; of what leads out, nothing is told."""
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return False
     try:
         return settings.files.joinpath(name).exists()
     except (OSError, ValueError):

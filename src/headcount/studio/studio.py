@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 
 from headcount.ledger import Ledger
+from headcount.studio.exploring.shelf import Shelf
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
@@ -31,6 +32,7 @@ class Studio:
         self.datasets = Datasets(settings, self.store, self.ledger)
         self.jobs = Jobs(settings.limits, self.store, self.datasets)
         self.releases = Releases(settings, self.store)
+        self.shelf = Shelf()
         self.work = Work(settings, self.jobs, self.datasets, self.ledger)
 
     def set_up_link(self) -> str | None:

@@ -134,6 +134,8 @@ def checked_name(name: str) -> str:
     plain = re.sub(r"_+(?=\.)", "", plain)[-_LONGEST:]
     if not plain.lower().endswith(ENDINGS) or not Path(plain).stem:
         raise UsageError(
-            "files of this kind are not taken", given=last[:80], remedy=f"send one that ends in {', '.join(ENDINGS)}"
+            "files of this kind are not taken",
+            given=last[:80],
+            remedy=f"send one that ends in {', '.join(ENDINGS)}",
         )
     return plain

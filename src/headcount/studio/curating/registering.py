@@ -29,7 +29,9 @@ def new_fields(files: Sequence[str], *, remote: bool) -> list[Field]:
         Field("address", "Or an address", "text", f"{where}{far}.", advanced=True),
         Field("table", "Table", "text", "Of a database, such as visits.", advanced=True),
         Field("query", "Or query", "words", "In place of a table.", advanced=True),
-        Field("about", "About it", "words", "For analysts, in your words: who these people are, and what is counted."),
+        Field(
+            "about", "About it", "words", "For analysts, in your words: who these people are, and what is counted."
+        ),
     ]
 
 

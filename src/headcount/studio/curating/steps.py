@@ -64,7 +64,9 @@ def _needed(reads: str) -> tuple[str, ...]:
 def _lists(reads: str, flags: Mapping[str, Any]) -> bool:
     """Tell whether each list is given, or is to be selected, as far as one is needed."""
     names = READERS[reads].names
-    wanted = [each for each in SELECTABLE if each.asked in names and (each.asked != "select_contexts" or _has(flags))]
+    wanted = [
+        each for each in SELECTABLE if each.asked in names and (each.asked != "select_contexts" or _has(flags))
+    ]
     return all(flags.get(each.listed.removeprefix("--")) or flags.get(each.asked) for each in wanted)
 
 

@@ -3,6 +3,7 @@
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
+  const slim = matchMedia("(max-width: 40rem)");
   const views = new Map();
   let scripts = null;
 
@@ -28,14 +29,30 @@
   function specOf(place) {
     const read = JSON.parse(document.getElementById(place.dataset.vega).textContent);
     if (!("light" in read)) return read;
-    return read[dark.matches && !paper.matches ? "dark" : "light"];
+    const fitting = slim.matches && read.narrow ? read.narrow : read;
+    return fitting[dark.matches && !paper.matches ? "dark" : "light"];
+  }
+
+  // Colours of what a description leaves open.
+  function theme() {
+    const style = getComputedStyle(document.documentElement);
+    const [ink, muted, line] = ["--ink", "--muted", "--line"].map((name) => style.getPropertyValue(name).trim());
+    const font = getComputedStyle(document.body).fontFamily;
+    const words = { labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, labelFontSize: 12, titleFontSize: 12 };
+    return {
+      background: "transparent",
+      axis: { ...words, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal" },
+      legend: { ...words, titleFontWeight: "normal" },
+      title: { color: ink, font },
+      text: { fill: ink, font },
+    };
   }
 
   async function draw(place) {
     views.get(place)?.finalize();
     const spec = specOf(place);
     const { parse, View, expressionInterpreter, Warn } = window.vega;
-    const view = new View(parse(spec, null, { ast: true }), {
+    const view = new View(parse(spec, theme(), { ast: true }), {
       expr: expressionInterpreter,
       renderer: "canvas",
       container: place,
@@ -85,6 +102,7 @@
   });
   dark.addEventListener("change", () => all());
   paper.addEventListener("change", () => all());
+  slim.addEventListener("change", () => all());
   document.addEventListener("htmx:afterSettle", (event) => all(event.target));
   all();
 })();

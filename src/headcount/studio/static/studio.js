@@ -61,7 +61,7 @@
   // A form that is on its way is not sent twice.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || form.method === "dialog") return;
+    if (event.defaultPrevented || form.method !== "post") return;
     setTimeout(() => all("button[type=submit]", form).forEach((each) => (each.disabled = true)));
   });
   window.addEventListener("pageshow", () => all("button[type=submit]:disabled").forEach((each) => (each.disabled = false)));
@@ -133,12 +133,9 @@
     const { xhr } = event.detail;
     if (xhr.status < 400) return;
     const kind = xhr.getResponseHeader("Content-Type") ?? "";
-    if (kind.startsWith("text/html") && !/^\s*<!doctype/i.test(xhr.responseText)) {
-      event.detail.shouldSwap = true;
-      event.detail.isError = false;
-      return;
-    }
-    event.detail.shouldSwap = false;
+    event.detail.isError = false;
+    event.detail.shouldSwap = kind.startsWith("text/html") && !/^\s*<!doctype/i.test(xhr.responseText);
+    if (event.detail.shouldSwap) return;
     if (xhr.status === 401) location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
     else toast(problemOf(xhr, kind), true);
   });
@@ -160,10 +157,10 @@
   let timer = 0;
 
   function lose(event) {
-    const config = event.detail?.requestConfig;
-    if (config?.verb === "get") missed = config;
+    const config = event.detail.requestConfig;
+    if (config.verb === "get") missed = config;
     one("[data-lost-words]").textContent =
-      config && config.verb !== "get" ? "What you sent did not arrive; send it again once it is back." : "Nothing you typed is gone; trying again …";
+      config.verb !== "get" ? "What you sent did not arrive; send it again once it is back." : "Nothing you typed is gone; trying again …";
     lost.hidden = false;
     clearTimeout(timer);
     timer = setTimeout(look, 2000);
@@ -175,6 +172,7 @@
       const answer = await fetch("/alive", { cache: "no-store", signal: AbortSignal.timeout(5000) });
       if (!answer.ok) throw new Error(String(answer.status));
     } catch {
+      lost.hidden = false;
       timer = setTimeout(look, 2000);
       return;
     }
@@ -188,7 +186,7 @@
 
   document.addEventListener("htmx:sendError", lose);
   document.addEventListener("htmx:timeout", lose);
-  window.addEventListener("offline", () => lose({}));
+  window.addEventListener("offline", look); // a studio on this machine is there without a network, too
   window.addEventListener("online", look);
   one("[data-retry]")?.addEventListener("click", look);
 

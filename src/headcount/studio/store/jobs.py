@@ -122,8 +122,9 @@ class Jobs:
         now, key = self._clock(), fresh_id()
         named = title.strip()[:120] or _title(kind, about, family)
         with self._store.writing() as run:
+            # what is not shown yet counts: that there is room would say that something has ended
             waiting = sa.select(sa.func.count()).where(
-                jobs.c.asker == visitor.id, jobs.c.state.in_(("waiting", "running"))
+                jobs.c.asker == visitor.id, sa.or_(jobs.c.state.in_(("waiting", "running")), jobs.c.shown > now)
             )
             if run.execute(waiting).scalar_one() >= self._limits.waiting:
                 raise TooManyError(
@@ -131,9 +132,7 @@ class Jobs:
                 )
             values = {"kind": kind, "dataset": dataset, "asker": visitor.id, "family": family, "asked": said}
             run.execute(
-                jobs.insert().values(
-                    id=key, title=named, state="waiting", created=now, cancelling=False, **values
-                )
+                jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
             )
             noted = {"job": key, "kind": kind, "family": family, "dataset": None if about is None else about.name}
             deeds.append(run, visitor, "asked", now, noted)
@@ -213,10 +212,11 @@ class Jobs:
         with self._store.reading() as run:
             return bool(run.execute(sa.select(jobs.c.cancelling).where(jobs.c.id == job)).scalar())
 
-    def entries(self) -> set[int]:
-        """Return all entries of the ledger that belong to jobs."""
+    def entries(self, *, besides: str) -> set[int]:
+        """Return the entries of the ledger that belong to jobs other than one."""
+        others = sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None), jobs.c.id != besides)
         with self._store.reading() as run:
-            return set(run.execute(sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None))).scalars())
+            return set(run.execute(others).scalars())
 
     def note(self, job: str, **what: Any) -> None:
         """Note the entry or the progress of a job that runs."""
@@ -227,7 +227,9 @@ class Jobs:
         """Let a job wait again, of which nothing was charged."""
         self.note(job, state="waiting", started=None, progress=None)
 
-    def end(self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None) -> None:
+    def end(
+        self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
+    ) -> None:
         """End a job; with what it has ``made``, folder and digest, its release is added in the same transaction."""
         now = self._clock()
         with self._store.writing() as run:

@@ -89,7 +89,10 @@ class Releases:
         held = self.get(visitor, release)
         if not visitor.is_curator and not (held.state == "own" and held.owner == visitor.id):
             raise NotAllowedError("this release is not yours", remedy="ask a curator")
-        said = {"title": held.title if title is None else title.strip(), "note": held.note if note is None else note}
+        said = {
+            "title": held.title if title is None else title.strip(),
+            "note": held.note if note is None else note,
+        }
         if not said["title"] or len(said["title"]) > _TITLE or len(said["note"]) > 10_000:
             raise UsageError(f"a title has 1 to {_TITLE} characters, and a note at most 10,000")
         with self._store.writing() as run:

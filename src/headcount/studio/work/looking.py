@@ -104,7 +104,9 @@ class _Warm:
                 if "done" in said or "failed" in said:
                     return said
         except queue.Empty:
-            raise SurroundingsError("this took too long to look at", remedy="try again, or with less data") from None
+            raise SurroundingsError(
+                "this took too long to look at", remedy="try again, or with less data"
+            ) from None
         except OSError as error:
             raise SurroundingsError("nothing can be looked at just now", remedy="try again") from error
 

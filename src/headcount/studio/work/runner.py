@@ -31,6 +31,7 @@ from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.telling import CANCEL, Told
 from headcount.studio.work.words import for_the_web
 
+WORKER = "headcount.studio.work.worker"
 _TICK = 0.5
 _PATIENCE = 15.0
 """Seconds that a process has to end once it was told to."""
@@ -128,7 +129,7 @@ class Runner:
         """Return what was reserved for a job and not given back: also if there was no time left to note it."""
         if job.kind != "release" or job.started is None or job.dataset_name is None:
             return None
-        others = self._jobs.entries() - {job.entry}
+        others = self._jobs.entries(besides=job.id)
         found: list[int] = []
         for entry in self._ledger.history(job.dataset_name):
             if entry.kind == "refund" and entry.reservation in found:
@@ -254,7 +255,9 @@ class Runner:
             self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
             return
         minutes = self._settings.limits.work_seconds / 60
-        why = f"it took longer than {minutes:g} minutes" if running.late else "the process that worked on it crashed"
+        why = (
+            f"it took longer than {minutes:g} minutes" if running.late else "the process that worked on it crashed"
+        )
         self._end(job, "failed", _interrupted(why, charged=entry is not None))
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
@@ -265,7 +268,7 @@ class Runner:
 def started(*flags: str) -> Any:
     """Start a process that works, and see that it is gone afterwards."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "headcount.studio.work.worker", *flags],
+        [sys.executable, "-m", WORKER, *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # a library may print what is in the data
@@ -309,4 +312,6 @@ def _kill(running: _Running) -> None:
 
 def _interrupted(why: str, *, charged: bool) -> InterruptedJobError:
     cost = "what was reserved stays charged" if charged else "nothing was charged"
-    return InterruptedJobError(f"{why}; {cost}", remedy="ask again, which is charged anew" if charged else "ask again")
+    return InterruptedJobError(
+        f"{why}; {cost}", remedy="ask again, which is charged anew" if charged else "ask again"
+    )

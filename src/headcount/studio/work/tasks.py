@@ -10,7 +10,7 @@ from typing import Any
 from headcount.charging import Charging
 from headcount.curator import Curator, Plan
 from headcount.engines.local import LocalEngine
-from headcount.errors import HeadcountError, UnknownNameError, UsageError
+from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
 from headcount.events.catalogue import check_catalogue_given
 from headcount.events.flags import FLAGS, READERS
 from headcount.events.log import the_store
@@ -54,11 +54,14 @@ def _is_given(name: str, value: Any) -> bool:
     return value not in (None, "", [], {}) and not (FLAGS[name].switch and name != "header" and value is False)
 
 
-def request_for(settings: Settings, family: str, fields: Mapping[str, Any]) -> Spending:
-    """Make the request of a family from its fields."""
+def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, by_curator: bool) -> Spending:
+    """Make the request of a family from its fields; what is only claimed to be private is for curators to run."""
     if family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
-    given = {name: value for name, value in places.asked(settings, fields).items() if value not in (None, "")}
+    inside = places.asked(settings, fields, by_curator=by_curator)
+    given = {name: value for name, value in inside.items() if value not in (None, "")}
+    if given.get("research") and not by_curator:
+        raise RefusedError("methods kept for research are for curators", remedy="choose another method")
     return request_of(FAMILIES[family].request_kind(), **given)
 
 
@@ -73,16 +76,16 @@ class Announced(Charging):
         """Charge the request, unless it was cancelled before."""
         if self.gate is None or self.line is None:
             return super().reserve(ready)
-        self.gate.check()
-        made = super().reserve(ready)
-        if isinstance(made, Release):
-            return made
-        self.line.say(reserved=made.entry)
-        try:
-            self.gate.enter()
-        except CancelledError:
-            made.refund("it was cancelled, and nothing was read")
-            raise
+        with self.gate.reserving() as paid:
+            made = super().reserve(ready)
+            if isinstance(made, Release):
+                return made
+            self.line.say(reserved=made.entry)
+            try:
+                paid()
+            except CancelledError:
+                made.refund("it was cancelled, and nothing was read")
+                raise
         return made
 
 
@@ -90,7 +93,7 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
     settings = told.settings
     fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields)
+    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
     about = _dataset(told)
     log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
     with Ledger(told.ledger) as ledger:
@@ -105,7 +108,7 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, and charges nothing."""
     settings = told.settings
     fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields)
+    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
     about = _dataset(told)
     log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
     with Ledger(told.ledger) as ledger:
@@ -167,7 +170,7 @@ def forecast(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
 
     said = dict(told.asked)
     release = said.pop("activity", None)
-    return predicted(said, None if release is None else told.settings.releases / str(release))
+    return predicted(said, None if release is None else told.settings.releases / Path(str(release)).name)
 
 
 def _source(told: Told) -> Any:
@@ -185,11 +188,12 @@ def _source(told: Told) -> Any:
 def check(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     """See what of a log would not be counted: exact numbers and raw values, for curators."""
     from headcount.events.survey import survey
+    from headcount.studio.failures import for_the_web
 
     about = _dataset(told)
     _, said, _ = split(told.asked)
     log = log_of(told.settings, about, about["reads"], said, items=False)
-    return {"checked": survey(log, line.progress).to_json()}
+    return {"checked": survey(log, line.progress).put(for_the_web).to_json()}
 
 
 def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""What programs are told of the API, and requests that are made up from it: none is too much for the server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+
+from headcount.studio.access import Door, Role, door_of
+from tests.studio.conftest import Browser
+
+Client = Callable[[Role | str | None], Browser]
+SHAPE = {"error", "problem", "given", "remedy", "message"}
+
+
+def test_the_document_says_how_one_proves_who_one_is(app: FastAPI, client: Client) -> None:
+    document = client(None).get("/api/v1/openapi.json").json()
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    doors = {
+        (route.path_format, method.lower()): door_of(route)
+        for route in app.state.routes
+        for method in route.methods
+    }
+    operations = [
+        (path, method, each) for path, held in document["paths"].items() for method, each in held.items()
+    ]
+    assert operations
+    for path, method, each in operations:
+        assert path.startswith("/api/v1/")
+        assert each["security"] == ([] if doors[path, method] is Door.ANYONE else [{"token": []}])
+        assert each["responses"]["404"]["content"]["application/json"]["schema"]["$ref"].endswith("/Failure")
+
+
+def test_every_route_for_programs_is_in_the_document(app: FastAPI) -> None:
+    told = {(path, method) for path, held in app.openapi()["paths"].items() for method in held}
+    hidden = {"/api/v1/openapi.json"}
+    there = {
+        (route.path_format, method.lower())
+        for route in app.state.routes
+        for method in route.methods
+        if route.path.startswith("/api/")
+    }
+    assert {each for each in there if each[0] not in hidden} == told
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_made_up_request_breaks_the_server(role: Role, client: Client) -> None:
+    assert _made_up(client(role), 50).total() == 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", list(Role))
+def test_not_one_of_thousands_breaks_the_server(role: Role, client: Client) -> None:
+    assert _made_up(client(role), 1_200).total() == 1_200
+
+
+def test_a_server_that_breaks_is_noticed(app: FastAPI, client: Client) -> None:
+    asks = client(Role.CURATOR)
+    asks.studio.people.tokens = lambda _visitor: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    with pytest.raises(AssertionError):
+        _made_up(asks, 50)
+
+
+def _made_up(asks: Browser, many: int) -> Counter[int]:
+    """Send so many requests, made up from the document, sound ones and broken ones, and count the answers."""
+    schema = schemathesis.openapi.from_dict(asks.app.openapi())  # type: ignore[attr-defined]
+    operations: list[Any] = [each.ok() for each in schema.get_all_operations()]  # type: ignore[union-attr]
+    sound = [each.as_strategy(generation_mode=GenerationMode.POSITIVE) for each in operations]
+    broken = [each.as_strategy(generation_mode=GenerationMode.NEGATIVE) for each in operations]
+    told: Counter[int] = Counter()
+    ids = sorted(each.id for each in asks.studio.people.listed())
+
+    @settings(
+        max_examples=many,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(st.one_of(sound + broken), st.sampled_from([None, *ids]))
+    def send(case: Any, known: str | None) -> None:
+        if known is not None:  # something that is there
+            case.path_parameters = dict.fromkeys(case.path_parameters or {}, known)
+        answer = asks.request(**_request(case, asks))
+        told[answer.status_code] += 1
+        assert answer.status_code < 500, answer.text
+        if answer.status_code >= 400:
+            assert set(answer.json()) == SHAPE
+        assert str(answer.status_code) in case.operation.definition.raw["responses"] or answer.status_code == 405
+
+    send()
+    return told
+
+
+def _request(case: Any, asks: Browser) -> dict[str, Any]:
+    made = case.as_transport_kwargs(base_url=asks.studio.settings.base_url)
+    kept = {"authorization", "cookie", "host", "origin", "x-csrf-token", "content-length"}
+    made["headers"] = {name: value for name, value in made["headers"].items() if name.lower() not in kept}
+    if isinstance(made.get("data"), bytes | str):
+        made["content"] = made.pop("data")
+    return {name: value for name, value in made.items() if value is not None and name != "cookies"}
