@@ -3,8 +3,8 @@
 An item is expected to have in a context what it has in general, times the part that the context has of all counts.
 It stands out if its count there is above that by more than noise would bring for any of the items that were
 looked at. Noise is taken to have the tails of Laplace noise, the heaviest there is here: if it stays within
-``reach`` with probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all at
-once. Told is how many times as much as expected an item has at least, its general count taken at its upper end.
+``reach`` with probability p, then for n items it stays within ``reach`` · ln(n / (1 − p)) / ln(1 / (1 − p)), all
+at once. Told is how many times as much as expected an item has at least, its general count taken at its upper end.
 
 Only released numbers are used.
 """
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from headcount.answers.top import known_context
 from headcount.arrays import Floats
+from headcount.errors import UsageError
 from headcount.releases import Release
 from headcount.studio.exploring.opened import Opened
 
@@ -50,6 +51,8 @@ def stretched(many: int, level: float) -> float:
 
 def stands_out(opened: Opened, context: str, most: int = 20) -> list[StandsOut]:
     """Return the items that stand out in a context, the one with the most times as much as expected first."""
+    if not has_edges(opened.release):
+        raise UsageError("this release has no counts by context", remedy="see its ranking")
     known = known_context(opened.release.contexts or (), context)
     found = opened.once(("stands out", known), lambda: _in_context(opened, known))
     return found[:most]

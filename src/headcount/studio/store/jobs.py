@@ -1,9 +1,9 @@
-"""Jobs: what people asked for, waiting until it is worked on; kept until it has ended, whatever happens to the server.
+"""Jobs: what people asked for, kept until it was worked on, whatever happens to the server.
 
-How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole steps
-of time, counted from when it was asked for. Until then it reads as one that runs: whether it still waits, runs, or has
-ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was paid for can be
-had by asking again, which costs nothing then.
+How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
+steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,
+runs, or has ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was
+paid for can be had by asking again, which costs nothing then.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Jobs:
     def end(
         self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
     ) -> None:
-        """End a job; with what it has ``made``, folder and digest, its release is added in the same transaction."""
+        """End a job; with what it has ``made``, folder and digest, its release is added in one transaction."""
         now = self._clock()
         with self._store.writing() as run:
             held = _found(run, job)
@@ -293,7 +293,7 @@ def _check(
         raise UsageError("this asks for too much at once", remedy="ask for less")
     if kind != "release" or about is None:
         return
-    if family not in FAMILIES:
+    if family is None or family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
     reads = FAMILIES[family].reads
     if about.reads != reads and {about.reads, reads} != {"events", "ratings"}:

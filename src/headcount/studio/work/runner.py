@@ -1,8 +1,8 @@
 """The runner: a thread of the server that starts a process for each job, and hears how it ends.
 
-A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that ran
-when the server ended are looked at when it starts again: what is there is kept, what was not charged waits again, and
-what was charged stays charged and is told so.
+A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that
+ran when the server ended are looked at when it starts again: what is there is kept, what was not charged waits
+again, and what was charged stays charged and is told so.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class Runner:
 @contextlib.contextmanager
 def started(*flags: str) -> Any:
     """Start a process that works, and see that it is gone afterwards."""
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603 - nothing of it comes from a request
         [sys.executable, "-m", WORKER, *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What a process of the studio does: make a log and a request of plain data, and look, plan, release or compare."""
+"""What a process of the studio does: make a log and a request of plain data, and look, plan or release."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, b
     given = {name: value for name, value in inside.items() if value not in (None, "")}
     if given.get("research") and not by_curator:
         raise RefusedError("methods kept for research are for curators", remedy="choose another method")
-    return request_of(FAMILIES[family].request_kind(), **given)
+    made: Spending = request_of(FAMILIES[family].request_kind(), **given)
+    return made
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
 
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
-    """Say what a request would promise and cost, and how noisy it would be; reads no event, and charges nothing."""
+    """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
     settings = told.settings
     fields, said, again = split(told.asked)
     request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)

@@ -1,7 +1,7 @@
 """What the server tells a process that works, and what it hears from it: one line of JSON each.
 
-The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server is
-gone, and the process goes, too.
+The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server
+is gone, and the process goes, too.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Gate:
 
     @contextlib.contextmanager
     def reserving(self) -> Iterator[Callable[[], None]]:
-        """Hold back who cancels meanwhile; call what is given when the cost is reserved, before anything is read."""
+        """Hold back who cancels meanwhile; what is given is called once the cost is reserved, and nothing read."""
         with self._lock:
             yield self._pass
 
