@@ -365,3 +365,26 @@ def test_what_one_paid_for_is_had_again(published: Studio) -> None:
     published.jobs.end(job, "done", done, made={"folder": job, "digest": "d" * 64})
     assert published.releases.of_job(visitor_of(published, "cora"), job) is not None
     assert "payer" not in repr(published.jobs.get(visitor_of(published, "cora"), job).outcome)
+
+
+def test_programs_are_not_told_either(published: Studio, client: Client) -> None:
+    dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
+    hidden = put(published, make(), state="withheld", title="the hidden one")
+    shown = published.releases.listed(visitor_of(published, "ann"))[0].id
+    bob, wanted = client("bob"), {"family": "counts", "asked": {"epsilon": "1"}}
+    theirs = [
+        bob.post(f"/api/v1/datasets/{dataset}/plan", json=wanted),
+        bob.post("/api/v1/jobs", json={**wanted, "dataset": dataset}),
+        bob.get("/api/v1/compare", params={"first": shown, "second": hidden}),
+        bob.get(f"/api/v1/datasets/{dataset}/fields"),
+    ]
+    none = [
+        bob.post(f"/api/v1/datasets/{NOBODYS}/plan", json=wanted),
+        bob.post("/api/v1/jobs", json={**wanted, "dataset": NOBODYS}),
+        bob.get("/api/v1/compare", params={"first": shown, "second": NOBODYS}),
+        bob.get(f"/api/v1/datasets/{NOBODYS}/fields"),
+    ]
+    assert [each.status_code for each in theirs] == [404] * 4
+    assert [each.json() for each in theirs] == [each.json() for each in none]
+    assert "the hidden one" not in bob.get("/api/v1/releases").text
+    assert bob.get("/api/v1/jobs", params={"dataset": dataset}).json() == []

@@ -69,13 +69,14 @@ def test_a_server_that_breaks_is_noticed(app: FastAPI, client: Client) -> None:
     asks = client(Role.CURATOR)
     asks.studio.people.tokens = lambda _visitor: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     with pytest.raises(AssertionError):
-        _made_up(asks, 50)
+        _made_up(asks, 50, among="/api/v1/account/tokens")
 
 
-def _made_up(asks: Browser, many: int) -> Counter[int]:
+def _made_up(asks: Browser, many: int, among: str = "/") -> Counter[int]:
     """Send so many requests, made up from the document, sound ones and broken ones, and count the answers."""
     schema = schemathesis.openapi.from_dict(asks.app.openapi())  # type: ignore[attr-defined]
     operations: list[Any] = [each.ok() for each in schema.get_all_operations()]  # type: ignore[union-attr]
+    operations = [each for each in operations if each.path.startswith(among)]
     sound = [each.as_strategy(generation_mode=GenerationMode.POSITIVE) for each in operations]
     broken = [each.as_strategy(generation_mode=GenerationMode.NEGATIVE) for each in operations]
     told: Counter[int] = Counter()

@@ -137,7 +137,7 @@ class Shell:
         request.state.visitor = Visitor()
         try:
             if not is_ours(request.headers.get("host", ""), self._studio.settings):
-                await failures.unknown_host(request)(scope, receive, headed)
+                await failures.unknown_host()(scope, receive, headed)
                 return
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL has no such text
                 raise UnknownNameError("there is nothing at this address", remedy="begin at /")
