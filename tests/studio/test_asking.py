@@ -38,7 +38,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         cora, ann = (visitor_of(made, name) for name in ("cora", "ann"))
         known: dict[str, Any] = {"user": "person", "item": "venue", "items": ["tea", "rye", "oat"]}
         opened, hidden = (
-            made.datasets.register(cora, name=name, source={"files": ["visits.csv"]}, flags=known, about="Three places.")
+            made.datasets.register(
+                cora, name=name, source={"files": ["visits.csv"]}, flags=known, about="Three places."
+            )
             for name in ("visits", "secret-visits")
         )
         for each in (opened, hidden):

@@ -1,9 +1,9 @@
-"""Jobs: what people asked for, waiting until it is worked on; kept until it has ended, whatever happens to the server.
+"""Jobs: what people asked for, kept until it was worked on, whatever happens to the server.
 
-How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole steps
-of time, counted from when it was asked for. Until then it reads as one that runs: whether it still waits, runs, or has
-ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was paid for can be
-had by asking again, which costs nothing then.
+How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
+steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,
+runs, or has ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was
+paid for can be had by asking again, which costs nothing then.
 """
 
 from __future__ import annotations
@@ -212,10 +212,11 @@ class Jobs:
         with self._store.reading() as run:
             return bool(run.execute(sa.select(jobs.c.cancelling).where(jobs.c.id == job)).scalar())
 
-    def entries(self) -> set[int]:
-        """Return all entries of the ledger that belong to jobs."""
+    def entries(self, *, besides: str) -> set[int]:
+        """Return the entries of the ledger that belong to jobs other than one."""
+        others = sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None), jobs.c.id != besides)
         with self._store.reading() as run:
-            return set(run.execute(sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None))).scalars())
+            return set(run.execute(others).scalars())
 
     def note(self, job: str, **what: Any) -> None:
         """Note the entry or the progress of a job that runs."""
@@ -229,7 +230,7 @@ class Jobs:
     def end(
         self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
     ) -> None:
-        """End a job; with what it has ``made``, folder and digest, its release is added in the same transaction."""
+        """End a job; with what it has ``made``, folder and digest, its release is added in one transaction."""
         now = self._clock()
         with self._store.writing() as run:
             held = _found(run, job)
@@ -277,7 +278,7 @@ def _check(
         raise UsageError("this asks for too much at once", remedy="ask for less")
     if kind != "release" or about is None:
         return
-    if family not in FAMILIES:
+    if family is None or family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
     reads = FAMILIES[family].reads
     if about.reads != reads and {about.reads, reads} != {"events", "ratings"}:
