@@ -9,8 +9,8 @@ from headcount.studio.access import Visitor
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import Studio
 
-FLAGS = {"user": "user", "item": "venue", "items": "venues.csv"}
-ASKED = {"epsilon": "1", "method": "sra", "limit": 1}
+FLAGS: dict[str, Any] = {"user": "user", "item": "venue", "items": "venues.csv"}
+ASKED: dict[str, Any] = {"epsilon": "1", "method": "sra", "limit": 1}
 
 
 def who(studio: Studio, name: str) -> Visitor:

@@ -99,9 +99,9 @@ def test_a_draft_is_registered_changed_opened_and_closed(studio: Studio, cora: V
 
 def test_what_was_opened_keeps_its_name_and_other_data_has_another_label(studio: Studio, cora: Visitor) -> None:
     made = opened(studio)
-    for changed in ({"name": "teas"}, {"reads": "ratings"}):
+    for other in ({"name": "teas"}, {"reads": "ratings"}):
         with pytest.raises(RefusedError, match="keeps its name"):
-            studio.datasets.update(cora, made.id, **changed)
+            studio.datasets.update(cora, made.id, **other)
     with pytest.raises(RefusedError, match="another label"):
         studio.datasets.update(cora, made.id, source={"files": ["venues.csv"]})
     changed = studio.datasets.update(cora, made.id, source={"files": ["venues.csv"]}, version="w2")
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_for_is_refused(
         ({"dataset": dataset.id, "family": "counts", "asked": {"x": "y" * 300_000}}, UsageError),
     ):
         with pytest.raises(kind):
-            ask(cora, **wrong)  # type: ignore[arg-type]
+            ask(cora, **wrong)
     for each in ("check", "compare", "audit", "reproduce"):
         with pytest.raises(NotAllowedError):
             ask(ann, kind=each, dataset=dataset.id)

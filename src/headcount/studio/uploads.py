@@ -126,7 +126,7 @@ def listed(settings: Settings) -> list[str]:
 def checked_name(name: str) -> str:
     """Return the name that a file is kept by: the last part of what was sent, of plain characters.
 
-    >>> checked_name("C:\\\\logs\\\\My visits (1).csv"), checked_name("../../etc/passwd.csv")
+    >>> checked_name("My visits (1).csv"), checked_name("../../etc/passwd.csv")
     ('My_visits_1.csv', 'passwd.csv')
     """
     last = re.split(r"[\\/]", name)[-1]

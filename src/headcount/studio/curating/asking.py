@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headcount.errors import UnknownNameError
+from headcount.events.flags import READERS
 from headcount.families import FAMILIES
 from headcount.family import Family
 from headcount.request import CHARGING
@@ -28,22 +29,23 @@ def family_for(dataset: Dataset, name: str) -> Family:
 
 
 def asking_fields(
-    dataset: Dataset, family: Family, method: str | None, *, curator: bool = True
+    dataset: Dataset, family: Family, method: str | None, *, curator: bool = True, every: bool = False
 ) -> list[forms.Field]:
-    """Return the fields of a request for a dataset: of the family, for the method, and what narrows the log down."""
-    own = forms.for_method(forms.fields_of(family), method, family)
+    """Return the fields of a request for a dataset: of the family, for the method, and what narrows the log down.
+
+    With ``every`` those of all methods are returned.
+    """
+    own = forms.fields_of(family) if every else forms.for_method(forms.fields_of(family), method, family)
     allowed = READING if curator else NARROWING
     narrowing = [
         dataclasses.replace(each, needed=False, advanced=True, default=None)
         for each in forms.reading_fields(family.reads)
-        if each.name in allowed
+        if each.name in allowed and each.name in READERS[dataset.reads].names
     ]
     return [*own, *narrowing, field_of(AGAIN, CHARGING[AGAIN])]
 
 
-def read_asked(
-    dataset: Dataset, family: Family, sent: forms.Posted, *, curator: bool = True
-) -> dict[str, Any]:
+def read_asked(dataset: Dataset, family: Family, sent: forms.Posted, *, curator: bool = True) -> dict[str, Any]:
     """Read the form of a request, and refuse what no log could be asked."""
     method = next(iter(sent.get(METHOD, ())), "") or None
     return checked(family, forms.values(asking_fields(dataset, family, method, curator=curator), sent))

@@ -7,7 +7,16 @@ for words that read better than the names do.
 from headcount.studio.forms.asking import Offer, fields_of, for_method, offers
 from headcount.studio.forms.budgeting import budget_fields
 from headcount.studio.forms.field import Field, FormError
-from headcount.studio.forms.posting import Posted, given, posted, read_request, request_from, shown, values
+from headcount.studio.forms.posting import (
+    Posted,
+    given,
+    optional,
+    posted,
+    read_request,
+    request_from,
+    shown,
+    values,
+)
 from headcount.studio.forms.reading import reading_fields
 
 __all__ = [
@@ -20,6 +29,7 @@ __all__ = [
     "for_method",
     "given",
     "offers",
+    "optional",
     "posted",
     "read_request",
     "reading_fields",

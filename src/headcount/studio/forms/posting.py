@@ -45,7 +45,8 @@ def values(fields: Iterable[Field], sent: Posted) -> dict[str, Any]:
 def given(fields: Iterable[Field], sent: Mapping[str, Any]) -> dict[str, Any]:
     """Read what a program sends: texts as in a form, or data of the shapes that a field takes.
 
-    A text is never the name of a file: what commands read from files is text here, or a table, or a list.
+    A text is never a path: what commands read from files is text here, or a table, or a list; and a public list is
+    one of the files at hand, by its name, or the list itself.
     """
     known = list(fields)
     options = sent.get(OPTION[:-1]) or {}
@@ -58,6 +59,11 @@ def given(fields: Iterable[Field], sent: Mapping[str, Any]) -> dict[str, Any]:
             unknown = name.removeprefix(OPTION)
             raise FormError({name: f"there is no {unknown} here; there are {', '.join(names)}"})
     return _gathered(known, lambda each: _of_data(each, flat.get(each.name)))
+
+
+def optional(fields: Iterable[Field]) -> list[Field]:
+    """Return fields of which each may be left out, as in a draft."""
+    return [dataclasses.replace(each, needed=False) for each in fields]
 
 
 def request_from(family: Family, sent: Mapping[str, Any]) -> tuple[dict[str, Any], Spending]:
@@ -138,17 +144,25 @@ def _text(sent: Posted, name: str) -> str:
 
 
 def _of_data(field: Field, value: Any) -> Any:
-    if value is None or value == "" or (value is False and field.kind == "flag"):
+    if value is None or value == "":
         return None
+    if field.kind == "flag":
+        if not isinstance(value, bool):
+            raise UsageError(f"{field.label} must be true or false", given=value)
+        set_by_it = field.read("on")  # a flag may stand for false, as that of no header does
+        return set_by_it if value == set_by_it else None
     if field.kind == "listing" and isinstance(value, Mapping):
         return _file(field, str(value.get(FILE_OF, "")), str(value.get(COLUMNS_OF) or ""))
     if isinstance(value, str):
-        return field.read(value)
+        return value if field.kind == "listing" and _names_file(field, value) else field.read(value)
     if not isinstance(value, field.shapes) or (isinstance(value, bool) and bool not in field.shapes):
         raise UsageError(f"{field.label} cannot be {type(value).__name__}", given=value)
-    if field.kind == "flag":
-        return field.read("on")
     return field.read(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _names_file(field: Field, text: str) -> bool:
+    """Tell whether a text is what a listing keeps of a file, with its columns or without."""
+    return bool({text, text.rpartition(":")[0]} & {each.value for each in field.choices})
 
 
 def _as_sent(field: Field, sent: Posted) -> Any:

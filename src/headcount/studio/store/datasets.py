@@ -1,8 +1,8 @@
 """Datasets of the studio: where a log lies, how it is read, who may spend on it, and how much.
 
-A dataset has the name of its budget in the ledger. A *draft* is what a curator still works on. Once it is *open*, it
-has a budget, and releases are asked for; *closed*, nothing more is. Of a dataset that was opened, neither the name
-nor what it is read as changes, and other data needs another label of its version, as ledgers need it.
+A dataset has the name of its budget in the ledger. A *draft* is what a curator still works on. Once it is *open*,
+it has a budget, and releases are asked for; *closed*, nothing more is. Of a dataset that was opened, neither the
+name nor what it is read as changes, and other data needs another label of its version, as ledgers need it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Jobs: what people asked for, waiting until it is worked on; kept until it has ended, whatever happens to the server.
+"""Jobs: what people asked for, kept until it was worked on, whatever happens to the server.
 
-How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole steps
-of time, counted from when it was asked for. Until then it reads as one that runs: whether it still waits, runs, or has
-ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was paid for can be
-had by asking again, which costs nothing then.
+How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
+steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,
+runs, or has ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was
+paid for can be had by asking again, which costs nothing then.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ from headcount.studio.work.asked import NARROWING, READING, CancelledError
 
 KINDS = ("release", "check", "compare", "audit", "reproduce")
 """What work there is; all but releases are not private, and for curators."""
+_NOT_SHARED = RefusedError(
+    "this was released already, for others, and is not published",
+    remedy="ask a curator, or ask for something else",
+)
 ENDED = ("done", "failed", "cancelled", "interrupted")
 _LONGEST = 200_000
 
@@ -212,10 +216,11 @@ class Jobs:
         with self._store.reading() as run:
             return bool(run.execute(sa.select(jobs.c.cancelling).where(jobs.c.id == job)).scalar())
 
-    def entries(self) -> set[int]:
-        """Return all entries of the ledger that belong to jobs."""
+    def entries(self, *, besides: str) -> set[int]:
+        """Return the entries of the ledger that belong to jobs other than one."""
+        others = sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None), jobs.c.id != besides)
         with self._store.reading() as run:
-            return set(run.execute(sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None))).scalars())
+            return set(run.execute(others).scalars())
 
     def note(self, job: str, **what: Any) -> None:
         """Note the entry or the progress of a job that runs."""
@@ -229,13 +234,16 @@ class Jobs:
     def end(
         self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
     ) -> None:
-        """End a job; with what it has ``made``, folder and digest, its release is added in the same transaction."""
+        """End a job; with what it has ``made``, folder and digest, its release is added in one transaction."""
         now = self._clock()
         with self._store.writing() as run:
             held = _found(run, job)
             if held.state in ENDED:
                 return
             told = dict(outcome)
+            payer = told.pop("payer", None)
+            if made is not None and told.get("earlier") and not _may_have(run, held, str(made["digest"]), payer):
+                state, told, made = "failed", _NOT_SHARED.to_json(), None
             if made is not None and held.dataset is not None and held.family is not None:
                 told["release"] = releases.add(
                     run,
@@ -263,6 +271,14 @@ class Jobs:
         return held
 
 
+def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
+    """Whether somebody may have an earlier release: a curator, who paid for it, or all if it is published."""
+    if held.by_curator or payer == held.asker_name:
+        return True
+    shared = sa.select(released.c.id).where(released.c.digest == digest, released.c.state == "published")
+    return run.execute(shared).first() is not None
+
+
 def _check(
     visitor: Visitor, kind: str, about: Dataset | None, family: str | None, asked: Mapping[str, Any]
 ) -> None:
@@ -277,7 +293,7 @@ def _check(
         raise UsageError("this asks for too much at once", remedy="ask for less")
     if kind != "release" or about is None:
         return
-    if family not in FAMILIES:
+    if family is None or family not in FAMILIES:
         raise UnknownNameError.among("family", family, FAMILIES)
     reads = FAMILIES[family].reads
     if about.reads != reads and {about.reads, reads} != {"events", "ratings"}:

@@ -1,6 +1,8 @@
 """The database of the studio: a SQLite file, or PostgreSQL for teams; the same behaviour.
 
-Who writes to SQLite begins with ``BEGIN IMMEDIATE``, so that nobody writes beside; what was committed is on disk.
+Nobody writes beside somebody who writes, so that what was looked at still holds when something is written because
+of it: in SQLite by ``BEGIN IMMEDIATE``, in PostgreSQL by a lock that ends with the transaction. What was committed
+is on the disk.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from headcount.studio.store.schema import METADATA
 _WAIT = 60
 """Seconds that a writer waits for its turn."""
 _CONNECTIONS = 40
+_LOCK = 7238016
+"""What writers in PostgreSQL wait for; any number that nobody else uses."""
 
 
 class Store:
@@ -36,22 +40,28 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine = _engine_of(url)
-        with self._told(), self._engine.connect().execution_options(writing=True) as run, run.begin():
-            if run.dialect.name == "postgresql":
-                run.execute(sa.select(sa.func.pg_advisory_xact_lock(7238016)))  # two may start at once
+        self._is_server = self._engine.dialect.name == "postgresql"
+        with self.writing() as run:
             METADATA.create_all(run)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the database."""
-        with self._told(), self._engine.connect() as run, run.begin():
-            yield run
+        with self._told(), self._engine.connect() as run:
+            if self._is_server:
+                run.execution_options(isolation_level="REPEATABLE READ")
+            with run.begin():
+                yield run
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Open a transaction that is kept when this ends without an error; in SQLite nobody writes beside it."""
-        with self._told(), self._engine.connect().execution_options(writing=True) as run, run.begin():
-            yield run
+        """Open a transaction that nobody writes beside; it is kept when this ends without an error."""
+        with self._told(), self._engine.connect() as run:
+            run.execution_options(writing=True)
+            with run.begin():
+                if self._is_server:
+                    run.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+                yield run
 
     def close(self) -> None:
         """Close all connections."""
@@ -63,6 +73,8 @@ class Store:
             yield
         except sa.exc.IntegrityError:  # who writes knows what may be there already
             raise
+        except (sa.exc.DataError, UnicodeEncodeError) as error:  # half a character, a NUL, too long a text
+            raise UsageError("this text cannot be kept", remedy="leave out characters that are none") from error
         except sa.exc.SQLAlchemyError as error:
             raise SurroundingsError(
                 "the database of the studio failed", remedy="see the log of the server, and try again"
@@ -80,7 +92,10 @@ def _engine_of(url: str) -> sa.Engine:
     if kind in ("postgresql", "postgres"):
         try:
             return sa.create_engine(
-                parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=_CONNECTIONS
+                parsed.set(drivername="postgresql+psycopg"),
+                pool_pre_ping=True,
+                pool_size=_CONNECTIONS,
+                isolation_level="READ COMMITTED",  # who waited for the lock sees what was written meanwhile
             )
         except ImportError as error:
             raise UsageError(

@@ -1,7 +1,7 @@
 """Releases of the studio: folders that work has made, and who sees them.
 
-What a curator asked for is to be *reviewed*, then *published* or *withheld*. What an analyst paid for is their *own*:
-they see it from when their job is shown, and nobody else does but curators, who may publish it.
+What a curator asked for is to be *reviewed*, then *published* or *withheld*. What an analyst paid for is their
+*own*: they see it from when their job is shown, and nobody else does but curators, who may publish it.
 """
 
 from __future__ import annotations

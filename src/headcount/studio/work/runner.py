@@ -1,8 +1,8 @@
 """The runner: a thread of the server that starts a process for each job, and hears how it ends.
 
-A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that ran
-when the server ended are looked at when it starts again: what is there is kept, what was not charged waits again, and
-what was charged stays charged and is told so.
+A process that crashes, takes too long or is killed ends its job with a sentence, and harms nobody else. Jobs that
+ran when the server ended are looked at when it starts again: what is there is kept, what was not charged waits
+again, and what was charged stays charged and is told so.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.telling import CANCEL, Told
 from headcount.studio.work.words import for_the_web
 
+WORKER = "headcount.studio.work.worker"
 _TICK = 0.5
 _PATIENCE = 15.0
 """Seconds that a process has to end once it was told to."""
@@ -103,7 +104,7 @@ class Runner:
             self._tidy(job)
             made = self._made(job)
             if made is not None:
-                self._jobs.end(job.id, "done", {}, made=made)
+                self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
                 continue
             entry = self._entry_of(job)
             if entry is not None:
@@ -128,7 +129,7 @@ class Runner:
         """Return what was reserved for a job and not given back: also if there was no time left to note it."""
         if job.kind != "release" or job.started is None or job.dataset_name is None:
             return None
-        others = self._jobs.entries() - {job.entry}
+        others = self._jobs.entries(besides=job.id)
         found: list[int] = []
         for entry in self._ledger.history(job.dataset_name):
             if entry.kind == "refund" and entry.reservation in found:
@@ -245,7 +246,7 @@ class Runner:
         self._tidy(job)
         made = self._made(job)
         if made is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {}, made=made)
+            self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
             return
         entry = self._entry_of(job)
         if entry is not None:
@@ -266,8 +267,8 @@ class Runner:
 @contextlib.contextmanager
 def started(*flags: str) -> Any:
     """Start a process that works, and see that it is gone afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "headcount.studio.work.worker", *flags],
+    process = subprocess.Popen(  # noqa: S603 - nothing of it comes from a request
+        [sys.executable, "-m", WORKER, *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # a library may print what is in the data

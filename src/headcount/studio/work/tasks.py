@@ -1,4 +1,4 @@
-"""What a process of the studio does: make a log and a request of plain data, and look, plan, release or compare."""
+"""What a process of the studio does: make a log and a request of plain data, and look, plan or release."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, b
     given = {name: value for name, value in inside.items() if value not in (None, "")}
     if given.get("research") and not by_curator:
         raise RefusedError("methods kept for research are for curators", remedy="choose another method")
-    return request_of(FAMILIES[family].request_kind(), **given)
+    made: Spending = request_of(FAMILIES[family].request_kind(), **given)
+    return made
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,16 @@ class Announced(Charging):
         """Charge the request, unless it was cancelled before."""
         if self.gate is None or self.line is None:
             return super().reserve(ready)
-        self.gate.check()
-        made = super().reserve(ready)
-        if isinstance(made, Release):
-            return made
-        self.line.say(reserved=made.entry)
-        try:
-            self.gate.enter()
-        except CancelledError:
-            made.refund("it was cancelled, and nothing was read")
-            raise
+        with self.gate.reserving() as paid:
+            made = super().reserve(ready)
+            if isinstance(made, Release):
+                return made
+            self.line.say(reserved=made.entry)
+            try:
+                paid()
+            except CancelledError:
+                made.refund("it was cancelled, and nothing was read")
+                raise
         return made
 
 
@@ -101,11 +102,19 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
         made = curator.run(curator.prepare(request, log))
         target = made.save(told.out)
-    return {"folder": target.name, "digest": folder_digest(target), "earlier": made.earlier is not None}
+        digest = folder_digest(target)
+        payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
+    return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+
+
+def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
+    """Return who paid for what was released earlier."""
+    entries = ledger.history(dataset)
+    return next((each.analyst for each in entries if each.kind == "publish" and each.digest == digest), None)
 
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
-    """Say what a request would promise and cost, and how noisy it would be; reads no event, and charges nothing."""
+    """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
     settings = told.settings
     fields, said, again = split(told.asked)
     request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
@@ -170,7 +179,7 @@ def forecast(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
 
     said = dict(told.asked)
     release = said.pop("activity", None)
-    return predicted(said, None if release is None else told.settings.releases / str(release))
+    return predicted(said, None if release is None else told.settings.releases / Path(str(release)).name)
 
 
 def _source(told: Told) -> Any:

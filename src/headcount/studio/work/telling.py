@@ -1,17 +1,18 @@
 """What the server tells a process that works, and what it hears from it: one line of JSON each.
 
-The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server is
-gone, and the process goes, too.
+The server writes what is to be done, and later perhaps that it is cancelled. If what it writes to ends, the server
+is gone, and the process goes, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -106,33 +107,30 @@ class Line:
 
 
 class Gate:
-    """Whether events may be read: who cancels before gets the cost back, who cancels after does not."""
+    """Where a request is charged: who cancels before loses nothing, who cancels after has paid."""
 
     def __init__(self, line: Line) -> None:
         self._line, self._lock = line, threading.Lock()
         self._cancelled = False
         self.passed = False
 
-    def check(self) -> None:
-        """Refuse to go on if it was cancelled."""
+    @contextlib.contextmanager
+    def reserving(self) -> Iterator[Callable[[], None]]:
+        """Hold back who cancels meanwhile; what is given is called once the cost is reserved, and nothing read."""
         with self._lock:
-            if self._cancelled:
-                raise CancelledError.of(charged=False)
+            yield self._pass
 
-    def enter(self) -> None:
-        """Go on to where events are read, unless it was cancelled before."""
-        with self._lock:
-            if self._cancelled:
-                raise CancelledError.of(charged=False)
-            self.passed = True
+    def _pass(self) -> None:
+        if self._cancelled:
+            raise CancelledError.of(charged=False)
+        self.passed = True
 
     def cancel(self) -> None:
-        """Cancel: before the gate whoever works notices it there, behind it the process ends."""
+        """End this process, and say whether it has paid."""
+        self._cancelled = True
         with self._lock:
-            self._cancelled = True
-            if self.passed:
-                self._line.say(cancelled=CancelledError.of(charged=True).to_json())
-                os._exit(0)
+            self._line.say(cancelled=CancelledError.of(charged=self.passed).to_json())
+            os._exit(0)
 
     def watch(self) -> None:
         """Listen to the server from a thread of its own, and end with it."""
