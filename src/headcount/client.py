@@ -70,8 +70,12 @@ class Client:
             )
 
     def datasets(self) -> list[Json]:
-        """Return the datasets that one may ask, with what is left of one's own budget."""
+        """Return the datasets that one may ask."""
         return list(self._get("datasets"))
+
+    def budget(self, dataset: str) -> Json:
+        """Return what one has spent on a dataset, and what is left."""
+        return dict(self._get(f"datasets/{self._dataset(dataset)}/budget"))
 
     def releases(self) -> list[Json]:
         """Return the releases that one sees, the newest first."""

@@ -14,6 +14,9 @@ from headcount.lab.papers.registry import PAPERS
 from headcount.studio.forms import Field
 from headcount.studio.forms.field import Choice
 
+_LIMIT = "The most records one person may add."
+_REPLAY = "Run each pair of logs with the same draws, once: no statistics, a few seconds."
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -42,12 +45,9 @@ def _audit() -> list[Field]:
     return [
         _choice("method", "Method", tuple(audited), "adaptive"),
         Field("epsilon", "ε that is claimed", "text", default="1", read=_amount),
-        Field("limit", "Limit", "number", "The most records one person may add.", default="2", read=_whole("limit")),
-        Field(
-            "replay", "Replay", "flag", "Run each pair of logs with the same draws, once: no statistics, a few seconds.",
-            default="true", read=lambda _: True,
-        ),
-    ]  # fmt: skip
+        Field("limit", "Limit", "number", _LIMIT, default="2", read=_whole("limit")),
+        Field("replay", "Replay", "flag", _REPLAY, default="true", read=lambda _: True),
+    ]
 
 
 def _reproduction() -> list[Field]:

@@ -25,7 +25,7 @@ _HELP = {
 
 
 def figure_fields(releases: Sequence[tuple[str, str]] = ()) -> list[Field]:
-    """Return the fields of a forecast: figures, or one of these releases, of which each tells how active people are."""
+    """Return the fields of a forecast: figures, or one of these releases, which tell how active people are."""
     made = [
         Field(name, title, "number", said, read=_whole(name), shapes=(int,))
         for name, (title, said) in _HELP.items()

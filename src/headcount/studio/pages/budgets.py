@@ -1,6 +1,8 @@
-"""Budgets, for curators: how much of each is spent, the journal, whether it is whole, and who may spend how much."""
+"""Budgets, for curators: how much is spent, the journal, whether it is whole, and who may spend how much."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -66,7 +68,7 @@ def dismiss(request: Request, dataset: str, person: str) -> Response:
     return RedirectResponse(f"/datasets/{dataset}/budget", 303)
 
 
-def _all(request: Request, **more: object) -> Response:
+def _all(request: Request, **more: Any) -> Response:
     studio, who = studio_of(request), visitor(request)
     held = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
     return rendering.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})

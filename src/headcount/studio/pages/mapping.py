@@ -35,7 +35,9 @@ def map_columns(request: Request, dataset: str, sent: Sent) -> Response:
     again = bool(text(sent, "again"))
     try:
         seen = {} if again else _look(request, held)
-        fields = [each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS]
+        fields = [
+            each for each in _fields(request, held, seen, _is_column) if not again or each.name in SOURCE_FLAGS
+        ]
         said = forms.values(fields, sent)
         kept = {name: value for name, value in held.flags.items() if name not in {each.name for each in fields}}
         studio.datasets.update(who, dataset, flags={**kept, **said})
