@@ -114,7 +114,8 @@ def window(chromium: Browser) -> Iterator[Callable[..., Visit]]:
                 route.abort()
 
         context.route("**/*", here_alone)
-        seen.page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+        grave = ("error", "warning")
+        seen.page.on("console", lambda said: said.type in grave and seen.complaints.append(said.text))
         seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
         return seen
 

@@ -58,15 +58,15 @@ def fields_of(family: Family, *, columns: Sequence[str] = ()) -> list[Field]:
     ['epsilon', 'delta', 'k', 'per_context', 'with_counts']
     """
     kind = family.request_kind()
-    made = []
+    users, literals, made = _users(family), _literals(family), []
     for name, flag in flags_of(kind).items():
-        use = _use(name, family)
+        use = _use(users.get(name, ()), family)
         if name in _LEFT_OUT or flag.read is method_options or use is None:
             continue
         if name == METHOD:
             made += [_method_field(family, flag.help)] if len(family.methods) > 1 else []
             continue
-        own = dataclasses.replace(flag, choices=_choices(name, family) or flag.choices)
+        own = dataclasses.replace(flag, choices=literals.get(name) or flag.choices)
         annotation = kind.model_fields[name].annotation
         field = field_of(name, own, annotation, columns=columns, plain=name in _AT_ONCE)
         made.append(dataclasses.replace(field, only=use))
@@ -109,30 +109,33 @@ def _sharing(family: Family) -> list[Family]:
     return [each for each in FAMILIES.values() if each.request_kind() is kind] or [family]
 
 
-def _use(name: str, family: Family) -> tuple[str, ...] | None:
+def _users(family: Family) -> dict[str, list[str]]:
+    """Return which methods have a parameter, by its name, of all families with the same request."""
+    found: dict[str, list[str]] = {}
+    for each in _sharing(family):
+        for name, method in each.kinds().items():
+            for parameter in parameters_of(method):
+                found.setdefault(parameter, []).append(name)
+    return found
+
+
+def _use(users: Collection[str], family: Family) -> tuple[str, ...] | None:
     """Return which methods have a use for a parameter, () if it is not of single methods, None if none has."""
-    users = [
-        each for one in _sharing(family) for each, method in one.kinds().items() if name in parameters_of(method)
-    ]
     mine = tuple(each for each in family.methods if each in users)
     if users and not mine:
         return None
     return () if len(mine) in (0, len(family.methods)) else mine
 
 
-def _choices(name: str, family: Family) -> tuple[str, ...]:
-    """Return what the methods let one choose, where they say so themselves."""
-    listed = [_literals(family.kind(each)).get(name, ()) for each in family.methods]
-    return next((each for each in listed if each), ())
-
-
-def _literals(method: Any) -> dict[str, tuple[str, ...]]:
-    return {
-        name: get_args(each)
-        for name, hint in typing.get_type_hints(method).items()
-        for each in (hint, *get_args(hint))
-        if get_origin(each) is Literal
-    }
+def _literals(family: Family) -> dict[str, tuple[str, ...]]:
+    """Return what the methods let one choose, by the names of parameters, where they say so themselves."""
+    found: dict[str, tuple[str, ...]] = {}
+    for method in family.methods:
+        for name, hint in typing.get_type_hints(family.kind(method)).items():
+            for each in (hint, *get_args(hint)):
+                if get_origin(each) is Literal:
+                    found.setdefault(name, get_args(each))
+    return found
 
 
 def _method_field(family: Family, told: str) -> Field:
