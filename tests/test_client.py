@@ -65,7 +65,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             studio.datasets.open(cora, dataset.id, epsilon="10")
             studio.datasets.allow(cora, dataset.id, ann.id or "", "3")
             clients = [
-                Client(base, studio.people.make_token(visitor_of(studio, name), "test")[1]) for name in ("ann", "bob")
+                Client(base, studio.people.make_token(visitor_of(studio, name), "test")[1])
+                for name in ("ann", "bob")
             ]
             key = put(studio, make(contexts=("Monday", "Friday")), title="Where people go")
             yield Served(studio, base, *clients, key)
@@ -147,7 +148,6 @@ def test_a_token_goes_nowhere_else() -> None:
         with pytest.raises(hc.HeadcountError, match="302"):
             client.releases()
         assert Odd.seen == ["/api/v1/releases"]
-
 
 
 def test_what_is_no_studio_is_said_to_be_none() -> None:

@@ -132,6 +132,16 @@ def promise_page(request: Request, release: str) -> Response:
     )
 
 
+@_all.get("/charts")
+def charts_part(request: Request, release: str) -> Response:
+    """Return the places of all charts, which are drawn when one gets there; the page is there before them."""
+    read = reading(request, release)
+    if read.opened.main is not None:
+        read.opened.browsed(read.opened.main).warm()
+    figures = list(charts.charts(read.opened).values())
+    return rendering.part(request, "charts_part.html.jinja", charts=figures, base=read.base)
+
+
 @_all.get("/charts/{name}")
 def chart_part(request: Request, release: str, name: str) -> Response:
     """Return one chart, for the page to draw."""
@@ -164,9 +174,7 @@ def _browse(
         "found": page,
         "asked": asked,
         "sorted_by": sort or browsed.sorted_by or "",
-        "down": descending
-        if descending is not None
-        else sort not in {each.name for each in columns_of(browsed) if each.kind == "text"},
+        "down": descending if descending is not None else not (sort and browsed.is_text(sort)),
         "address": address,
         "following": None if page.following is None else _link(address, asked, page.following),
         "interval": interval_words(opened.release) if {"low", "high"} <= set(browsed.columns) else "",
@@ -182,7 +190,6 @@ def _browse(
         **{**read.shown(here), **shown},
         table=table,
         title=parts.title_of(table),
-        charts=list(charts.charts(opened).values()) if not here else [],
         excerpts=parts.part(opened).excerpts if not here else [],
         contexts=list(opened.release.contexts or ()) if opened.of_contexts and not here else [],
         across=across(opened.release),
