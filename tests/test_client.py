@@ -1,4 +1,4 @@
-"""A studio from Python: releases as they were released, errors as they are here, and requests that are paid for."""
+"""A studio from Python: releases as they were released, errors as they are here, requests that are paid for."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             )
             studio.datasets.open(cora, dataset.id, epsilon="10")
             studio.datasets.allow(cora, dataset.id, ann.id or "", "3")
-            clients = [
+            mine, his = (
                 Client(base, studio.people.make_token(visitor_of(studio, name), "test")[1])
                 for name in ("ann", "bob")
-            ]
+            )
             key = put(studio, make(contexts=("Monday", "Friday")), title="Where people go")
-            yield Served(studio, base, *clients, key)
+            yield Served(studio, base, mine, his, key)
 
 
 def test_a_release_arrives_as_it_was_released(served: Served) -> None:
@@ -91,7 +91,7 @@ def test_what_goes_wrong_is_raised_as_it_is_here(served: Served) -> None:
         served.bob.budget("visits")
     with pytest.raises(UsageError, match="there is no colour here"):
         served.ann.ask("visits", "rankings", k=1, epsilon="1", colour="red")
-    with pytest.raises(RefusedError, match="not|token|signed"):
+    with pytest.raises(RefusedError, match=r"not|token|signed"):
         Client(served.base, "hc_no-such-token").releases()
     with pytest.raises(SurroundingsError, match="cannot be reached"):
         Client("http://127.0.0.1:1", "x", timeout=5).releases()

@@ -1,4 +1,4 @@
-"""An analyst's story: from a budget of one's own to a ranking that was paid for; and what it is like to have none."""
+"""An analyst's story: from a budget of one's own to a ranking that was paid for; and having none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release in a real browser: found as one types, walked by keys, drawn without evaluating code, and on a phone."""
+"""A release in a real browser: found as one types, drawn without evaluating code, and on a phone."""
 
 from __future__ import annotations
 

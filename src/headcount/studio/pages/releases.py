@@ -98,7 +98,7 @@ def heat_page(request: Request, release: str, q: Words = "") -> Response:
     """Show the largest items, or those that are searched for, over all contexts."""
     read = reading(request, release)
     found = grid(read.opened, q)
-    shown = {
+    shown: dict[str, Any] = {
         "grid": found,
         "counted": counted_words(read.opened.release),
         "q": q,
@@ -168,7 +168,7 @@ def _browse(
     page = browsed.page(q, sort=sort or None, descending=descending, start=start, size=ROWS)
     address = f"{read.base}/{here}".rstrip("/")
     asked = {"q": q, "sort": sort, "order": order, "context": context}
-    shown = {
+    shown: dict[str, Any] = {
         "columns": columns_of(browsed),
         "lines": lines_of(opened, browsed, page, read.base),
         "found": page,
