@@ -48,8 +48,21 @@ VIEWS = (
     View("home", "analyst", "/"),
     View("home-curator", "curator", "/"),
     View("releases", "analyst", "/releases"),
-    View("release", "analyst", "/releases", ("Visits by weekday",)),
+    View("release", "analyst", "/releases", ("^Visits by weekday$",)),
+    View("contexts", "analyst", "/releases", ("^Visits by weekday$", "^Contexts$")),
+    View("heat", "analyst", "/releases", ("^Visits by weekday$", "^Heat map$")),
+    View("item", "analyst", "/releases", ("^Visits by weekday$", "^Central Station$")),
+    View("promise", "analyst", "/releases", ("^Visits by weekday$", "^The promise$")),
+    View("downloads", "analyst", "/releases", ("^Visits by weekday$", "^Downloads$")),
     View("compare", "curator", "/compare"),
+    View("datasets", "curator", "/datasets"),
+    View("new", "curator", "/datasets/new"),
+    View("dataset", "curator", "/datasets", ("^city$",)),
+    View("columns", "curator", "/datasets", ("^city$", "[Cc]olumns")),
+    View("budget", "curator", "/datasets", ("^city$", "[Bb]udget$")),
+    View("budgets", "curator", "/budgets"),
+    View("runs", "curator", "/runs"),
+    View("lab", "curator", "/lab"),
     View("people", "curator", "/people"),
     View("deeds", "curator", "/deeds"),
     View("account", "analyst", "/account"),
@@ -65,12 +78,13 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     with demo() as base, opened() as browser:
         for view in VIEWS:
+            if given.only not in view.name:
+                continue
             every = tuple((size, scheme) for size in SIZES for scheme in SCHEMES)
             for size, scheme in every if given.all else view.kept:
-                if given.only in view.name:
-                    path = given.out / f"{view.name}-{size}-{scheme}.png"
-                    path.write_bytes(taken(browser, base, view, size, scheme))
-                    print(f"{path}: {path.stat().st_size:,} bytes")
+                path = given.out / f"{view.name}-{size}-{scheme}.png"
+                path.write_bytes(taken(browser, base, view, size, scheme))
+                print(f"{path}: {path.stat().st_size:,} bytes")
     return 0
 
 

@@ -1,7 +1,7 @@
 """A studio from Python: what it has released as real releases, and requests within one's own budget.
 
-Everything goes through the API of a studio (``headcount serve``), with a token that one makes on one's account page
-there. What is refused is raised as the error that the same would raise here.
+Everything goes through the API of a studio (``headcount serve``), with a token that one makes on one's account
+page there. What is refused is raised as the error that the same would raise here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from headcount import errors
-from headcount.errors import DataError, HeadcountError, RefusedError, SurroundingsError, UnknownNameError, UsageError
+from headcount.errors import (
+    DataError,
+    HeadcountError,
+    RefusedError,
+    SurroundingsError,
+    UnknownNameError,
+    UsageError,
+)
 from headcount.releases import Release, load
 from headcount.version import __version__
 
@@ -47,12 +54,11 @@ class Client:
     """Somebody who uses a studio, by a token of theirs.
 
     Datasets are named by their name or id, and requests take the same parameters as the functions of this package:
-    ``client.ask("visits", "rankings", k=10, epsilon="0.5")``. Plain ``http`` is for this machine alone, since whoever
-    reads a token can use it, unless ``allow_http`` says otherwise.
+    ``client.ask("visits", "rankings", k=10, epsilon="0.5")``. Plain ``http`` is for this machine alone, since
+    whoever reads a token can use it, unless ``allow_http`` says otherwise.
 
-    >>> Client("http://192.0.2.1:8000", "secret")
-    Traceback (most recent call last):
-    headcount.errors.UsageError: a token would travel unprotected to http://192.0.2.1:8000; use https, or say allow_http=True
+    >>> Client("https://studio.example", "secret")
+    Client(url='https://studio.example', timeout=60.0, allow_http=False)
     """
 
     url: str
@@ -70,8 +76,12 @@ class Client:
             )
 
     def datasets(self) -> list[Json]:
-        """Return the datasets that one may ask, with what is left of one's own budget."""
+        """Return the datasets that one may ask."""
         return list(self._get("datasets"))
+
+    def budget(self, dataset: str) -> Json:
+        """Return what one has spent on a dataset, and what is left."""
+        return dict(self._get(f"datasets/{self._dataset(dataset)}/budget"))
 
     def releases(self) -> list[Json]:
         """Return the releases that one sees, the newest first."""
@@ -150,7 +160,9 @@ class Client:
                 raise _error(_told(error.read()), error.code) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise SurroundingsError(f"{self.url} cannot be reached ({reason})", remedy="see that it runs") from error
+            raise SurroundingsError(
+                f"{self.url} cannot be reached ({reason})", remedy="see that it runs"
+            ) from error
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

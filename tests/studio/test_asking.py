@@ -1,4 +1,4 @@
-"""An analyst's story: from a budget of one's own to a ranking that was paid for; and what it is like to have none."""
+"""An analyst's story: from a budget of one's own to a ranking that was paid for; and having none."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def test_price_and_error_are_seen_then_it_is_paid_run_and_seen(desk: Desk, clien
     assert client("bob").get(run).status_code == 404
     assert "0.5 left" in ann.get("/ask").text
     too_much = ann.post(f"/ask/{desk.dataset}/outlook", data={**said, "epsilon": "0.75"}).text
-    assert "this costs ε = 0.75, and you have ε = 0.5 left" in too_much.replace("This", "this")
+    assert "this request costs ε = 0.75" in too_much
     refused = ann.post(f"/ask/{desk.dataset}", data={**said, "epsilon": "0.75"})
     assert refused.status_code == 409
-    assert "ask a curator for more" in refused.text.lower()
+    assert "this request costs ε = 0.75" in refused.text
     assert ann.post(f"/ask/{desk.dataset}", data={**said, "epsilon": "0.5"}).status_code == 303
     assert desk.studio.work.once()
     assert "used up" in ann.get("/ask").text

@@ -545,3 +545,17 @@ def test_tries_are_counted_by_who_stands_behind_the_proxy(app: FastAPI, monkeypa
 
     assert [tried(f"10.9.9.{number}, 10.0.0.1", f"nobody{number}") for number in range(4)] == [401] * 3 + [429]
     assert tried("10.0.0.2", "nobody9") == 401
+
+
+def test_a_studio_that_listens_everywhere_is_reached_by_its_addresses_alone(tmp_path: Path) -> None:
+    """An address cannot be pointed here by a name; what is changed still needs our own origin."""
+    studio = Studio(Settings(tmp_path / "open", host="0.0.0.0"))
+    people(studio)
+    opened = Browser(app_of(studio))
+    near = {"host": "10.0.0.7:8000", "origin": "http://10.0.0.7:8000"}
+    sent = {"name": "ann", "password": PASSWORD}
+    assert opened.post("/sign-in", data=sent, headers=near).status_code == 303
+    assert opened.get("/sign-in", headers={"host": "rebound.example:8000"}).status_code == 421
+    far = {**near, "origin": "http://10.0.0.8:8000"}
+    assert Browser(app_of(studio)).post("/sign-in", data=sent, headers=far).status_code == 403
+    studio.stop()

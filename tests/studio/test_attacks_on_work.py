@@ -343,3 +343,48 @@ def test_nobody_is_an_analyst_without_an_account(published: Studio) -> None:
     with pytest.raises(HeadcountError):
         _ = published.datasets.get(Visitor(), published.datasets.listed(visitor_of(published, "cora"))[0].id)
     assert published.jobs.listed(Visitor()) == []
+
+
+@pytest.mark.parametrize("state", ["review", "withheld", "own", "published"])
+def test_what_others_may_not_see_is_not_had_by_asking_for_the_same(published: Studio, state: str) -> None:
+    """A request that was released already costs nothing, and gives that release: to whom it is for."""
+    job = _ask(published, "ann")
+    put(published, make(), state=state, owner="bob" if state == "own" else "cora", digest="d" * 64)
+    published.jobs.take()
+    done = {"earlier": True, "payer": "bob" if state == "own" else "cora"}
+    published.jobs.end(job, "done", done, made={"folder": job, "digest": "d" * 64})
+    cora = visitor_of(published, "cora")
+    assert published.jobs.get(cora, job).state == ("done" if state == "published" else "failed")
+    assert (published.releases.of_job(cora, job) is not None) is (state == "published")
+
+
+def test_what_one_paid_for_is_had_again(published: Studio) -> None:
+    job = _ask(published, "ann")
+    published.jobs.take()
+    done = {"earlier": True, "payer": "ann"}
+    published.jobs.end(job, "done", done, made={"folder": job, "digest": "d" * 64})
+    assert published.releases.of_job(visitor_of(published, "cora"), job) is not None
+    assert "payer" not in repr(published.jobs.get(visitor_of(published, "cora"), job).outcome)
+
+
+def test_programs_are_not_told_either(published: Studio, client: Client) -> None:
+    dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
+    hidden = put(published, make(), state="withheld", title="the hidden one")
+    shown = published.releases.listed(visitor_of(published, "ann"))[0].id
+    bob, wanted = client("bob"), {"family": "counts", "asked": {"epsilon": "1"}}
+    theirs = [
+        bob.post(f"/api/v1/datasets/{dataset}/plan", json=wanted),
+        bob.post("/api/v1/jobs", json={**wanted, "dataset": dataset}),
+        bob.get("/api/v1/compare", params={"first": shown, "second": hidden}),
+        bob.get(f"/api/v1/datasets/{dataset}/fields"),
+    ]
+    none = [
+        bob.post(f"/api/v1/datasets/{NOBODYS}/plan", json=wanted),
+        bob.post("/api/v1/jobs", json={**wanted, "dataset": NOBODYS}),
+        bob.get("/api/v1/compare", params={"first": shown, "second": NOBODYS}),
+        bob.get(f"/api/v1/datasets/{NOBODYS}/fields"),
+    ]
+    assert [each.status_code for each in theirs] == [404] * 4
+    assert [each.json() for each in theirs] == [each.json() for each in none]
+    assert "the hidden one" not in bob.get("/api/v1/releases").text
+    assert bob.get("/api/v1/jobs", params={"dataset": dataset}).json() == []

@@ -70,7 +70,9 @@ def test_the_folder_is_what_was_released(studio: Studio, shown: str, client: Cli
     assert folder_digest(studio.settings.releases / shown)
 
 
-@pytest.mark.parametrize("below", ["", "/tables/items", "/item?item=v1", "/standing-out?context=Friday", "/folder"])
+@pytest.mark.parametrize(
+    "below", ["", "/tables/items", "/item?item=v1", "/standing-out?context=Friday", "/folder"]
+)
 def test_what_is_not_for_somebody_is_not_there(studio: Studio, below: str, client: Client) -> None:
     hidden = put(studio, make(contexts=DAYS), state="review")
     answer = client("ann").get(f"/api/v1/releases/{hidden}{below}")

@@ -132,6 +132,18 @@ def test_names_that_no_database_takes_are_nobodys(store: Store) -> None:
     assert _count(store, tries) == 6
 
 
+@pytest.mark.parametrize("text", ["\ud800", "ann\x00"])
+def test_text_that_is_none_is_said(store: Store, text: str) -> None:
+    log = Deeds(store)
+    try:
+        log.note(Visitor(name=text), "looked")
+    except UsageError:
+        assert log.listed() == []
+    else:
+        assert text == "ann\x00"  # SQLite keeps it
+        assert log.listed()[0].name == text
+
+
 def test_tries_count_though_many_come_at_once(store: Store) -> None:
     def enter(_number: int) -> bool:
         try:

@@ -66,6 +66,12 @@ def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) ->
     release = load(studio.releases.folder_of(made))
     assert (release.is_private, release.ledger and release.ledger["entry"]) == (True, 3)
     assert studio.ledger.show("visits").epsilon == 1
+    early = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
+    assert early.state == "failed"  # what a curator reviews, or withheld, is not had by asking for it
+    assert early.outcome is not None
+    assert "not published" in early.outcome["problem"]
+    assert studio.releases.listed(ann) == []
+    studio.releases.publish(cora, made.id)
     second = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
     assert second.outcome is not None
     assert (second.state, second.outcome["earlier"], second.entry) == ("done", True, None)
@@ -76,7 +82,7 @@ def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) ->
     assert refused.outcome is not None
     assert (refused.state, refused.outcome["error"]) == ("failed", "RefusedError")
     assert refused.outcome["problem"].startswith("ann on visits has spent ε = 0 of 1")
-    assert until(lambda: {each.state for each in studio.releases.listed(ann)}) == {"own"}
+    assert until(lambda: {each.state for each in studio.releases.listed(ann)} == {"own", "published"})
     assert studio.ledger.verify().ok
 
 

@@ -140,7 +140,7 @@ def _limited(request: Request, most: int) -> Request:
             raise _too_large(most)
         return message
 
-    return Request(request.scope, counted, request._send)
+    return Request(request.scope, counted)
 
 
 def _too_large(most: int) -> HTTPException:

@@ -70,11 +70,11 @@ def answer(request: Request, error: Exception) -> Response:
     return _shown(request, told, status)
 
 
-def unknown_host(request: Request) -> Response:
+def unknown_host() -> Response:
     """Answer a request for a host that is not ours; what it asks for is not looked at."""
     remedy = "open the address that the server was started with, or start it with --public-url"
     error = RequestError("this server is not known by that name", remedy=remedy)
-    return JSONResponse(error.to_json(), 421, headers={"connection": "close"} if request.method != "GET" else None)
+    return JSONResponse(error.to_json(), 421)
 
 
 def install(app: FastAPI) -> None:

@@ -20,7 +20,7 @@ from headcount.errors import UnknownNameError
 from headcount.studio import failures
 from headcount.studio.access import Visitor
 from headcount.studio.secrecy import fresh_secret
-from headcount.studio.settings import Settings
+from headcount.studio.settings import EVERYWHERE, Settings
 
 if TYPE_CHECKING:
     from headcount.studio.studio import Studio
@@ -101,7 +101,7 @@ def is_ours(host: str, settings: Settings) -> bool:
     except ValueError:
         return False
     ours = {"localhost", "127.0.0.1", "::1", settings.host.lower(), urlsplit(settings.base_url).hostname}
-    return name in ours or (_is_address(name) and settings.host in ("0.0.0.0", "::"))  # noqa: S104 - compared
+    return name in ours or (_is_address(name) and settings.host in EVERYWHERE)
 
 
 def _is_address(name: str) -> bool:
@@ -137,7 +137,7 @@ class Shell:
         request.state.visitor = Visitor()
         try:
             if not is_ours(request.headers.get("host", ""), self._studio.settings):
-                await failures.unknown_host(request)(scope, receive, headed)
+                await failures.unknown_host()(scope, receive, headed)
                 return
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL has no such text
                 raise UnknownNameError("there is nothing at this address", remedy="begin at /")

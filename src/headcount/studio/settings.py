@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is compared with
+"""Hosts that stand for every address of this machine."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -67,5 +70,10 @@ class Settings:
 
     @property
     def base_url(self) -> str:
-        """The address that people open."""
-        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+        """The address that people open; one that listens everywhere is here, for want of a better name.
+
+        >>> [Settings(Path("desk"), host=host).base_url for host in ("127.0.0.1", "::1", "0.0.0.0")]
+        ['http://127.0.0.1:8000', 'http://[::1]:8000', 'http://localhost:8000']
+        """
+        name = "localhost" if self.host in EVERYWHERE else f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{name}:{self.port}").rstrip("/")

@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "browser.py"))
-PATIENCE = 60_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
+PATIENCE = 30_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
 GRAVE = ("serious", "critical")
 
 
@@ -82,6 +82,16 @@ class Visit:
         return [each for each in self.complaints if not any(one in each for one in meant)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the key and the anchor of the ledger as long as the studio of a module is served."""
+    folder = tmp_path_factory.mktemp("keys")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
+        patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     path = BROWSER["find"]()
@@ -114,7 +124,8 @@ def window(chromium: Browser) -> Iterator[Callable[..., Visit]]:
                 route.abort()
 
         context.route("**/*", here_alone)
-        seen.page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+        grave = ("error", "warning")
+        seen.page.on("console", lambda said: said.type in grave and seen.complaints.append(said.text))
         seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
         return seen
 

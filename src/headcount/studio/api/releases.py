@@ -231,7 +231,13 @@ def folder_of(request: Request, release: str) -> Response:
 
 @_all.get("/compare")
 def differences(
-    request: Request, first: Words, second: Words, table: Words = "", q: Words = "", start: Start = 0, size: Size = 100
+    request: Request,
+    first: Words,
+    second: Words,
+    table: Words = "",
+    q: Words = "",
+    start: Start = 0,
+    size: Size = 100,
 ) -> Differences:
     """Compare a table that two releases have: the second less the first, with intervals."""
     one, other = (reading(request, each).opened for each in (first, second))

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from headcount.arrays import Flags, Integers
 from headcount.errors import UnknownNameError
+from headcount.studio.exploring.once import Once
 
 Row = dict[str, Any]
 Labels = Mapping[str, "Names"]
@@ -92,7 +93,7 @@ class Browsed:
 
     table: pa.Table
     labels: Labels = field(default_factory=dict)
-    _orders: dict[tuple[str, bool], Integers] = field(default_factory=dict, repr=False)
+    _made: Once = field(default_factory=Once, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -131,15 +132,20 @@ class Browsed:
             return np.arange(self.table.num_rows, dtype=np.int64)
         if sort not in self.columns:
             raise UnknownNameError.among("column", sort, self.columns)
-        text = sort in self._texts
-        down = (not text and sort != "rank") if descending is None else descending
-        if (sort, down) not in self._orders:
-            self._orders[sort, down] = self._sorted(sort, descending=down)
-        return self._orders[sort, down]
+        down = not (self.is_text(sort) or sort == "rank") if descending is None else descending
+        return self._made((sort, down), lambda: self._sorted(sort, descending=down))
+
+    def is_text(self, column: str) -> bool:
+        """Say whether a column is one of texts, or of what has a name."""
+        return column in self.labels or _is_text(self.table.schema.field(column).type)
+
+    def warm(self) -> None:
+        """Make ready for a search, so that the first one is as quick as those that follow."""
+        self._searched()
 
     def _sorted(self, sort: str, *, descending: bool) -> Integers:
-        if sort in self._texts:
-            return self._texts[sort].order(descending=descending)
+        if self.is_text(sort):
+            return self._texts(sort).order(descending=descending)
         column = self.table[sort]
         if pa.types.is_nested(column.type):
             return np.arange(self.table.num_rows, dtype=np.int64)
@@ -148,24 +154,30 @@ class Browsed:
 
     def _hits(self, search: str) -> Flags | None:
         """Return which rows hold each word of a search, in any of their texts; None: all do."""
-        words = fold(search).split()
+        words = sorted(fold(search).split(), key=len, reverse=True)  # long ones leave the fewest to be looked at
         if not words:
             return None
-        found = np.ones(self.table.num_rows, dtype=np.bool_)
+        rows = None
         for word in words:
-            here = np.zeros(self.table.num_rows, dtype=np.bool_)
-            for text in self._texts.values():
-                here |= text.hits(word)
-            found &= here
+            here = np.zeros(self.table.num_rows if rows is None else rows.size, dtype=np.bool_)
+            for text in self._searched():
+                here |= text.hits(word, rows)
+            rows = np.flatnonzero(here) if rows is None else rows[here]
+        found = np.zeros(self.table.num_rows, dtype=np.bool_)
+        found[rows] = True
         return found
 
-    @cached_property
-    def _texts(self) -> dict[str, _Texts]:
-        return {
-            name: _Texts.of(self.table[name], self.labels.get(name, Names()))
-            for name in self.columns
-            if name in self.labels or _is_text(self.table[name].type)
-        }
+    def _searched(self) -> list[_Texts]:
+        """Return what is searched: all texts, but labels where they are found with what they are labels of."""
+        shown = any(name in self.labels for name in self.columns)
+        return [
+            self._texts(each) for each in self.columns if self.is_text(each) and not (each == "label" and shown)
+        ]
+
+    def _texts(self, column: str) -> _Texts:
+        return self._made(
+            ("texts", column), lambda: _Texts.of(self.table[column], self.labels.get(column, Names()))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +192,18 @@ class _Texts:
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         texts = []
         for each in encoded.dictionary.to_pylist():
-            label = names[str(each)]
-            text = f"{label} {each}" if label else "" if each is None else str(each)
-            texts.append(fold(text))
+            text = "" if each is None else str(each)
+            label = names[text]
+            texts.append(fold(f"{label} {text}" if label else text))
         return cls(encoded.indices.to_numpy(zero_copy_only=False), pa.array(texts, pa.string()))
 
-    def hits(self, word: str) -> Flags:
-        found: Flags = pc.match_substring(self.folded, word).to_numpy(zero_copy_only=False)
-        return found[self.codes] if found.size else np.zeros(self.codes.size, dtype=np.bool_)
+    def hits(self, word: str, rows: Integers | None) -> Flags:
+        """Return which of some rows have a word, of all if None are named."""
+        if not len(self.folded):
+            return np.zeros(self.codes.size if rows is None else rows.size, dtype=np.bool_)
+        texts = self.folded if rows is None else self.folded.take(pa.array(self.codes[rows]))
+        found: Flags = pc.match_substring(texts, word).to_numpy(zero_copy_only=False)
+        return found[self.codes] if rows is None else found
 
     def order(self, *, descending: bool) -> Integers:
         places = np.empty(len(self.folded), dtype=np.int64)

@@ -54,7 +54,7 @@ def sign_out(request: Request) -> Response:
     studio = studio_of(request)
     if secret := studio.cookies.read(request):
         studio.people.sign_out(visitor(request), secret)
-    response = RedirectResponse("/sign-in", 303, headers={"Clear-Site-Data": '"cache", "storage"'})
+    response = RedirectResponse("/sign-in", 303)
     studio.cookies.clear(response)
     return response
 

@@ -12,9 +12,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from headcount.errors import HeadcountError
 from headcount.family import Family
+from headcount.ledger import Account
 from headcount.studio import forms, rendering
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.affording import is_exhausted, refusal
 from headcount.studio.curating.asking import asking_fields, family_for, read_asked
 from headcount.studio.curating.budgets import gauge
 from headcount.studio.failures import status_of
@@ -58,7 +58,7 @@ def outlook(request: Request, dataset: str, sent: Sent) -> Response:
     fields = None if method == text(sent, "shown") else _fields(held, family, sent, {})
     found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
     try:
-        found["plan"], found["error"] = _planned(request, held, family, sent)
+        found["plan"] = _planned(request, held, family, sent)
     except forms.FormError as error:
         found["wrong"] = error.by_field
     except HeadcountError as error:
@@ -75,9 +75,7 @@ def ask(request: Request, dataset: str, sent: Sent) -> Response:
     studio, who = studio_of(request), visitor(request)
     held, family = _asked_of(request, dataset, sent)
     try:
-        _, refused = _planned(request, held, family, sent)
-        if refused is not None:
-            raise refused
+        _planned(request, held, family, sent)  # what cannot be paid is refused here already
         asked = read_asked(held, family, sent, curator=False)
         job = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
     except HeadcountError as error:
@@ -90,14 +88,16 @@ def _asked_of(request: Request, dataset: str, sent: forms.Posted) -> tuple[Datas
     return held, family_for(held, next(iter(sent.get("family", ())), ""))
 
 
-def _planned(
-    request: Request, dataset: Dataset, family: Family, sent: forms.Posted
-) -> tuple[dict[str, Any], HeadcountError | None]:
-    """Return the plan of what is asked, and why it cannot be paid, if it cannot."""
+def _planned(request: Request, dataset: Dataset, family: Family, sent: forms.Posted) -> dict[str, Any]:
+    """Return the plan of what is asked, if it can be paid."""
     studio, who = studio_of(request), visitor(request)
     asked = read_asked(dataset, family, sent, curator=False)
-    plan = studio.work.look(who, "plan", dataset=dataset.id, family=family.name, asked=asked)
-    return plan, refusal(plan, studio.datasets.account(who, dataset.id))
+    return studio.work.look(who, "plan", dataset=dataset.id, family=family.name, asked=asked)
+
+
+def is_exhausted(account: Account | None) -> bool:
+    """Say whether nothing is left to be spent; with windows, each has its own budget."""
+    return account is None or (account.left <= 0 and account.budget.windows is None)
 
 
 def _fields(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -37,7 +37,7 @@ def compare_page(
         ("compared", other.known.digest, table), lambda: compare(one.opened, other.opened, table or None)
     )
     page = told.rows.page(q, start=start, size=ROWS)
-    shown = {
+    shown: dict[str, Any] = {
         "told": told,
         "page": page,
         "chosen": chosen,

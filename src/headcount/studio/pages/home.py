@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -46,7 +46,7 @@ def releases(request: Request, q: Search = "", family: Search = "") -> Response:
         if (not family or each.family == family)
         and all(word in fold(f"{each.title} {each.note} {each.family} {each.dataset_name}") for word in words)
     ]
-    shown = {"releases": found, "total": len(known), "q": q, "family": family}
+    shown: dict[str, Any] = {"releases": found, "total": len(known), "q": q, "family": family}
     if request.headers.get("hx-target") == "found":
         return rendering.part(request, "release_cards.html.jinja", **shown)
     families = sorted({each.family for each in known})

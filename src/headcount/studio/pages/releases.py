@@ -98,7 +98,7 @@ def heat_page(request: Request, release: str, q: Words = "") -> Response:
     """Show the largest items, or those that are searched for, over all contexts."""
     read = reading(request, release)
     found = grid(read.opened, q)
-    shown = {
+    shown: dict[str, Any] = {
         "grid": found,
         "counted": counted_words(read.opened.release),
         "q": q,
@@ -132,6 +132,16 @@ def promise_page(request: Request, release: str) -> Response:
     )
 
 
+@_all.get("/charts")
+def charts_part(request: Request, release: str) -> Response:
+    """Return the places of all charts, which are drawn when one gets there; the page is there before them."""
+    read = reading(request, release)
+    if read.opened.main is not None:
+        read.opened.browsed(read.opened.main).warm()
+    figures = list(charts.charts(read.opened).values())
+    return rendering.part(request, "charts_part.html.jinja", charts=figures, base=read.base)
+
+
 @_all.get("/charts/{name}")
 def chart_part(request: Request, release: str, name: str) -> Response:
     """Return one chart, for the page to draw."""
@@ -158,15 +168,13 @@ def _browse(
     page = browsed.page(q, sort=sort or None, descending=descending, start=start, size=ROWS)
     address = f"{read.base}/{here}".rstrip("/")
     asked = {"q": q, "sort": sort, "order": order, "context": context}
-    shown = {
+    shown: dict[str, Any] = {
         "columns": columns_of(browsed),
         "lines": lines_of(opened, browsed, page, read.base),
         "found": page,
         "asked": asked,
         "sorted_by": sort or browsed.sorted_by or "",
-        "down": descending
-        if descending is not None
-        else sort not in {each.name for each in columns_of(browsed) if each.kind == "text"},
+        "down": descending if descending is not None else not (sort and browsed.is_text(sort)),
         "address": address,
         "following": None if page.following is None else _link(address, asked, page.following),
         "interval": interval_words(opened.release) if {"low", "high"} <= set(browsed.columns) else "",
@@ -182,7 +190,6 @@ def _browse(
         **{**read.shown(here), **shown},
         table=table,
         title=parts.title_of(table),
-        charts=list(charts.charts(opened).values()) if not here else [],
         excerpts=parts.part(opened).excerpts if not here else [],
         contexts=list(opened.release.contexts or ()) if opened.of_contexts and not here else [],
         across=across(opened.release),

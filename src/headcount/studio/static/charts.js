@@ -27,7 +27,7 @@
   }
 
   function specOf(place) {
-    const read = JSON.parse(document.getElementById(place.dataset.vega).textContent);
+    const read = JSON.parse(place.dataset.spec);
     if (!("light" in read)) return read;
     const fitting = slim.matches && read.narrow ? read.narrow : read;
     return fitting[dark.matches && !paper.matches ? "dark" : "light"];

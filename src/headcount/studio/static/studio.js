@@ -201,5 +201,6 @@
 
   document.addEventListener("htmx:afterSwap", (event) => announce(event.target));
   announce(document);
+  one(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // where there are many places
   document.documentElement.dataset.ready = "yes";
 })();

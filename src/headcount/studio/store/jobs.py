@@ -32,6 +32,10 @@ from headcount.studio.work.asked import NARROWING, READING, CancelledError
 
 KINDS = ("release", "check", "compare", "audit", "reproduce")
 """What work there is; all but releases are not private, and for curators."""
+_NOT_SHARED = RefusedError(
+    "this was released already, for others, and is not published",
+    remedy="ask a curator, or ask for something else",
+)
 ENDED = ("done", "failed", "cancelled", "interrupted")
 _LONGEST = 200_000
 
@@ -237,6 +241,9 @@ class Jobs:
             if held.state in ENDED:
                 return
             told = dict(outcome)
+            payer = told.pop("payer", None)
+            if made is not None and told.get("earlier") and not _may_have(run, held, str(made["digest"]), payer):
+                state, told, made = "failed", _NOT_SHARED.to_json(), None
             if made is not None and held.dataset is not None and held.family is not None:
                 told["release"] = releases.add(
                     run,
@@ -262,6 +269,14 @@ class Jobs:
         if not visitor.is_curator and held.asker != visitor.id:
             raise _unknown()
         return held
+
+
+def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
+    """Whether somebody may have an earlier release: a curator, who paid for it, or all if it is published."""
+    if held.by_curator or payer == held.asker_name:
+        return True
+    shared = sa.select(released.c.id).where(released.c.digest == digest, released.c.state == "published")
+    return run.execute(shared).first() is not None
 
 
 def _check(

@@ -73,6 +73,8 @@ class Store:
             yield
         except sa.exc.IntegrityError:  # who writes knows what may be there already
             raise
+        except (sa.exc.DataError, UnicodeEncodeError) as error:  # half a character, a NUL, too long a text
+            raise UsageError("this text cannot be kept", remedy="leave out characters that are none") from error
         except sa.exc.SQLAlchemyError as error:
             raise SurroundingsError(
                 "the database of the studio failed", remedy="see the log of the server, and try again"

@@ -104,7 +104,7 @@ class Runner:
             self._tidy(job)
             made = self._made(job)
             if made is not None:
-                self._jobs.end(job.id, "done", {}, made=made)
+                self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
                 continue
             entry = self._entry_of(job)
             if entry is not None:
@@ -246,7 +246,7 @@ class Runner:
         self._tidy(job)
         made = self._made(job)
         if made is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {}, made=made)
+            self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
             return
         entry = self._entry_of(job)
         if entry is not None:

@@ -102,7 +102,15 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
         made = curator.run(curator.prepare(request, log))
         target = made.save(told.out)
-    return {"folder": target.name, "digest": folder_digest(target), "earlier": made.earlier is not None}
+        digest = folder_digest(target)
+        payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
+    return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+
+
+def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
+    """Return who paid for what was released earlier."""
+    entries = ledger.history(dataset)
+    return next((each.analyst for each in entries if each.kind == "publish" and each.digest == digest), None)
 
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
