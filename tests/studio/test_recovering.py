@@ -80,7 +80,8 @@ def test_a_release_that_is_whole_is_done(studio: Studio, job: Job) -> None:
     release.save(studio.settings.releases / job.id)
     found = _after(studio, job)
     (made,) = studio.releases.listed(who(studio, "cora"))
-    assert (found.state, found.outcome) == ("done", {"release": made.id})
+    assert found.outcome is not None
+    assert (found.state, found.outcome["release"]) == ("done", made.id)
 
 
 def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:
