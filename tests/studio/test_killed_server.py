@@ -16,12 +16,12 @@ from headcount.studio.store.jobs import ENDED
 from headcount.studio.studio import Studio
 from tests.studio.desk import who
 
-ROUNDS = 4
+ROUNDS = 3
 
 
 @pytest.mark.slow
 def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
-    desk = lay_out(tmp_path, analysts=6, items=50, people=200, limits=Limits(step_seconds=0.1))
+    desk = lay_out(tmp_path, analysts=4, items=50, people=200, limits=Limits(step_seconds=0.1))
     acknowledged: list[str] = []
     for number in range(ROUNDS):
         server = Server(desk.settings)
@@ -73,4 +73,4 @@ def _ask(analyst: Analyst, number: int) -> None:
         return
     finally:
         line.close()
-    analyst.work(time.monotonic() + 600, pause=0.05)
+    analyst.work(time.monotonic() + 600, pause=0.2)

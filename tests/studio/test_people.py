@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
-from headcount.studio.access import Role
+from headcount.errors import HeadcountError
+from headcount.studio.access import Role, Visitor
+from headcount.studio.studio import Studio
 from tests.studio.conftest import PASSWORD, Browser
 
 Client = Callable[[Role | str | None], Browser]
@@ -58,6 +61,21 @@ def test_nobody_shuts_themselves_out(client: Client) -> None:
     for how in ("disable", "reset"):
         assert cora.post(f"/people/{_id_of(cora, 'cora')}/{how}").status_code == 409
     assert cora.get("/people").status_code == 200
+
+
+def test_two_curators_do_not_shut_out_each_other(studio: Studio) -> None:
+    dora = studio.people.create("dora", Role.CURATOR, PASSWORD).visitor()
+    cora = next(each for each in studio.people.listed() if each.name == "cora").visitor()
+
+    def shut_out(pair: tuple[Visitor, Visitor]) -> bool:
+        try:
+            studio.people.disable(pair[0], str(pair[1].id))
+        except HeadcountError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:  # both were let in before either was shut out
+        assert sum(pool.map(shut_out, [(cora, dora), (dora, cora)])) == 1
 
 
 def test_programs_of_curators_do_the_same(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import ipaddress
 import os
 import socket
@@ -62,11 +63,8 @@ def command(
     """Serve the studio until Ctrl-C: a curator publishes releases there, and analysts explore them."""
     _check(host, public_url, demo=demo)
     with needed("the studio", "fastapi", "studio"):
-        import argon2  # noqa: F401 - it is there, or the remedy is said
-        import fastapi  # noqa: F401
-        import itsdangerous  # noqa: F401
-        import python_multipart  # noqa: F401
-        import uvicorn  # noqa: F401
+        for package in ("argon2", "fastapi", "itsdangerous", "python_multipart", "uvicorn"):
+            importlib.import_module(package)
     with _folder(data, demo=demo) as folder, _listening(host, port) as sockets:
         from headcount.studio.settings import Settings
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from headcount.answers.words import whole
 from headcount.studio import assets
-from headcount.studio.access import Door, Visitor, door_of
+from headcount.studio.access import Door, Role, Visitor, door_of
 from headcount.version import __version__
 
 
@@ -25,6 +25,8 @@ class Place:
     address: str
     label: str
     key: str
+    only: Role | None = None
+    """Whom it is shown to, where not everybody that its door lets in."""
 
 
 PLACES = (
@@ -32,7 +34,7 @@ PLACES = (
     Place("/releases", "Releases", "r"),
     Place("/compare", "Compare", "c"),
     Place("/datasets", "Datasets", "d"),
-    Place("/ask", "Ask", "a"),
+    Place("/ask", "Ask", "a", only=Role.ANALYST),
     Place("/runs", "Runs", "w"),
     Place("/budgets", "Budgets", "b"),
     Place("/lab", "Lab", "l"),
@@ -56,7 +58,8 @@ def places(request: Request) -> list[Place]:
     """Return where this visitor may go."""
     doors = {each.path: door_of(each) for each in _routes(request.app.routes)}
     who = _visitor(request)
-    return [each for each in PLACES if _open(doors.get(each.address), who)]
+    mine = [each for each in PLACES if each.only in (None, who.role)]
+    return [each for each in mine if _open(doors.get(each.address), who)]
 
 
 def environment() -> Environment:

@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "browser.py"))
-PATIENCE = 60_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
+PATIENCE = 30_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
 GRAVE = ("serious", "critical")
 
 
@@ -80,6 +80,16 @@ class Visit:
         """Return what the browser complained about, but what it says of answers and gaps that a test asked for."""
         meant = ("Failed to load resource", "htmx:sendError")
         return [each for each in self.complaints if not any(one in each for one in meant)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the key and the anchor of the ledger as long as the studio of a module is served."""
+    folder = tmp_path_factory.mktemp("keys")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
+        patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
+        yield
 
 
 @pytest.fixture(scope="session")

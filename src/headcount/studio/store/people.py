@@ -72,7 +72,7 @@ class People:
         now = self._clock()
         with self._store.writing() as run:
             found = _get(run, person)
-            self._check_not_self(visitor, found)
+            _check_shutting_out(run, visitor, found)
             run.execute(people.update().where(people.c.id == person).values(password=None))
             _shut_out(run, person, now)
             deeds.append(run, visitor, "reset", now, {"person": found.name})
@@ -203,7 +203,7 @@ class People:
         now = self._clock()
         with self._store.writing() as run:
             found = _get(run, person)
-            self._check_not_self(visitor, found)
+            _check_shutting_out(run, visitor, found)
             run.execute(people.update().where(people.c.id == person).values(disabled=True))
             _shut_out(run, person, now)
             deeds.append(run, visitor, "disabled", now, {"person": found.name})
@@ -225,10 +225,14 @@ class People:
         with self._store.reading() as run:
             return [_person(row) for row in run.execute(sa.select(people).order_by(people.c.name))]
 
-    @staticmethod
-    def _check_not_self(visitor: Visitor, person: Person) -> None:
-        if visitor.id == person.id:  # so that there is always a curator who can sign in
-            raise RefusedError("nobody shuts themselves out", remedy="ask another curator")
+
+def _check_shutting_out(run: sa.Connection, visitor: Visitor, person: Person) -> None:
+    """See that there is always a curator who can sign in, also if two shut out each other at once."""
+    if visitor.id == person.id:
+        raise RefusedError("nobody shuts themselves out", remedy="ask another curator")
+    asks = _get(run, _known(visitor))
+    if asks.disabled or asks.invited:
+        raise NotSignedInError("you are shut out yourself", remedy="ask a curator")
 
 
 def _added(run: sa.Connection, name: str, role: Role, now: float, password: str | None) -> Person:
