@@ -159,6 +159,14 @@ def test_it_holds_in_each_window_and_by_rho(place: Place) -> None:
     assert ledger.verify().ok
 
 
+def test_an_account_is_shown_as_if_a_reservation_were_not_there(ledger: Ledger) -> None:
+    spend(ledger, "0.25")
+    hidden = [spend(ledger, "0.5", request="{}").entry, reserve(ledger, "0.125").entry]
+    account = ledger.show("visits", without=hidden)
+    assert (account.epsilon, account.issued, account.open) == (Decimal("0.25"), 1, 0)
+    assert ledger.show("visits").epsilon == Decimal("0.875")
+
+
 def test_a_crowd_never_spends_more_than_one_analyst_is_allowed(ledger: Ledger) -> None:
     ledger.allow("visits", "ann", "2")
     granted, refused = list[int](), list[str]()

@@ -74,13 +74,14 @@ def test_one_reservation_belongs_to_one_job(studio: Studio, job: Job) -> None:
 
 
 def test_a_release_that_is_whole_is_done(studio: Studio, job: Job) -> None:
-    _reserve(studio)
+    entry = _reserve(studio).entry
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
     release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
     release.save(studio.settings.releases / job.id)
     found = _after(studio, job)
     (made,) = studio.releases.listed(who(studio, "cora"))
-    assert (found.state, found.outcome) == ("done", {"release": made.id})
+    assert found.outcome is not None
+    assert (found.state, found.entry, found.outcome["release"]) == ("done", entry, made.id)
 
 
 def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
+from headcount.ledger import Charge, Reservation
 from headcount.studio.access import NotAllowedError, Visitor
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store.datasets import Dataset
@@ -296,6 +297,28 @@ def test_what_has_ended_can_be_asked_for_again(studio: Studio, dataset: Dataset,
     _ended(studio, job.id, "interrupted")
     more = studio.jobs.again(cora, job.id)
     assert (more.id != job.id, more.asked, more.title, more.state) == (True, ASKED, "Teas", "waiting")
+
+
+def test_an_analyst_sees_what_a_job_cost_when_it_is_shown(
+    studio: Studio, dataset: Dataset, ann: Visitor, cora: Visitor, clock: Callable[[float], None]
+) -> None:
+    clock(1000.0)
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    before = studio.datasets.account(ann, dataset.id)
+    studio.jobs.take()
+    made = studio.ledger.reserve("visits", None, "ann", "{}", "c", Charge(Decimal("0.4")))
+    assert isinstance(made, Reservation)
+    studio.jobs.note(job.id, entry=made.entry)
+    assert studio.datasets.account(ann, dataset.id) == before
+    whole = studio.datasets.account(cora, dataset.id)
+    assert whole is not None
+    assert whole.epsilon == Decimal("0.4")
+    clock(1001.0)
+    studio.jobs.end(job.id, "failed", {})
+    assert studio.datasets.account(ann, dataset.id) == before
+    assert studio.datasets.left(ann, dataset.id) == 1
+    clock(1015.0)
+    assert studio.datasets.left(ann, dataset.id) == Decimal("0.6")
 
 
 # Releases

@@ -165,6 +165,8 @@ def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     assert [each["name"] for each in look(cora, "columns", dataset=dataset.id)["columns"]] == ["user", "venue"]
     plan = look(ann, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "0.5"})
     assert (plan["ledger"]["left"], plan["cells"], plan["method"]) == ("0.5", {"items": 3}, "sra")
+    assert "epsilon" not in plan["ledger"]  # of the whole dataset
+    assert look(cora, "plan", dataset=dataset.id, family="counts", asked=ASKED)["ledger"]["epsilon"]["left"] == "3"
     with pytest.raises(HeadcountError, match=r"ann on visits has spent ε = 0 of 0\.5"):
         look(ann, "plan", dataset=dataset.id, family="counts", asked=ASKED)
     with pytest.raises(UsageError, match="limit must be a whole number"):

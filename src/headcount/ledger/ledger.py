@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from headcount.ledger.moving import read_lines, write_lines
 from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.transactions import Transaction
-from headcount.ledger.verifying import Verification, verify
+from headcount.ledger.verifying import Replay, Verification, verify
 from headcount.ledger.windows import Span, Windows
 from headcount.spelling import speaks_python
 
@@ -266,11 +266,17 @@ less, or use what is published already
         with self.store.reading() as run:
             return queries.datasets(run)
 
-    def show(self, dataset: str) -> Account:
-        """Return the account of a dataset, with those of its analysts."""
+    def show(self, dataset: str, *, without: Collection[int] = ()) -> Account:
+        """Return the account of a dataset, with those of its analysts; as if some reservations were not there."""
         self._open()
         with self.store.reading() as run:
             budget = self._budget(run, dataset)
+            if without:
+                replay = Replay()
+                for _, _, signed in queries.journal(run, dataset):
+                    if not {signed.entry.number, signed.entry.reservation}.intersection(without):
+                        replay.play(signed.entry)
+                return account_of(replay.books[dataset])
             held = queries.balances(run, dataset)
             return account_of(Book(dataset, budget, held, queries.allowances(run, dataset)))
 

@@ -60,7 +60,7 @@ def lines(entries: Iterable[Entry]) -> list[Line]:
             each.time[:19].replace("T", " "),
             _KINDS.get(each.kind, each.kind),
             each.analyst or "",
-            about(each, folders=False),
+            f"entry {each.reservation}" if each.kind == "publish" else about(each, folders=False),
         )
         for each in reversed(list(entries))
     ]

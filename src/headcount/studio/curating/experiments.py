@@ -52,10 +52,19 @@ def _audit() -> list[Field]:
 
 def _reproduction() -> list[Field]:
     papers = tuple(Choice(name, f"{name}: {each.about}") for name, each in PAPERS.items())
-    quick = "Fewer runs and grid points, and nothing else."
+    efforts = (Choice("true", "quick: fewer runs and grid points"), Choice("false", "in full: this takes long"))
     return [
         Field("paper", "Paper", "choice", choices=papers, default=papers[0].value, needed=True, read=_known),
-        Field("quick", "Quick", "flag", quick, default="true", read=lambda _: True),
+        Field(
+            "quick",
+            "Effort",
+            "choice",
+            choices=efforts,
+            default="true",
+            needed=True,
+            read=_is_true,
+            shapes=(bool,),
+        ),
     ]
 
 
@@ -104,6 +113,10 @@ def _choice(name: str, label: str, choices: tuple[str, ...], usual: str) -> Fiel
         name, label, "choice", choices=tuple(Choice(each, each) for each in choices), default=usual, needed=True,
         read=read,
     )  # fmt: skip
+
+
+def _is_true(text: str) -> bool:
+    return text == "true"
 
 
 def _known(text: str) -> str:

@@ -10,6 +10,7 @@ from headcount.families import FAMILIES
 from headcount.studio.curating.steps import READS
 from headcount.studio.forms import Field
 from headcount.studio.forms.field import Choice
+from headcount.studio.forms.words import file_words
 
 SOURCE_FLAGS = (*TEXT, "table", "query")
 """Flags that say how a source is opened, whatever its columns mean."""
@@ -19,7 +20,7 @@ def new_fields(files: Sequence[str], *, remote: bool) -> list[Field]:
     """Return the fields of a new dataset; an address can be named where the settings allow for it."""
     kinds = dict.fromkeys(each.reads for each in FAMILIES.values())
     reads = tuple(Choice(each, READS.get(each, each)) for each in kinds)
-    chosen = tuple(Choice(each, each) for each in files)
+    chosen = tuple(Choice(each, file_words(each)) for each in files)
     where = "A database in a file of the folder, such as sqlite:///shop.db"
     far = "; or postgresql://…, s3://…, https://…" if remote else ""
     return [

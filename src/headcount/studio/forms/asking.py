@@ -39,10 +39,16 @@ def offers(reads: str, flags: Collection[str] = ()) -> list[Offer]:
     ['counts', 'totals', 'rankings', 'neighbours']
     """
     return [
-        Offer(each.name, each.heading, each.short_help)
+        Offer(each.name, each.heading, _words(each))
         for each in FAMILIES.values()
         if each.reads == reads or _fits(each.reads, reads, flags)
     ]
+
+
+def _words(family: Family) -> str:
+    """Say what a family releases: as its command does, or as its method if several share the command."""
+    alone = [each.command for each in FAMILIES.values()].count(family.command) == 1
+    return family.short_help if alone or len(family.methods) > 1 else summary(family.default)
 
 
 def _fits(wanted: str, reads: str, flags: Collection[str]) -> bool:

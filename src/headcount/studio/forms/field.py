@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from headcount.errors import UsageError
 from headcount.flags import Flag, is_whole, plain_value, whole_text
-from headcount.studio.forms.words import in_words, label
+from headcount.studio.forms.words import file_words, in_words, label
 
 Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
 """How a field is shown: a listing is a file of the folder, or lines."""
@@ -62,6 +62,8 @@ class Field:
     """Makes a value of a text, as plain data that travels."""
     shapes: tuple[type, ...] = ()
     """What else than text a program may send."""
+    implied: bool = False
+    """Whether the default goes without saying: then it is not sent on."""
     value: Any = None
     error: str = ""
 
@@ -95,6 +97,7 @@ def field_of(
         example=_example(flag),
         read=read,
         shapes=shapes,
+        implied=flag.default is not None,
     )
 
 
@@ -112,7 +115,7 @@ def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files
         written, shapes = _written(annotation)
         return "words", (), written, shapes
     if (flag.metavar or "").startswith("FILE["):
-        return "listing", tuple(Choice(each, each) for each in files), _listed, (list, dict)
+        return "listing", tuple(Choice(each, file_words(each)) for each in files), _listed, (list, dict)
     if flag.many:
         return "words", (), lambda text: _of_lines(text, flag, named), (list, dict)
     if flag.metavar == "COL":

@@ -114,6 +114,8 @@ def _gathered(fields: Iterable[Field], read: Callable[[Field], Any]) -> dict[str
         if value is None:
             if each.needed:
                 wrong[each.name] = f"{each.label} is needed"
+        elif each.implied and value == each.read(each.default or ""):
+            continue
         elif each.name.startswith(OPTION):
             options[each.name.removeprefix(OPTION)] = value
         else:
@@ -179,7 +181,7 @@ def _as_text(field: Field, held: Mapping[str, Any]) -> Any:
     where = held.get(OPTION[:-1], {}) if field.name.startswith(OPTION) else held
     value = where.get(field.name.removeprefix(OPTION))
     if field.kind == "flag":
-        return field.name in where
+        return field.name in where or (not held and field.default == "true")
     if isinstance(value, bool):
         return str(value).lower()
     if field.kind == "listing" and isinstance(value, str):

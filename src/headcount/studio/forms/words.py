@@ -45,6 +45,17 @@ def label(name: str) -> str:
     return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
+def file_words(name: str) -> str:
+    """Say which file of the studio it is: an uploaded one by its own name.
+
+    >>> file_words("uploads/662c3d1c87f3/visits.csv"), file_words("shop/visits.csv")
+    ('visits.csv (uploaded, 662c3d)', 'shop/visits.csv')
+    """
+    folder, _, rest = name.partition("/")
+    mark, _, file = rest.partition("/")
+    return f"{file} (uploaded, {mark[:6]})" if folder == "uploads" and file else name
+
+
 def in_words(text: str) -> str:
     """Say on a page what is said with flags.
 
@@ -56,5 +67,5 @@ def in_words(text: str) -> str:
     'Keep only such records.'
     """
     text = _SEE.sub("", text.replace(" (repeatable)", "").replace(" (repeat for several columns)", ""))
-    text = _DEFAULT.sub(r" Usually \g<told>.", text)
+    text = re.sub(r"\bCOL\b", "column", _DEFAULT.sub(r" Usually \g<told>.", text))
     return _GIVEN.sub(lambda found: found["flag"].replace("-", " "), text)

@@ -16,6 +16,7 @@ from headcount.studio.curating.registering import new_fields, source_of
 from headcount.studio.curating.steps import READS, steps
 from headcount.studio.failures import status_of
 from headcount.studio.forms.sending import Sent, text
+from headcount.studio.forms.words import file_words
 from headcount.studio.security import place_within
 from headcount.studio.studio import studio_of
 
@@ -118,7 +119,7 @@ def _page(request: Request, dataset: str, error: HeadcountError | None = None) -
         members=studio.datasets.members(who, dataset),
         releases=studio.releases.listed(who, dataset=dataset),
         jobs=[each for each in studio.jobs.listed(who) if each.dataset == dataset][:10],
-        files=uploads.listed(studio.settings),
+        files=[(each, file_words(each)) for each in uploads.listed(studio.settings)],
         error=error,
     )
 

@@ -15,6 +15,7 @@ from headcount.studio.curating.registering import SOURCE_FLAGS, role_words
 from headcount.studio.curating.steps import is_public, is_source, steps
 from headcount.studio.failures import status_of
 from headcount.studio.forms.sending import Sent, text
+from headcount.studio.forms.words import in_words
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 
@@ -93,7 +94,10 @@ def _columns(
     try:
         seen = _look(request, held)
     except HeadcountError as unreadable:
-        error, seen = error or unreadable, {"columns": [], "rows": 0, "flags": {}, "doubt": None}
+        error, seen = (
+            error or unreadable,
+            {"columns": [], "rows": 0, "flags": {}, "doubt": None, "reads": held.reads},
+        )
     mapped = {name for name in held.flags if name not in SOURCE_FLAGS}
     by_field = error.by_field if isinstance(error, forms.FormError) else {}
     fields = _fields(request, held, seen, _is_column)
@@ -104,7 +108,7 @@ def _columns(
         dataset=held,
         seen=seen,
         roles=role_words(seen["flags"]),
-        doubt=seen["doubt"],
+        doubt=in_words(seen["doubt"] or ""),
         guessed=not mapped,
         fields=forms.shown(fields, held.flags if mapped else {**held.flags, **seen["flags"]}, sent, by_field),
         error=None if by_field else error,

@@ -190,10 +190,14 @@ class Datasets:
         return found if visitor.is_curator else [each.for_analysts() for each in found]
 
     def account(self, visitor: Visitor, dataset: str) -> Account | None:
-        """Return the account of a dataset in the ledger; to an analyst their own alone. None: it has no budget."""
+        """Return the account of a dataset in the ledger; None if it has no budget.
+
+        To an analyst it is their own alone, without what they are not shown yet: when something is charged, or
+        given back, tells when work began and ended.
+        """
         held = self.get(visitor, dataset)
         try:
-            whole = self._ledger.show(held.name)
+            whole = self._ledger.show(held.name, without=self._unseen(visitor, dataset))
         except (UnknownNameError, UsageError):  # it has no budget yet, or there is no ledger
             return None
         if visitor.is_curator:
@@ -202,7 +206,23 @@ class Datasets:
 
     def left(self, visitor: Visitor, dataset: str) -> Decimal:
         """Return the ε that somebody may still spend on a dataset whose budget is one for all time."""
-        return self._ledger.left(self.get(visitor, dataset).name, visitor.name)
+        own = self.account(visitor, dataset)
+        if own is None or visitor.is_curator:
+            return self._ledger.left(self.get(visitor, dataset).name, visitor.name)
+        return own.left
+
+    def _unseen(self, visitor: Visitor, dataset: str) -> set[int]:
+        """Return what was reserved for jobs of an analyst that are not shown yet."""
+        if visitor.is_curator:
+            return set()
+        mine = sa.select(jobs.c.entry).where(
+            jobs.c.asker == visitor.id,
+            jobs.c.dataset == dataset,
+            jobs.c.entry.is_not(None),
+            sa.or_(jobs.c.shown.is_(None), jobs.c.shown > self._clock()),
+        )
+        with self._store.reading() as run:
+            return set(run.execute(mine).scalars())
 
     def members(self, visitor: Visitor, dataset: str) -> list[Member]:
         """Return who may spend on a dataset, by name."""

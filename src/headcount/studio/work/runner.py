@@ -102,13 +102,12 @@ class Runner:
         """Settle jobs that nobody works on any more."""
         for job in self._jobs.running():
             self._tidy(job)
-            made = self._made(job)
-            if made is not None:
-                self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
-                continue
-            entry = self._entry_of(job)
+            made, entry = self._made(job), self._entry_of(job)
             if entry is not None:
                 self._jobs.note(job.id, entry=entry)
+            if made is not None:
+                self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+            elif entry is not None:
                 self._end(job, "interrupted", _interrupted("the server ended while this job ran", charged=True))
             elif job.cancelling:
                 self._end(job, "cancelled", CancelledError.of(charged=False))
@@ -244,13 +243,12 @@ class Runner:
                 self._jobs.end(job.id, state, for_the_web(heard[state]))
                 return
         self._tidy(job)
-        made = self._made(job)
-        if made is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
-            return
-        entry = self._entry_of(job)
+        made, entry = self._made(job), self._entry_of(job)
         if entry is not None:
             self._jobs.note(job.id, entry=entry)
+        if made is not None:  # it was killed between the last two steps
+            self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+            return
         if running.told_to_end is not None:
             self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
             return

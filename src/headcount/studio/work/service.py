@@ -75,6 +75,7 @@ class Work:
             asked=said,
             analyst=visitor.name,
             by_curator=visitor.is_curator,
+            left=self._left(visitor, dataset) if kind == "plan" and dataset is not None else None,
         )
         return self._looking.look(told)
 
@@ -89,6 +90,11 @@ class Work:
     def once(self) -> bool:
         """Work on the job that has waited longest, here and now; False if nothing waits."""
         return self.runner.once()
+
+    def _left(self, visitor: Visitor, dataset: str) -> str | None:
+        """Return what an analyst knows to be left of a budget for all time."""
+        own = None if visitor.is_curator else self._datasets.account(visitor, dataset)
+        return None if own is None or own.budget.windows is not None else str(own.left)
 
     def _about(
         self,

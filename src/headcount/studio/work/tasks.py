@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from headcount.studio.settings import Settings
 from headcount.studio.work.asked import CancelledError, split
 from headcount.studio.work.telling import Gate, Line, Told
 
+_OTHERS = ("epsilon", "per_analyst")
 _ROWS = 200_000
 """So many rows are looked at to guess what columns hold."""
 
@@ -125,17 +127,21 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
         charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
         curator = Curator(charging=charging)
         ready = curator.prepare(request, log)
-        made = _nowhere(curator.plan(ready))
+        made = _told(curator.plan(ready), told)
     promise = ready.guarantee
     found = {**made.to_json(), "words": plan_in_words(made).to_json()}
+    if found["ledger"] is not None and not told.by_curator:  # what others have spent is not theirs to know
+        found["ledger"] = {name: each for name, each in found["ledger"].items() if name not in _OTHERS}
     return {**found, "method": ready.method.name, "sentence": promise.sentence(), "short": promise.short()}
 
 
-def _nowhere(plan: Plan) -> Plan:
-    """Return a plan that does not say where on this machine the very same was published, should it have been."""
-    if plan.ledger is None or plan.ledger.issued is None:
+def _told(plan: Plan, told: Told) -> Plan:
+    """Return a plan that says neither where on this machine the very same was published, nor what is not shown."""
+    if plan.ledger is None:
         return plan
-    return replace(plan, ledger=replace(plan.ledger, issued="this studio"))
+    issued = None if plan.ledger.issued is None else "this studio"
+    left = plan.ledger.left if told.left is None else Decimal(told.left)
+    return replace(plan, ledger=replace(plan.ledger, issued=issued, left=left))
 
 
 def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:

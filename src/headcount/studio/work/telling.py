@@ -43,6 +43,8 @@ class Told:
     asked: Mapping[str, Any] = field(default_factory=dict)
     analyst: str = ""
     by_curator: bool = False
+    left: str | None = None
+    """The ε that an analyst knows to be left, in a plan: what the ledger says may be ahead of what is shown."""
     out: str = ""
 
     @classmethod
