@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "browser.py"))
-PATIENCE = 30_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
+PATIENCE = 60_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
 GRAVE = ("serious", "critical")
 
 
