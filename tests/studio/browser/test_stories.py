@@ -1,4 +1,4 @@
-"""Both stories, by mouse and by keyboard: from an upload to a top 10 that others see, and what goes wrong on the way."""
+"""Both stories: from an upload to a top 10 that others see, and to one that an analyst paid for."""
 
 from __future__ import annotations
 
