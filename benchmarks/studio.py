@@ -75,6 +75,15 @@ class Server:
             finally:
                 line.close()
 
+    @property
+    def cpu_seconds(self) -> float:
+        """How much processor time the server itself has used, without its workers; where /proc tells."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return float("nan")
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         """End it as an administrator does."""
         self.process.terminate()
@@ -256,7 +265,9 @@ def main() -> None:
         try:
             server.wait()
             Analyst(desk, "analyst-0").open_all()
+            before = server.cpu_seconds
             everybody = crowd(desk, given.seconds)
+            busy = server.cpu_seconds - before
         finally:
             server.stop()
         reads = [each for analyst in everybody for each in analyst.reads]
@@ -269,6 +280,7 @@ def main() -> None:
             "reads_ms": {"p50": percentile(reads, 0.5), "p99": percentile(reads, 0.99)},
             "asks": len(asks),
             "asks_ms": {"p50": percentile(asks, 0.5), "p99": percentile(asks, 0.99)},
+            "server_cpu_ms_per_request": round(1000 * busy / max(1, len(reads) + len(asks)), 2),
             "failures": len(failures),
             "first_failures": failures[:3],
             **spent(desk),

@@ -1,7 +1,8 @@
 """How quick the pages of a release of 100,000 items are: ``python -m benchmarks.studio_pages [ITEMS]``.
 
 A studio is served on this machine, with one release of that many items over seven contexts. Each page is asked
-for over HTTP: once when nothing is open yet, then again and again. A Chromium, if there is one, says when it paints.
+for over HTTP: once when nothing is open yet, then again and again. If there is a Chromium, it says when it
+first paints.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Take pictures of the studio's main pages: ``python tools/studio_pictures.py [--all] [--out FOLDER]``.
 
-Starts ``headcount serve --demo`` and looks at it as curator and as analyst. Those of the docs are taken by default;
-with ``--all`` every page, wide and narrow, light and dark, to be looked at.
+Starts ``headcount serve --demo`` and looks at it as curator and as analyst. Those of the docs are taken by
+default; with ``--all`` every page, wide and narrow, light and dark, to be looked at.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def pixels(page: Page, png: bytes) -> NDArray[np.uint8]:
           drawn.drawImage(map, 0, 0);
           const held = drawn.getImageData(0, 0, map.width, map.height).data;
           let text = "";
-          for (let at = 0; at < held.length; at += 8192) text += String.fromCharCode(...held.subarray(at, at + 8192));
+          for (let at = 0; at < held.length; at += 8192)
+            text += String.fromCharCode(...held.subarray(at, at + 8192));
           return [map.width, map.height, btoa(text)];
         }""",
         base64.b64encode(png).decode(),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def test_a_second_start_before_anybody_came_makes_the_earlier_link_worthless(tmp
     assert browser.get(first).status_code == 404
     assert browser.get(second).status_code == 200
     studio.stop()
+
+
+def test_the_oldest_curator_comes_in_again_when_all_passwords_are_gone(studio: Studio) -> None:
+    """As the page on security says it is done."""
+    with sqlite3.connect(studio.settings.data / "studio.db") as connection:
+        connection.execute("UPDATE studio_people SET password = NULL")
+    connection.close()
+    link = studio.set_up_link()
+    assert link is not None
+    opened = Browser(app_of(studio))
+    opened.post(link, data={"name": "cora", "password": PASSWORD})
+    assert (opened.visitor().name, opened.visitor().role) == ("cora", Role.CURATOR)
+    assert len(studio.people.listed()) == 3
 
 
 def test_one_signs_in_and_out(browser: Callable[[], Browser]) -> None:

@@ -388,3 +388,27 @@ def test_programs_are_not_told_either(published: Studio, client: Client) -> None
     assert [each.json() for each in theirs] == [each.json() for each in none]
     assert "the hidden one" not in bob.get("/api/v1/releases").text
     assert bob.get("/api/v1/jobs", params={"dataset": dataset}).json() == []
+
+
+def test_what_is_withheld_is_gone_at_once(published: Studio, client: Client) -> None:
+    ann, cora = client("ann"), visitor_of(published, "cora")
+    release = published.releases.listed(cora)[0].id
+    addresses = [_address(route, release=release) for route, method in _routes_with("release") if method == "GET"]
+    seen = [address for address in addresses if ann.get(address).status_code == 200]
+    assert len(seen) > 5
+    published.releases.withhold(cora, release)
+    assert [ann.get(address).status_code for address in seen] == [404] * len(seen)
+
+
+def test_nothing_behind_a_door_is_stored_by_a_cache(published: Studio, client: Client) -> None:
+    cora = client("cora")
+    release = published.releases.listed(cora.visitor())[0].id
+    dataset = published.datasets.listed(cora.visitor())[0].id
+    job = _ask(published, "ann")
+    for router in routers():
+        for route in router.routes:
+            assert isinstance(route, APIRoute)
+            slow = route.path.endswith(("/preview", "/columns", "/plan"))  # these start a process
+            if door_of(route) is not Door.ANYONE and "GET" in (route.methods or ()) and not slow:
+                answer = cora.get(_address(route, release=release, dataset=dataset, job=job))
+                assert answer.headers["cache-control"] == "no-store", route.path

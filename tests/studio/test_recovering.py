@@ -74,14 +74,14 @@ def test_one_reservation_belongs_to_one_job(studio: Studio, job: Job) -> None:
 
 
 def test_a_release_that_is_whole_is_done(studio: Studio, job: Job) -> None:
-    _reserve(studio)
+    entry = _reserve(studio).entry
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
     release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
     release.save(studio.settings.releases / job.id)
     found = _after(studio, job)
     (made,) = studio.releases.listed(who(studio, "cora"))
     assert found.outcome is not None
-    assert (found.state, found.outcome["release"]) == ("done", made.id)
+    assert (found.state, found.entry, found.outcome["release"]) == ("done", entry, made.id)
 
 
 def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:
@@ -97,6 +97,29 @@ def test_what_was_cancelled_is_not_begun_again(studio: Studio, job: Job) -> None
     found = _after(studio, job)
     assert found.outcome is not None
     assert (found.state, "nothing was charged" in str(found.outcome["problem"])) == ("cancelled", True)
+
+
+def test_the_queue_goes_on_whatever_goes_wrong(studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = studio.work.runner
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner, "_work", fails)
+    runner._run(job)
+    found = studio.jobs.get(who(studio, "cora"), job.id)
+    assert found.outcome is not None
+    assert (found.state, found.outcome["problem"]) == ("failed", "something went wrong here")
+    tried: list[int] = []
+
+    def tend() -> None:
+        tried.append(1)
+        runner._stopping = len(tried) > 1
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner, "_tend", tend)
+    runner._loop()
+    assert len(tried) == 2
 
 
 def test_other_work_begins_again(studio: Studio) -> None:

@@ -61,7 +61,9 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, FastAP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", Role)
-def test_every_page_that_links_lead_to(window: Callable[..., Visit], city: tuple[str, FastAPI], role: Role) -> None:
+def test_every_page_that_links_lead_to(
+    window: Callable[..., Visit], city: tuple[str, FastAPI], role: Role
+) -> None:
     base, app = city
     seen = window(base)
     page = seen.go("/sign-in")

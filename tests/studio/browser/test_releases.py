@@ -83,9 +83,5 @@ def test_charts_are_drawn_in_both_themes_and_on_a_phone(
     ground = drawn.evaluate("each => [...each.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3)")
     assert (sum(ground) < 200) is (scheme == "dark")
     assert "Bar chart, 20 bars" in (page.locator("[data-vega='chart-ranking']").get_attribute("aria-label") or "")
-    assert seen.grave() == []
+    assert seen.grave() == []  # every page is looked at by test_every_page; there no chart may have been drawn
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    for below in ("heat", "contexts", "items/v3", "promise", "downloads"):
-        seen.go(f"/releases/{served[2]}/{below}")
-        assert seen.grave() == [], below
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), below

@@ -1,4 +1,4 @@
-"""Both stories, by mouse and by keyboard: from an upload to a top 10 that others see, and what goes wrong on the way."""
+"""Both stories: from an upload to a top 10 that others see, and to one that an analyst paid for."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_from_an_upload_to_a_top_10_that_others_see(desk: Desk, window: Callable
     seen.locator("#field-k").fill("5")
     seen.locator("#field-epsilon").fill("0.4")
     seen.locator("#outlook [data-failure]").wait_for()
-    assert "0.1" in seen.locator("#outlook").inner_text(), "what is left is said before anything is asked"
+    assert "ε = 0.4 of 0.5" in seen.locator("#outlook").inner_text(), "said before anything is asked"
     seen.get_by_role("button", name="Ask, and pay").click()
     seen.get_by_role("button", name="Yes, go on").click()
     seen.locator("main > [data-failure]").wait_for()

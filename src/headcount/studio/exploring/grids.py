@@ -36,13 +36,14 @@ class Grid:
 
     def level(self, cell: Row) -> int:
         """Return how dark a cell is: from 0 to :data:`LEVELS`, by its part of the largest count."""
-        return round(LEVELS * min(max(cell["count"] / self.largest, 0.0), 1.0))
+        part = float(cell["count"]) / self.largest
+        return round(LEVELS * min(max(part, 0.0), 1.0))
 
     @cached_property
     def largest(self) -> float:
         """The largest count in it, at least 1."""
-        held = (cell["count"] for _, own in self.rows for cell in own if cell is not None)
-        return max(1.0, *held, 1.0)
+        held = [float(cell["count"]) for _, own in self.rows for cell in own if cell is not None]
+        return max([1.0, *held])
 
 
 def grid(opened: Opened, search: str = "", size: int = SIZE) -> Grid:

@@ -6,6 +6,7 @@
 
   // Toasts: said politely, and gone by themselves unless something is wrong.
   function toast(words, bad = false) {
+    if (all(".toast p").some((each) => each.textContent === words)) return;
     const box = document.createElement("div");
     box.className = bad ? "toast bad" : "toast";
     const said = document.createElement("p");
@@ -128,23 +129,26 @@
     }
   });
 
-  // What went wrong on the server: a whole page is not put into a part of this one; what it says is.
+  // What went wrong on the server is said without losing what is there; a form that comes back is put into place.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     if (xhr.status < 400) return;
-    const kind = xhr.getResponseHeader("Content-Type") ?? "";
     event.detail.isError = false;
-    event.detail.shouldSwap = kind.startsWith("text/html") && !/^\s*<!doctype/i.test(xhr.responseText);
-    if (event.detail.shouldSwap) return;
-    if (xhr.status === 401) location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
-    else toast(problemOf(xhr, kind), true);
+    event.detail.shouldSwap = false;
+    if (xhr.status === 401) return; // the answer says where to go
+    const problem = problemOf(xhr);
+    if (problem === null) event.detail.shouldSwap = true;
+    else toast(problem, true);
   });
 
-  function problemOf(xhr, kind) {
+  function problemOf(xhr) {
+    const kind = xhr.getResponseHeader("Content-Type") ?? "";
     try {
       if (kind.startsWith("application/json")) return JSON.parse(xhr.responseText).message;
-      const read = new DOMParser().parseFromString(xhr.responseText, "text/html").querySelector("[data-failure]");
-      if (read) return read.textContent.trim().replace(/\s+/g, " ");
+      const read = new DOMParser().parseFromString(xhr.responseText, "text/html");
+      const failure = read.querySelector("[data-failure]");
+      if (failure) return failure.textContent.trim().replace(/\s+/g, " ");
+      if (read.querySelector("form")) return null;
     } catch {
       // said below
     }

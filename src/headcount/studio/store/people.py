@@ -84,7 +84,8 @@ class People:
         with self._store.writing() as run:
             if run.execute(sa.select(people.c.id).where(people.c.password.is_not(None))).first() is not None:
                 return None
-            first = run.execute(sa.select(people.c.id).where(people.c.name == _FIRST)).scalar()
+            curators = sa.select(people.c.id).where(people.c.role == str(Role.CURATOR), ~people.c.disabled)
+            first = run.execute(curators.order_by(people.c.created)).scalar()
             return _invitation(run, first or _added(run, _FIRST, Role.CURATOR, now, None).id, None, now)
 
     def invited(self, secret: str) -> Person:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.telling import CANCEL, Told
 from headcount.studio.work.words import for_the_web
 
+_LOG = logging.getLogger("headcount.studio")
 WORKER = "headcount.studio.work.worker"
 _TICK = 0.5
 _PATIENCE = 15.0
@@ -102,13 +104,12 @@ class Runner:
         """Settle jobs that nobody works on any more."""
         for job in self._jobs.running():
             self._tidy(job)
-            made = self._made(job)
-            if made is not None:
-                self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
-                continue
-            entry = self._entry_of(job)
+            made, entry = self._made(job), self._entry_of(job)
             if entry is not None:
                 self._jobs.note(job.id, entry=entry)
+            if made is not None:
+                self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+            elif entry is not None:
                 self._end(job, "interrupted", _interrupted("the server ended while this job ran", charged=True))
             elif job.cancelling:
                 self._end(job, "cancelled", CancelledError.of(charged=False))
@@ -150,9 +151,11 @@ class Runner:
         while not self._stopping:
             self._wanted.wait(_TICK)
             self._wanted.clear()
-            with contextlib.suppress(HeadcountError):  # the store is busy or gone: the next round tries again
+            try:
                 self._tend()
                 self._begin()
+            except Exception:  # the store is busy or gone, or worse: the next round tries again
+                _LOG.exception("the queue could not be worked on")
 
     def _begin(self) -> None:
         while not self._stopping and len(self._held()) < self._settings.limits.at_once:
@@ -191,6 +194,11 @@ class Runner:
                 self._settle(running, heard)
         except HeadcountError as error:
             self._end(job, "failed", error)
+        except Exception:
+            _LOG.exception("job %s could not be worked on", job.id)
+            self._end(
+                job, "failed", HeadcountError("something went wrong here", remedy="see the log of the server")
+            )
         finally:
             with self._lock:
                 self._active.pop(job.id, None)
@@ -220,14 +228,14 @@ class Runner:
                 _kill(running)
             _say(running, told.line())
             for line in process.stdout or ():
-                said = json.loads(line)
+                said = heard(line)
                 if "reserved" in said:
                     self._jobs.note(job.id, entry=said["reserved"])
                 elif "progress" in said:
                     if time.monotonic() - last >= 1:
                         last = time.monotonic()
                         self._jobs.note(job.id, progress=said["progress"])
-                else:
+                elif said:
                     ended = said
         return ended
 
@@ -244,13 +252,12 @@ class Runner:
                 self._jobs.end(job.id, state, for_the_web(heard[state]))
                 return
         self._tidy(job)
-        made = self._made(job)
-        if made is not None:  # it was killed between the last two steps
-            self._jobs.end(job.id, "done", {"earlier": self._entry_of(job) is None}, made=made)
-            return
-        entry = self._entry_of(job)
+        made, entry = self._made(job), self._entry_of(job)
         if entry is not None:
             self._jobs.note(job.id, entry=entry)
+        if made is not None:  # it was killed between the last two steps
+            self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+            return
         if running.told_to_end is not None:
             self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
             return
@@ -281,6 +288,18 @@ def started(*flags: str) -> Any:
         yield process
     finally:
         end(process)
+
+
+def heard(line: str) -> dict[str, Any]:
+    """Read a line of a process: nothing, if it was killed in the middle of it.
+
+    >>> heard('{"reserved": 3}'), heard('{"reser')
+    ({'reserved': 3}, {})
+    """
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {}
 
 
 def end(process: subprocess.Popen[str]) -> None:
