@@ -22,6 +22,7 @@ from headcount.version import __version__
 if TYPE_CHECKING:
     from headcount.api import check, fit_neighbours, pack, query, rank, release, release_tags
     from headcount.budget import Grant
+    from headcount.client import Client
     from headcount.engines.spark.engine import SparkEngine
     from headcount.errors import HeadcountError
     from headcount.estimators import NeighbourRecommender
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Catalogue": "events.catalogue",
+    "Client": "client",
     "EventLog": "events.log",
     "Grant": "budget",
     "Guarantee": "guarantee",
@@ -76,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "Catalogue",
+    "Client",
     "EventLog",
     "Grant",
     "Guarantee",

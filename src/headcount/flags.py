@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,18 @@ class Flag:
         ('--max-group', '-k')
         """
         return self.flag or ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+
+
+def read_all(given: Mapping[str, Any], declared: Mapping[str, Flag]) -> dict[str, Any]:
+    """Return what was given for these parameters, read as they are declared to be.
+
+    >>> read_all({"limit": "12"}, {"limit": Flag("How many.", read=whole_text)})
+    {'limit': 12}
+    """
+    return {
+        name: given[name] if flag.read is None or given[name] is None else flag.read(given[name], flag.named(name))
+        for name, flag in declared.items()
+    }
 
 
 def whole_number(value: Any, name: str, *, hint: str = "10", most: int | None = None) -> int:

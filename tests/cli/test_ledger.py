@@ -149,6 +149,18 @@ def test_each_analyst_has_a_limit(run: Run, work: Path, budget: Any) -> None:
     assert [line.split()[:2] for line in rows.splitlines()[2:]] == [["visits", "ann"], ["visits", "bob"]]
 
 
+def test_an_analyst_is_allowed_an_amount_of_their_own(run: Run, work: Path, budget: Any) -> None:
+    budget("--per-analyst", "0.5")
+    allowed = run("ledger", "allow", "visits", "ann", "2")
+    assert [line.split()[:3] for line in allowed.out.splitlines()[2:]] == [["visits", "ann", "2"]]
+    assert run(*RELEASE, *CHARGED, "--out", "one").code == 0
+    assert "may spend ε = 2" in run("ledger", "history").out
+    own = run("ledger", "allow", "visits", "ann", "1", "--json").data["analysts"][0]
+    assert own["epsilon"] == {"budget": "1", "spent": "1", "left": "0"}
+    less = run("ledger", "allow", "visits", "ann", "0.9")
+    assert (less.code, "ann has spent ε = 1 on visits already" in less.err) == (1, True)
+
+
 def test_a_dry_run_shows_what_is_left_and_charges_nothing(run: Run, work: Path, budget: Any) -> None:
     budget()
     done = run(*RELEASE, *CHARGED, "--dry-run")

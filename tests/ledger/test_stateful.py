@@ -30,12 +30,16 @@ class Model:
     def __init__(self) -> None:
         self.spent: dict[int, tuple[str, Decimal]] = {}
         self.published: dict[tuple[str | None, str], str] = {}
+        self.allowed: dict[str, Decimal] = {}
 
     def total(self, analyst: str | None = None) -> Decimal:
         return sum((cost for who, cost in self.spent.values() if analyst in (None, who)), Decimal(0))
 
     def affords(self, analyst: str, cost: Decimal) -> bool:
-        return self.total() + cost <= WHOLE and self.total(analyst) + cost <= EACH
+        return self.total() + cost <= WHOLE and self.total(analyst) + cost <= self.each(analyst)
+
+    def each(self, analyst: str) -> Decimal:
+        return self.allowed.get(analyst, EACH)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -110,6 +114,17 @@ class LedgerMachine(RuleBasedStateMachine):
             self.model.published[vars(made)["asked"]] = f"out/{made.entry}"
             self.entries += 1
 
+    @rule(analyst=ANALYSTS, epsilon=st.sampled_from(["0", "0.6", "1.5", "2.5", "3.5"]).map(Decimal))
+    def allow(self, analyst: str, epsilon: Decimal) -> None:
+        try:
+            self.ledger.allow("visits", analyst, epsilon)
+        except (RefusedError, UsageError):
+            assert epsilon > WHOLE or epsilon < self.model.total(analyst)
+            return
+        assert self.model.total(analyst) <= epsilon <= WHOLE
+        self.model.allowed[analyst] = epsilon
+        self.entries += 1
+
     @rule()
     def reopen(self) -> None:
         self.ledger.close()  # reservations at hand go on with the new connection
@@ -121,7 +136,8 @@ class LedgerMachine(RuleBasedStateMachine):
         account = self.ledger.show("visits")
         assert account.epsilon == self.model.total() <= WHOLE
         for each in account.analysts:
-            assert each.epsilon == self.model.total(each.analyst) <= EACH
+            assert each.analyst is not None
+            assert each.epsilon == self.model.total(each.analyst) <= self.model.each(each.analyst) == each.most
 
 
 TestLedger = LedgerMachine.TestCase

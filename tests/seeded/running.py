@@ -115,22 +115,27 @@ def planned(case: Case, written: Written | None = None) -> dict[str, Any]:
 @_or_refused
 def released(case: Case, engine: str, written: Written | None = None) -> dict[str, Any]:
     """Run a case; return everything that is promised, told and released."""
-    written, noise = written or digest, Foreseen(case.seed)
+    written = written or digest
+    release = made(case, engine)
+    described = {name: value for name, value in release.to_json().items() if name != "created"}
+    return _canonical_parts(
+        {
+            "noise": described["noise"],
+            "tables": {name: _shown(table, written) for name, table in release.tables.items()},
+            "description": written(json.dumps(canonical(described), sort_keys=True, ensure_ascii=False)),
+            "explained": written(release.explain()),
+        }
+    )
+
+
+def made(case: Case, engine: str) -> Release:
+    """Run a case, and return the release itself."""
+    noise = Foreseen(case.seed)
     with _as_asked(case) as (request, log):
         if isinstance(request, SessionRequest):
-            release = _session(case, log, noise)
-        else:
-            curator = Curator(ENGINES[engine](), noise)
-            release = curator.run(curator.prepare(request, log))
-        described = {name: value for name, value in release.to_json().items() if name != "created"}
-        return _canonical_parts(
-            {
-                "noise": described["noise"],
-                "tables": {name: _shown(table, written) for name, table in release.tables.items()},
-                "description": written(json.dumps(canonical(described), sort_keys=True, ensure_ascii=False)),
-                "explained": written(release.explain()),
-            }
-        )
+            return _session(case, log, noise)
+        curator = Curator(ENGINES[engine](), noise)
+        return curator.run(curator.prepare(request, log))
 
 
 @contextlib.contextmanager

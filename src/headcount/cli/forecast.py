@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from headcount.lab.comparing.outlook import Expected
 
 _WAYS = {"rank": "rank", "release": "release, then top"}
-_ALIKE = 0.5  # items: a smaller difference decides nothing
 
 
 def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = None) -> None:
     """Show what is to be expected at one ε: of items, and of each context."""
+    from headcount.lab.comparing.outlook_words import better, readable, sentences
+
     for table in dict.fromkeys(each.table for each in found):
         mine = [each for each in found if each.table == table]
         of_each = "" if table == "items" else ", in each context"
@@ -39,9 +40,8 @@ def show_forecast(found: Sequence[Expected], epsilon: str, delta: str | None = N
         ]
         terminal.print_table(columns, [_row(each) for each in mine])
         click.echo()
-        terminal.say(_readable(mine[-1], epsilon))
-        for sentence in _sentences(mine):
-            terminal.say(sentence)
+        terminal.say(readable(mine[-1], epsilon))
+        terminal.say(sentences(mine))
         for command in _commands(better(mine), epsilon, delta):
             click.echo(f"  {command}")
         click.echo()
@@ -53,52 +53,12 @@ def _row(each: Expected) -> list[str]:
     return [_WAYS[each.way], f"{each.right:.1f}", low_high, _people(each.apart, each.grain), readable]
 
 
-def _readable(counts: Expected, epsilon: str) -> str:
-    """Say from how many people on a count of a release tells something."""
-    if counts.readable is None:
-        return f"At ε = {epsilon} no count of a single item is readable."
-    people = some(max(counts.readable, counts.grain), "person", "people")
-    return f"At ε = {epsilon}, counts of items that {people} or more have are readable."
-
-
 def _people(number: int | None, grain: int) -> str:
     """Write from how many people on something holds; where the forecast is no finer, that it may be fewer."""
     if number is None:
         return "–"
     coarse = grain > 1 and number <= 2 * grain
     return f"{'≤ ' if coarse else ''}{some(max(number, grain), 'person', 'people')}"
-
-
-def better(found: Sequence[Expected]) -> Expected:
-    """Return the way to go: where both find about as many, counts, which tell more."""
-    rank, release = found
-    return release if release.right >= rank.right - _ALIKE else rank
-
-
-def _sentences(found: Sequence[Expected]) -> list[str]:
-    """Say what the table means."""
-    chosen = better(found)
-    k, right = chosen.k, chosen.right
-    if right >= 0.9 * k:
-        said = [f"Yes: about {right:.0f} of {k:,} will be right."]
-    elif right >= 0.5 * k:
-        said = [f"For the most part: about {right:.0f} of {k:,} will be right."]
-    else:
-        said = [f"No: about {right:.0f} of {k:,} will be right. Ask for fewer, or spend more."]
-    if chosen.high - chosen.low > 0.3 * k:
-        said[0] += (
-            " How popular items are matters much here: with --kth, or from a release (--activity), the range is "
-            "smaller."
-        )
-    return [" ".join([*said, _why(found)])]
-
-
-def _why(found: Sequence[Expected]) -> str:
-    rank, release = found
-    if better(found) is rank:
-        return "A ranking without counts is the better way:"
-    more = "more" if release.right > rank.right + _ALIKE else "as many"
-    return f"Counts that are ranked find {more}, and tell more:"
 
 
 def _commands(chosen: Expected, epsilon: str, delta: str | None) -> list[str]:

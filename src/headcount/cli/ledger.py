@@ -17,6 +17,7 @@ from headcount.cli import options, terminal
 from headcount.cli.groups import Actions
 from headcount.errors import DataError, RefusedError, UsageError
 from headcount.guarantee import in_doubt
+from headcount.ledger.flags import BUDGET
 
 if TYPE_CHECKING:
     from headcount.ledger import Account
@@ -67,56 +68,22 @@ def _opened(url: str | None, **how: Any) -> Iterator[Any]:
     epilog=options.example("headcount ledger create --dataset visits --epsilon 3 --per-analyst 1"),
 )
 @_dataset_option(required=True)
-@click.option(
-    "--epsilon", required=True, metavar="E", help="The ε that may be spent on it: ever, or in each window."
-)
-@click.option("--delta", metavar="D", help="The δ that may be spent on it, likewise.  [default: none]")
-@click.option("--per-analyst", metavar="E", help="The ε that one analyst may spend of it.  [default: all]")
-@click.option(
-    "--filter",
-    "how",
-    type=click.Choice(["sum", "zcdp"]),
-    default="sum",
-    show_default=True,
-    help="How costs add up: zcdp pays off for many small or Gaussian requests, and needs --delta.",
-)
-@click.option(
-    "--window",
-    metavar="LENGTH",
-    help="The budget comes back with each window of event time, such as 30d, 1w or 1mo.  [default: never]",
-)
-@click.option("--time", metavar="COL", help="Column that says when, for --window.")
-@click.option(
-    "--time-format", metavar="F", help="How that is written: s, ms, us, min@ORIGIN or a strptime pattern."
-)
-@click.option("--timezone", metavar="ZONE", help="Zone of times without one.  [default: the column's, else UTC]")
-@click.option("--origin", metavar="DATE", help="When a window begins, in UTC.  [default: 2001-01-01, a Monday]")
-@click.option("--lifetime", metavar="E", help="The ε that may be spent on all windows.  [default: no limit]")
-@click.option("--lifetime-delta", metavar="D", help="The δ that may be spent on all windows.")
+@options.grouped(options.option(name, flag) for name, flag in BUDGET.items())
 @_ledger_option
 @options.json_option
-def _create(
-    dataset: str,
-    epsilon: str,
-    delta: str | None,
-    per_analyst: str | None,
-    how: str,
-    ledger: str | None,
-    as_json: bool,
-    **windows: str | None,
-) -> None:
+def _create(dataset: str, ledger: str | None, as_json: bool, **budget: Any) -> None:
     """Create the budget of a dataset, and the ledger itself if there is none. A budget is never changed.
 
     With --window it is the budget of each window of event time: releases then need --since and --until.
     """
-    if windows["window"] is not None:
+    if budget["window"] is not None:
         from headcount.events.times import TimeFormat
 
-        TimeFormat(windows["time_format"], windows["timezone"])  # refuses what no release could read
+        TimeFormat(budget["time_format"], budget["timezone"])  # refuses what no release could read
     with _opened(ledger) as opened:
-        account = opened.create(dataset, epsilon, delta, per_analyst, filter=how, **windows)
+        account = opened.create(dataset, **budget)
         key = opened.key_path
-    doubt = in_doubt(Decimal(epsilon))
+    doubt = in_doubt(Decimal(budget["epsilon"]))
     if doubt is not None:
         terminal.note(doubt)
     if as_json:
@@ -144,12 +111,38 @@ def _show(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     _show_accounts(accounts)
 
 
+@command.command(
+    "allow",
+    short_help="Let one analyst spend an amount of their own.",
+    epilog=options.example("headcount ledger allow visits ann 0.5"),
+)
+@click.argument("dataset")
+@click.argument("analyst")
+@click.argument("epsilon")
+@_ledger_option
+@options.json_option
+def _allow(dataset: str, analyst: str, epsilon: str, ledger: str | None, as_json: bool) -> None:
+    """Let ANALYST spend EPSILON of the budget of DATASET, in place of what each analyst may spend.
+
+    It can be raised and lowered again, down to what the analyst has spent. With windows it is for each of them.
+    The budget of the dataset stays the limit above all.
+    """
+    with _opened(ledger) as opened:
+        account = opened.allow(dataset, analyst, epsilon)
+    if as_json:
+        terminal.print_json(account.to_json())
+        return
+    _show_accounts([account])
+
+
 @command.command("history", epilog=options.example("headcount ledger history --dataset visits"))
 @_dataset_option()
 @_ledger_option
 @options.json_option
 def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show every entry of the journal, oldest first."""
+    from headcount.ledger.telling import about
+
     with _opened(ledger) as opened:
         entries = opened.history(dataset)
     if as_json:
@@ -162,7 +155,7 @@ def _history(dataset: str | None, ledger: str | None, as_json: bool) -> None:
             entry.kind,
             entry.dataset + ("" if entry.version is None else f"@{entry.version}"),
             entry.analyst,
-            _about(entry),
+            about(entry),
         ]
         for entry in entries
     ]
@@ -307,19 +300,3 @@ def _deltas(account: Account) -> tuple[str | None, str]:
 
 def _requests(account: Account) -> tuple[int, int, int]:
     return account.issued, account.open, account.refunded
-
-
-def _about(entry: Any) -> str:
-    if entry.kind == "create":
-        each, window, most = (entry.budget.get(name) for name in ("per_analyst", "window", "lifetime"))
-        told = f"budget ε = {entry.budget['epsilon']}" + ("" if each is None else f", {each} per analyst")
-        told += "" if window is None else f", in each window of {window['length']}"
-        return told + ("" if most is None else f", {most['epsilon']} in all")
-    if entry.kind == "reserve":
-        from headcount.ledger import Charge
-
-        read = "" if entry.span is None else f", from {entry.span['since']} to {entry.span['until']}"
-        return Charge.from_json(entry.charge).amounts + read
-    if entry.kind == "publish":
-        return f"of {entry.reservation}: {entry.folder}"
-    return f"of {entry.reservation}: {entry.reason}"

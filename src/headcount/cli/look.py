@@ -11,17 +11,10 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
 from headcount.cli.reading import reading_options
-from headcount.cli.suggesting import (
-    BINS,
-    CATALOGUE,
-    QUERIES,
-    DayOrder,
-    Suggestion,
-    begins_with_day_and_month,
-    suggestion,
-    well_parted,
-)
+from headcount.cli.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, suggestion
 from headcount.events.flags import READERS
+from headcount.events.guessing import well_parted
+from headcount.events.preview import preview
 
 if TYPE_CHECKING:
     from headcount.events.formats import TextOptions
@@ -56,17 +49,18 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         return
     source, delimiter = well_parted(open_source(list(events), how, asked))
     with terminal.Bar(quiet=quiet) as bar:
-        seen, days = _survey(source, bar)
+        seen = preview(source, bar)
     flags = _repeated(text if delimiter is None else {**text, "delimiter": delimiter})
-    found = suggestion([shown(each) for each in events], seen["columns"], days, flags)
+    found = suggestion([shown(each) for each in events], seen, flags)
     if as_json:
-        terminal.print_json({**seen, "command": terminal.command_line(found.parts)})
+        told = {"source": seen.source, "rows": seen.rows, "columns": seen.columns}
+        terminal.print_json({**told, "command": terminal.command_line(found.parts)})
         return
-    click.echo(f"{source.name}: {some(seen['rows'], 'row')}. Raw data, for the curator's eyes only.\n")
+    click.echo(f"{source.name}: {some(seen.rows, 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
     rows = [
         [each["name"], each["type"], f"{each['nulls']:,}", " · ".join(_short(value) for value in each["first"])]
-        for each in seen["columns"]
+        for each in seen.columns
     ]
     terminal.print_table(columns, rows)
     _show_suggestion(found)
@@ -132,38 +126,6 @@ def _in_words(value: Any) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{name}={','.join(values)}" for name, values in value.items())
     return "; ".join(value) if isinstance(value, list) else str(value)
-
-
-def _survey(source: Any, bar: terminal.Bar) -> tuple[dict[str, Any], dict[str, DayOrder]]:
-    """Read every row: count what is missing, keep the first three, see how dates such as 01/12/2010 are meant."""
-    from headcount.events.formats import is_text, plain_type
-    from headcount.events.texts import sound_batch
-
-    names = source.names
-    nulls = dict.fromkeys(names, 0)
-    first: dict[str, list[Any]] = {name: [] for name in names}
-    days: dict[str, DayOrder] = {}
-    rows = 0
-    for batch in map(sound_batch, source.batches(names)):
-        for name in names:
-            column = batch.column(name)
-            nulls[name] += column.null_count
-            if len(first[name]) < 3:
-                first[name] += column.slice(0, 3 - len(first[name])).to_pylist()
-            if is_text(column.type) and begins_with_day_and_month(first[name]):
-                days[name] = days.get(name, DayOrder()).after(column)
-        rows += batch.num_rows
-        bar("reading events", rows, source.rows)
-    columns = [
-        {
-            "name": name,
-            "type": plain_type(source.type_of(name)),
-            "nulls": nulls[name],
-            "first": [None if value is None else str(value) for value in first[name]],
-        }
-        for name in names
-    ]
-    return {"source": source.name, "rows": rows, "columns": columns}, days
 
 
 def _folded(parts: list[str]) -> str:

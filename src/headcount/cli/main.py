@@ -38,6 +38,7 @@ _COMMANDS = {
     "report": "Write a release as a web page with plots.",
     "export": "Write a release's tables as CSV or Excel.",
     "ledger": "Keep account of what is spent on each dataset.",
+    "serve": "Open the studio: Headcount in the browser.",
     "plan": "Predict each method's error from public figures. Needs no data.",
     "compare": "Compare all methods on a log against the truth. Not private.",
     "reproduce": "Run a paper's experiments again, and judge its claims. Not private.",

@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 import click
 
 from headcount.cli.config import use_config
-from headcount.flags import Flag
+from headcount.flags import Flag, read_all
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
 Flags = Mapping[str, Any]
 """What was given to a command, by the names of its parameters."""
+
+read = read_all
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progress and no notes.")
@@ -52,14 +54,6 @@ def option(name: str, flag: Flag, **more: Any) -> Callable[[Any], Any]:
     settings |= {"multiple": True} if flag.many else {}
     settings |= {"required": True} if flag.needed else {}
     return click.option(flag.named(name), name, **(settings | more))
-
-
-def read(flags: Flags, declared: Mapping[str, Flag]) -> dict[str, Any]:
-    """Return what was given for these parameters, read as they are declared to be."""
-    return {
-        name: flags[name] if flag.read is None or flags[name] is None else flag.read(flags[name], flag.named(name))
-        for name, flag in declared.items()
-    }
 
 
 def example(*lines: str) -> str:

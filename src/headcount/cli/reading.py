@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -46,16 +45,13 @@ def _refuse_missing(context: click.Context, option: click.Parameter, value: str 
 def log_of(kind: str, flags: Flags, *, needs_items: bool = True, **more: Any) -> Any:
     """Make the log that the flags describe; some things need no catalogue of items."""
     reader = READERS[kind]
-    module, _, name = reader.home.partition(":")
-    read = getattr(importlib.import_module(f"headcount.events.{module}"), name)
     flags = one_of_each(flags)
     if "item" in reader.names:
         flags = _with_catalogue({**flags, **more}, needs_items=needs_items)
         more = {name: flags[name] for name in more}
     events = flags["events"]  # paths, or what an engine knows by a name
-    return read(
-        list(events) if isinstance(events, tuple) else events, **options.read(flags, reader.flags()), **more
-    )
+    paths = list(events) if isinstance(events, tuple) else events
+    return reader.read(paths, **options.read(flags, reader.flags()), **more)
 
 
 def _with_catalogue(flags: Flags, *, needs_items: bool) -> Flags:

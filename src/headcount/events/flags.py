@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +105,11 @@ class Reader:
     def flags(self) -> dict[str, Flag]:
         """Return what can be said, as it is declared."""
         return {name: FLAGS[name] for name in self.names}
+
+    def read(self, events: Any, /, **said: Any) -> Any:
+        """Make the log, or open the source, that was said; what is said has been read as it is declared."""
+        module, _, name = self.home.partition(":")
+        return getattr(importlib.import_module(f"headcount.events.{module}"), name)(events, **said)
 
 
 READERS: Mapping[str, Reader] = {

@@ -46,7 +46,7 @@ Reference
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -246,6 +246,23 @@ class Budget:
             raise UsageError(f"with δ = {in_short(small)} so small an ε takes no request", remedy="use filter sum")
         return budget
 
+    def allowing(self, epsilon: Amount) -> Budget:
+        """Return the budget as it is for one analyst, who may spend so much of it: it may be nothing at all.
+
+        >>> Budget.of("3", per_analyst="1").allowing("2").per_analyst
+        Decimal('2')
+        >>> Budget.of("3").allowing("4")
+        Traceback (most recent call last):
+        headcount.errors.UsageError: an analyst cannot spend more than the whole ε = 3, not '4'
+        """
+        each = _ZERO if str(epsilon).strip() == "0" else amount(epsilon)
+        if each > self.epsilon:
+            raise UsageError(
+                f"an analyst cannot spend more than the whole ε = {plain(self.epsilon)}", given=plain(each)
+            )
+        _check_amount("epsilon", each)
+        return replace(self, per_analyst=each)
+
     def _check_lifetime(self) -> None:
         """Refuse a lifetime that one window could not be spent in, or that has no δ for the windows'."""
         most = self.lifetime
@@ -308,7 +325,15 @@ class Budget:
     @cached_property
     def most_rho_each(self) -> Decimal:
         """The ρ that implies the ε of one analyst."""
-        return rho_for(self.per_analyst or self.epsilon, self.slack)
+        each = self.epsilon if self.per_analyst is None else self.per_analyst
+        return rho_for(each, self.slack) if each else _ZERO
+
+    @property
+    def most_loss_each(self) -> Decimal:
+        """What one analyst may spend, in the unit of the filter."""
+        if self.filter == "zcdp":
+            return self.most_rho_each
+        return self.epsilon if self.per_analyst is None else self.per_analyst
 
     def epsilon_of(self, spent: Spent) -> Decimal:
         """Return the ε that everything spent so far amounts to."""
@@ -329,8 +354,9 @@ class Budget:
         by_sum = self.filter == "sum"
         self._check_loss(spent, price, self.epsilon if by_sum else self.most_rho, self.epsilon, dataset, charge)
         if self.per_analyst is not None:
-            loss = self.per_analyst if by_sum else self.most_rho_each
-            self._check_loss(by_analyst, price, loss, self.per_analyst, f"{analyst} on {dataset}", charge)
+            self._check_loss(
+                by_analyst, price, self.most_loss_each, self.per_analyst, f"{analyst} on {dataset}", charge
+            )
 
     def _check_loss(
         self, spent: Spent, price: Spent, loss: Decimal, most: Decimal, who: str, charge: Charge

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.ledger.accounting import Budget, Spent, less, plain
-from headcount.ledger.book import Book, Place
+from headcount.ledger.book import Balance, Book, Place
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def account_of(book: Book) -> Account:
 
 
 def _account(book: Book, window: int | None, windows: tuple[Account, ...] = ()) -> Account:
-    analysts = sorted(place.analyst for place in book.balances if place.analyst and place.window == window)
+    known = {place.analyst for place in book.balances if place.analyst and place.window == window}
+    analysts = sorted(known | (book.allowances.keys() if window is None else set()))
     own = tuple(_one(book, Place(each, window)) for each in analysts)
     return _one(book, Place("", window), own, windows)
 
@@ -114,9 +115,9 @@ def _account(book: Book, window: int | None, windows: tuple[Account, ...] = ()) 
 def _one(
     book: Book, place: Place, analysts: tuple[Account, ...] = (), windows: tuple[Account, ...] = ()
 ) -> Account:
-    held = book.balances[place]
+    held = book.balances.get(place, Balance())  # who is allowed something may not have spent any of it
     counts = (held.open, held.issued, held.refunded)
-    whose = (book.dataset, place.analyst or None, book.budget)
+    whose = (book.dataset, place.analyst or None, book.budget_of(place.analyst))
     return Account(*whose, held.spent, *counts, analysts=analysts, window=place.window, windows=windows)
 
 

@@ -2,6 +2,10 @@
 
 A request is charged to the dataset and to the analyst; and, where the budget has windows, to both in every window
 that it touches as well. It must fit into every budget there is: of each of these windows, and of all time.
+
+An analyst who is allowed an amount of their own has that in place of what each analyst may spend, and in each
+window where there are some. It comes beside the budget of the dataset and never in place of it, so it is no part
+of what is promised to people: whatever analysts are allowed, no more than the budget is spent.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
+from headcount.budget import Amount
+from headcount.errors import RefusedError
 from headcount.ledger.accounting import Budget, Charge, Spent, less, plain
 from headcount.ledger.journal import Entry
 from headcount.ledger.windows import Span
@@ -64,17 +70,47 @@ class Book:
     dataset: str
     budget: Budget
     balances: dict[Place, Balance] = field(default_factory=lambda: {Place(): Balance()})
+    allowances: dict[str, Decimal] = field(default_factory=dict)
+
+    def budget_of(self, analyst: str) -> Budget:
+        """Return the budget as it is for an analyst, who may be allowed an amount of their own."""
+        own = self.allowances.get(analyst)
+        return self.budget if own is None else self.budget.allowing(own)
+
+    def allow(self, analyst: str, epsilon: Amount) -> Decimal:
+        """Let an analyst spend so much in all, or in each window; never less than was spent already.
+
+        >>> book = Book("visits", Budget.of("3"))
+        >>> book.take(Asked("ann", Charge(Decimal("0.8"))))
+        >>> book.allow("ann", "0.5")
+        Traceback (most recent call last):
+        headcount.errors.RefusedError: ann has spent ε = 0.8 on visits already; allow at least that
+        """
+        own = self.budget.allowing(epsilon)
+        most = own.most_loss_each
+        held = {place: each.spent for place, each in self.balances.items() if place.analyst == analyst}
+        if own.windows is not None:  # what is spent in all time has no limit of one analyst's
+            held = {place: spent for place, spent in held.items() if place.window is not None}
+        worst = max(held.values(), key=lambda spent: spent.loss, default=Spent())
+        if worst.loss > most:
+            raise RefusedError(
+                f"{analyst} has spent ε = {plain(own.epsilon_of(worst))} on {self.dataset} already",
+                remedy="allow at least that",
+            )
+        assert own.per_analyst is not None  # noqa: S101
+        self.allowances[analyst] = own.per_analyst
+        return own.per_analyst
 
     def check(self, asked: Asked) -> None:
         """Refuse what does not fit into what is left: in any window that it touches, and in all."""
-        for limit, window, name in self._limits(asked.span):
+        for limit, window, name in self._limits(asked.analyst, asked.span):
             whole, own = self._spent("", window), self._spent(asked.analyst, window)
             limit.check(whole, own, asked.charge, dataset=name, analyst=asked.analyst)
 
     def left(self, analyst: str, span: Span | None = None) -> Decimal:
         """Return the ε that an analyst may still spend: on the fullest window of a span, if there are some."""
         left = []
-        for limit, window, _ in self._limits(span):
+        for limit, window, _ in self._limits(analyst, span):
             left.append(less(limit.epsilon, limit.epsilon_of(self._spent("", window))))
             if limit.per_analyst is not None:
                 left.append(less(limit.per_analyst, limit.epsilon_of(self._spent(analyst, window))))
@@ -103,14 +139,15 @@ class Book:
             balance.open -= 1
             balance.refunded += 1
 
-    def _limits(self, span: Span | None) -> Iterator[tuple[Budget, int | None, str]]:
+    def _limits(self, analyst: str, span: Span | None) -> Iterator[tuple[Budget, int | None, str]]:
         """Return the budgets that a request must fit into, of which window each is, and what it is called."""
-        windows, lifetime = self.budget.windows, self.budget.lifetime
+        budget = self.budget_of(analyst)
+        windows, lifetime = budget.windows, budget.lifetime
         if windows is None:
-            yield self.budget, None, self.dataset
+            yield budget, None, self.dataset
             return
         for number in windows.touched(span):
-            yield self.budget, number, f"{self.dataset} {windows.words(number)}"
+            yield budget, number, f"{self.dataset} {windows.words(number)}"
         if lifetime is not None:
             yield lifetime, None, f"{self.dataset} over all windows"
 

@@ -5,17 +5,18 @@ What each field means; a meaning never changes, new fields may come:
 ==============  ===================================================================================================
 number          1, 2, 3, …
 time            when it was written, UTC, ISO 8601
-kind            ``create`` a dataset's budget; ``reserve`` a request's cost; ``publish`` its release; ``refund``
-                its cost, because nothing was read
+kind            ``create`` a dataset's budget; ``allow`` an analyst an amount of their own; ``reserve`` a request's
+                cost; ``publish`` its release; ``refund`` its cost, because nothing was read
 dataset         the name of the people whose budget it is
 version         the curator's label of the data, or null
-analyst         who asked: a name, not an authentication; null for ``create``
+analyst         who asked, or is allowed: a name, not an authentication; null for ``create``
 request         the canonical request, as JSON text (``reserve``)
 request_digest  SHA-256 of that text
 catalogue       digest of the public catalogue (``reserve``)
 charge          epsilon, delta, rho, slack, as exact decimal text (``reserve``); what was spent in the end, if
                 that is less (``publish``)
-budget          epsilon, delta, per_analyst, filter; window and lifetime if it has windows (``create``)
+budget          epsilon, delta, per_analyst, filter; window and lifetime if it has windows (``create``); epsilon
+                alone, what one analyst may spend of it (``allow``)
 span            since, until, and how times are read (``reserve``, of a budget with windows; else it is left out)
 reservation     the number of the ``reserve`` entry that ``publish`` or ``refund`` is about
 folder, digest  where the release was put, and its digest (``publish``)

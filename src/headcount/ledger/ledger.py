@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from headcount.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import queries
-from headcount.ledger.accounting import Budget, Charge
+from headcount.ledger.accounting import Budget, Charge, plain
 from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.anchor import Anchor, Mark
 from headcount.ledger.book import Asked, Book
@@ -36,7 +36,7 @@ from headcount.ledger.moving import read_lines, write_lines
 from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
 from headcount.ledger.transactions import Transaction
-from headcount.ledger.verifying import Verification, verify
+from headcount.ledger.verifying import Replay, Verification, verify
 from headcount.ledger.windows import Span, Windows
 from headcount.spelling import speaks_python
 
@@ -119,6 +119,26 @@ less, or use what is published already
             mark = self._append(run, head, kind="create", dataset=dataset, budget=budget.to_json())
             queries.add_dataset(run, dataset, budget)
             queries.save_balances(run, dataset, Book(dataset, budget).balances)
+        self._anchor(mark)
+        return self.show(dataset)
+
+    def allow(self, dataset: str, analyst: str, epsilon: Amount) -> Account:
+        """Let an analyst spend so much on a dataset, in place of what each analyst may; it can be changed again.
+
+        It may be nothing at all, but never less than the analyst has spent already, nor more than the budget.
+        Where that has windows, it is what the analyst may spend in each. The budget stays the limit above all:
+        what analysts are allowed may add up to more.
+        """
+        check_name("dataset", dataset)
+        check_name("analyst", analyst)
+        with self._writing() as (run, head):
+            budget = self._budget(run, dataset)
+            book = Book(dataset, budget, queries.balances(run, dataset))
+            allowed = book.allow(analyst, epsilon)
+            mark = self._append(
+                run, head, kind="allow", dataset=dataset, analyst=analyst, budget={"epsilon": plain(allowed)}
+            )
+            queries.save_allowance(run, dataset, analyst, allowed)
         self._anchor(mark)
         return self.show(dataset)
 
@@ -246,12 +266,19 @@ less, or use what is published already
         with self.store.reading() as run:
             return queries.datasets(run)
 
-    def show(self, dataset: str) -> Account:
-        """Return the account of a dataset, with those of its analysts."""
+    def show(self, dataset: str, *, without: Collection[int] = ()) -> Account:
+        """Return the account of a dataset, with those of its analysts; as if some reservations were not there."""
         self._open()
         with self.store.reading() as run:
             budget = self._budget(run, dataset)
-            return account_of(Book(dataset, budget, queries.balances(run, dataset)))
+            if without:
+                replay = Replay()
+                for _, _, signed in queries.journal(run, dataset):
+                    if not {signed.entry.number, signed.entry.reservation}.intersection(without):
+                        replay.play(signed.entry)
+                return account_of(replay.books[dataset])
+            held = queries.balances(run, dataset)
+            return account_of(Book(dataset, budget, held, queries.allowances(run, dataset)))
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return the journal's entries, those of one dataset or all, oldest first."""
@@ -340,7 +367,8 @@ def _lifetime(epsilon: Amount | None, delta: Amount | None, kind: str) -> Budget
 
 def _book(run: Transaction, dataset: str, budget: Budget, analyst: str, span: Span | None) -> Book:
     """Return the balances that a request is about."""
-    return Book(dataset, budget, queries.balances_for(run, dataset, analyst, budget.touched(span)))
+    held = queries.balances_for(run, dataset, analyst, budget.touched(span))
+    return Book(dataset, budget, held, queries.allowances(run, dataset, analyst))
 
 
 def _whose(entry: Entry) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from headcount.errors import UsageError
-from headcount.ledger.accounting import Budget, Spent
+from headcount.ledger.accounting import Budget, Spent, plain
 from headcount.ledger.anchor import Mark
 from headcount.ledger.book import Balance, Place
 from headcount.ledger.journal import Entry, Signed, canonical
@@ -90,6 +90,29 @@ def add_dataset(run: Transaction, dataset: str, amounts: Budget) -> None:
     """Store a dataset's budget."""
     text = canonical(amounts.to_json())
     run.run("INSERT INTO datasets (name, budget) VALUES (:name, :budget)", name=dataset, budget=text)
+
+
+_ALLOWED = "SELECT analyst, epsilon FROM allowances WHERE dataset = :dataset"
+
+
+def allowances(run: Transaction, dataset: str, analyst: str | None = None) -> dict[str, Decimal]:
+    """Return what analysts may spend who have an amount of their own: all of a dataset, or one."""
+    if analyst is None:
+        rows = run.all(_ALLOWED, dataset=dataset)
+    else:
+        rows = run.all(f"{_ALLOWED} AND analyst = :analyst", dataset=dataset, analyst=analyst)
+    return {who: Decimal(epsilon) for who, epsilon in rows}
+
+
+def save_allowance(run: Transaction, dataset: str, analyst: str, epsilon: Decimal) -> None:
+    """Store what an analyst may spend."""
+    run.run(
+        "INSERT INTO allowances (dataset, analyst, epsilon) VALUES (:dataset, :analyst, :epsilon) "
+        "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = excluded.epsilon",
+        dataset=dataset,
+        analyst=analyst,
+        epsilon=plain(epsilon),
+    )
 
 
 _ALL_TIME = "SELECT analyst, NULL, loss, delta, open, published, refunded FROM accounts WHERE dataset = :dataset"
@@ -189,6 +212,7 @@ def stored(run: Transaction) -> Stored:
         dict(map(tuple, run.all("SELECT name, budget FROM datasets"))),
         {(row[0], Place(row[1], row[2])): tuple(row[3:]) for row in rows},
         {row[0]: tuple(row[1:]) for row in outcomes},
+        {(row[0], row[1]): row[2] for row in run.all("SELECT dataset, analyst, epsilon FROM allowances")},
     )
 
 
@@ -197,5 +221,7 @@ def restore(run: Transaction, replay: Replay) -> None:
     for dataset, book in replay.books.items():
         add_dataset(run, dataset, book.budget)
         save_balances(run, dataset, book.balances)
+        for analyst, epsilon in book.allowances.items():
+            save_allowance(run, dataset, analyst, epsilon)
     if replay.outcomes:
         run.run_many(_ADD_OUTCOME, [_outcome_row(*each) for each in replay.outcomes.items()])

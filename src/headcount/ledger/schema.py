@@ -3,7 +3,8 @@
 ``journal`` is the truth. ``datasets``, ``accounts`` and ``outcomes`` are what follows from it, kept so that a
 request is judged without reading the journal; ``headcount ledger verify`` works them out again and compares.
 Amounts are exact decimals, as text. In ``accounts`` the analyst '' stands for the dataset as a whole. ``windows``
-is ``accounts`` once more for each window, of budgets that have some.
+is ``accounts`` once more for each window, of budgets that have some. ``allowances`` says what analysts may spend
+who have an amount of their own.
 
 A migration, once released, is never changed; a new one is added at the end of :data:`MIGRATIONS`.
 """
@@ -31,6 +32,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE windows (dataset TEXT NOT NULL, analyst TEXT NOT NULL, number BIGINT NOT NULL, "
         "loss TEXT NOT NULL, delta TEXT NOT NULL, open BIGINT NOT NULL, published BIGINT NOT NULL, "
         "refunded BIGINT NOT NULL, PRIMARY KEY (dataset, number, analyst))",
+    ),
+    (
+        "CREATE TABLE allowances (dataset TEXT NOT NULL, analyst TEXT NOT NULL, epsilon TEXT NOT NULL, "
+        "PRIMARY KEY (dataset, analyst))",
     ),
 )
 

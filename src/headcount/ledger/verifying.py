@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import HeadcountError, RefusedError
-from headcount.ledger.accounting import Budget, Charge
+from headcount.ledger.accounting import Budget, Charge, plain
 from headcount.ledger.anchor import Mark
 from headcount.ledger.book import Asked, Book, Place
 from headcount.ledger.journal import Chain, Entry, Signed
@@ -74,6 +74,9 @@ class Replay:
             return
         self.books[entry.dataset] = Book(entry.dataset, Budget.from_json(entry.budget or {}))
 
+    def _allow(self, entry: Entry) -> None:
+        self.books[entry.dataset].allow(entry.analyst or "", (entry.budget or {})["epsilon"])
+
     def _reserve(self, entry: Entry) -> None:
         book, asked = self.books[entry.dataset], Asked.of(entry)
         self._reserved[entry.number] = entry
@@ -104,6 +107,7 @@ class Stored:
     datasets: Mapping[str, str]
     accounts: Mapping[tuple[str, Place], tuple[str, str, int, int, int]]
     outcomes: Mapping[int, tuple[int, str | None, str | None, str | None]]
+    allowances: Mapping[tuple[str, str], str]
 
 
 def verify(
@@ -162,6 +166,14 @@ def _differences(replay: Replay, stored: Stored) -> Iterator[str]:
         whose = f"{analyst} on {dataset}" if analyst else dataset
         where = "" if window is None else f" in window {window}"
         yield f"the stored account of {whose}{where} does not follow from the journal"
+    allowed = {
+        (name, analyst): plain(epsilon)
+        for name, book in replay.books.items()
+        for analyst, epsilon in book.allowances.items()
+    }
+    for key in sorted(allowed.keys() | stored.allowances.keys()):
+        if allowed.get(key) != stored.allowances.get(key):
+            yield f"what is stored that {key[1]} may spend on {key[0]} does not follow from the journal"
     for number in sorted(replay.outcomes.keys() | stored.outcomes.keys()):
         if replay.outcomes.get(number) != stored.outcomes.get(number):
             yield f"what is stored about the end of reservation {number} does not follow from the journal"

@@ -237,16 +237,21 @@ class NeighbourModel:
 
     def _related_by_counts(self, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Read what belongs together off the numbers of people who have both."""
+        places, counts = self._co_counts
+        at = np.flatnonzero(places == place)
+        if not at.size:
+            raise self._unrelated(place, counts.size)
+        others, lifts = counts.related(int(at[0]))
+        return places[others], lifts
+
+    @cached_property
+    def _co_counts(self) -> tuple[NDArray[np.int64], CoCounts]:
+        """The places of items whose pairs were released, and the numbers of people who have both."""
         table = self.release.tables[PAIRS]
         size = (1 + math.isqrt(1 + 8 * table.num_rows)) // 2
         names = table["item"][: size - 1].to_pylist()[:1] + table["other"][: size - 1].to_pylist()
-        places = self._places(names)
-        at = np.flatnonzero(places == place)
-        if not at.size:
-            raise self._unrelated(place, size)
-        counts = CoCounts(table["count"].to_numpy(), size, self.release.noise[PAIRS].variance ** 0.5)
-        others, lifts = counts.related(int(at[0]))
-        return places[others], lifts
+        deviation = self.release.noise[PAIRS].variance ** 0.5
+        return self._places(names), CoCounts(table["count"].to_numpy(), size, deviation)
 
     def _unrelated(self, place: int, size: int) -> UsageError:
         return UsageError(

@@ -78,6 +78,19 @@ def picture_of(figure: Figure) -> str:
     return svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
 
 
+def png_of(figure: Figure, subtitle: str = "") -> bytes:
+    """Return a figure as PNG, drawn without a browser."""
+    png: bytes = vl_convert.vegalite_to_png(figure.alone(subtitle), vl_version=_vega_lite(), scale=2)
+    return png
+
+
+def vega_of(figure: Figure, theme: str, *, narrow: bool = False) -> dict[str, Any]:
+    """Return a figure in the language of Vega, in a theme, for pages that have Vega alone."""
+    spec = figure.narrow if narrow and figure.narrow is not None else figure.spec
+    made: dict[str, Any] = vl_convert.vegalite_to_vega({**spec, "config": THEMES[theme]}, vl_version=_vega_lite())
+    return made
+
+
 def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], subtitle: str = "") -> list[Path]:
     """Write every figure as SVG and PNG, without a browser; each file whole or not at all."""
     made = []
@@ -85,8 +98,7 @@ def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], su
         spec = figure.alone(subtitle)
         svg = vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())
         made.append(write(svg, Path(folder) / f"{figure.name}.svg"))
-        png = vl_convert.vegalite_to_png(spec, vl_version=_vega_lite(), scale=2)
-        made.append(write(png, Path(folder) / f"{figure.name}.png"))
+        made.append(write(png_of(figure, subtitle), Path(folder) / f"{figure.name}.png"))
     return made
 
 

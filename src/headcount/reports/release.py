@@ -53,19 +53,12 @@ def release_page(release: Release, title: str = "") -> str:
     grid = excerpts.grid(release, names)
     counted = counted_words(release)
     histograms = activity.histograms(release)
-    figures = [each.figure for each in histograms]
-    if ranked:
-        figures.append(_ranking_figure(release, ranked, counted))
-    if not pairs and release.items.num_rows >= CURVE_FROM:
-        figures.append(_curve_figure(release, counted))
-    if grid.num_rows and names:
-        figures.append(_heat_figure(release, grid, names, counted))
     at_zero = "within the noise" if noise_alone(release) else "may be zero"
     warnings = _warnings(release)
     return page.render(
         "release.html.jinja",
         title=title or part.title,
-        figures=figures,
+        figures=figures_of(release),
         method=release.method,
         created=date_in_words(release.created),
         lede=part.lede,
@@ -93,6 +86,20 @@ def release_page(release: Release, title: str = "") -> str:
         facts=_facts(release),
         request=json.dumps(dict(release.request), indent=2, ensure_ascii=False) if release.request else "",
     )
+
+
+def figures_of(release: Release) -> list[Figure]:
+    """Return the charts of counts: how active people are, the largest, all by size, and those by context."""
+    counted, ranked, names = counted_words(release), excerpts.ranked(release), excerpts.contexts(release)
+    figures = [each.figure for each in activity.histograms(release)]
+    if ranked:
+        figures.append(_ranking_figure(release, ranked, counted))
+    if "items" in release.tables and release.items.num_rows >= CURVE_FROM:
+        figures.append(_curve_figure(release, counted))
+    grid = excerpts.grid(release, names)
+    if grid.num_rows and names:
+        figures.append(_heat_figure(release, grid, names, counted))
+    return figures
 
 
 def _badge(release: Release) -> dict[str, str]:

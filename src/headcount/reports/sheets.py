@@ -84,17 +84,17 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
 def _write(release: Release, name: str, path: Path, progress: Progress) -> None:
     if path.suffix == ".csv":
         progress(f"writing {path.name}", 0, None)
-        pacsv.write_csv(_flat(release.tables[name.removesuffix(".csv")]), path)
+        pacsv.write_csv(flat(release.tables[name.removesuffix(".csv")]), path)
     elif path.suffix == ".txt":
         path.write_text("\n".join(_about(release)) + "\n", encoding="utf-8")
     else:
         _write_workbook(release, path, progress)
 
 
-def _flat(table: pa.Table) -> pa.Table:
+def flat(table: pa.Table) -> pa.Table:
     """Return a table whose cells a text file can hold: lists become JSON.
 
-    >>> _flat(pa.table({"item": ["tea"], "factors": [[0.5, -1.0]]})).to_pylist()
+    >>> flat(pa.table({"item": ["tea"], "factors": [[0.5, -1.0]]})).to_pylist()
     [{'item': 'tea', 'factors': '[0.5, -1.0]'}]
     """
     for place, field in enumerate(table.schema):

@@ -39,7 +39,7 @@ def write_topics(rows: Sequence[Topic], release: Release, path: str | os.PathLik
         return page.write(topics_page(rows, release), target)
     warning = "" if release.is_private else "NOT PRIVATE: for research alone."
     with TemporaryDirectory() as folder:
-        drawn = page.write_pictures([_figure(rows)], folder, warning)
+        drawn = page.write_pictures([figure(rows)], folder, warning)
         content = next(each for each in drawn if each.suffix == target.suffix).read_bytes()
     return page.write(content, target)
 
@@ -49,7 +49,7 @@ def topics_page(rows: Sequence[Topic], release: Release, title: str = "") -> str
     return page.render(
         "topics.html.jinja",
         title=title or "What people's tags are about",
-        figures=[_figure(rows)],
+        figures=[figure(rows)],
         rows=rows,
         private=release.is_private,
         claimed=release.guarantee.standing is Standing.CLAIMED,
@@ -111,6 +111,7 @@ def grid(rows: Sequence[Topic]) -> alt.LayerChart:
     return themed
 
 
-def _figure(rows: Sequence[Topic]) -> Figure:
+def figure(rows: Sequence[Topic]) -> Figure:
+    """Return the grid of topics, with what to know of it."""
     note = "Topics that weigh most come first. A tag may be in several; what is left of a topic is in rarer tags."
     return Figure.of("topics", grid(rows), note)

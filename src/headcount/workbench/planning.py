@@ -63,8 +63,7 @@ def plan(
     listed = [epsilon] if isinstance(epsilon, str) or not isinstance(epsilon, Sequence) else list(epsilon)
     epsilons = [f"{amount(each):f}" for each in listed]
     exact = None if delta is None else f"{probability(delta):f}"
-    numbers = {"users": users, "items": items, "contexts": contexts, "median": median, "max": max}
-    figures = _figures(activity, {name: each for name, each in numbers.items() if each is not None}, count)
+    figures = figures_of(count, activity, users=users, items=items, contexts=contexts, median=median, max=max)
     found: list[Any]
     if k is not None:
         if limits is not None:
@@ -84,8 +83,9 @@ def _tried(figures: Figures) -> list[int]:
     return sensible_limits(max(float(each.activity.records.max(initial=1)) for each in figures.shapes.values()))
 
 
-def _figures(activity: Release | None, numbers: dict[str, int], count: str | None) -> Figures:
-    given = {name: whole_number(each, name) for name, each in numbers.items()}
+def figures_of(count: str | None = None, activity: Release | None = None, **numbers: int | None) -> Figures:
+    """Return figures to predict from: those of a release, or numbers by the names that ``plan`` has for them."""
+    given = {name: whole_number(each, name) for name, each in numbers.items() if each is not None}
     if activity is not None:
         if "median" in given or "max" in given:
             raise UsageError("--median and --max are of no use beside --activity", remedy="leave them out")

@@ -18,6 +18,9 @@ from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
 from headcount.extras import needed
 
+CONFINED = "HEADCOUNT_CONFINED"
+"""If this variable of the environment is set, nothing is opened beside the file itself, whatever a view or a query
+of it says: for a server that reads what people upload."""
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")  # as text: not all of them fit into what Arrow has
 _TIMES = ("DATE", "TIMESTAMP")
 _TABLES = (
@@ -45,7 +48,8 @@ class Duck(Database):
                 f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
             )
         with self.told():
-            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path))
+            inside = {"enable_external_access": "false"} if os.environ.get(CONFINED) else {}
+            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=inside)
             weakref.finalize(self, self._connection.close)
 
     def relation(self, asked: Asked) -> Relation:

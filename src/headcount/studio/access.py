@@ -1,0 +1,148 @@
+"""Who may do what, in one place: every route belongs to one door, and a door lets in whom it names.
+
+A router is made by :func:`door`; the application refuses to start with a route that has none. What one sees
+*behind* a door, such as whose releases, is decided by the services, which are told who asks.
+
+A door is looked at before the body of a request is read, and so is where the request comes from; no body is longer
+than the settings allow, which is more where a route takes uploads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Message, Receive
+
+from headcount.errors import HeadcountError
+from headcount.studio.forgery import SAFE, check_origin
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_UPLOADS: set[Callable[..., Any]] = set()
+
+
+class Role(StrEnum):
+    """What a person may do: curators see everything that the studio has, analysts what is released."""
+
+    CURATOR = "curator"
+    ANALYST = "analyst"
+
+
+class Door(StrEnum):
+    """Whom a route lets in."""
+
+    ANYONE = "anyone"
+    SIGNED_IN = "signed in"
+    CURATORS = "curators"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks: a person with a session of a browser or a token of a program, or nobody who is known."""
+
+    id: str | None = None
+    name: str = ""
+    role: Role | None = None
+    csrf: str = ""
+    by_token: bool = False
+
+    @property
+    def is_curator(self) -> bool:
+        """Whether it is a curator."""
+        return self.role is Role.CURATOR
+
+
+class NotSignedInError(HeadcountError):
+    """Nobody who is known asks for something that is not for everybody."""
+
+
+class NotAllowedError(HeadcountError):
+    """Somebody asks for what is not for them."""
+
+
+def door(who: Door, **settings: Any) -> APIRouter:
+    """Return a router whose routes let in these alone."""
+    return APIRouter(dependencies=[Depends(_Guard(who))], route_class=_GuardedRoute, **settings)
+
+
+def uploads(endpoint: _F) -> _F:
+    """Mark what takes uploads: its body may be as long as the settings allow for these."""
+    _UPLOADS.add(endpoint)
+    return endpoint
+
+
+def visitor(request: Request) -> Visitor:
+    """Return who asks; found out once for each request, before any route runs."""
+    found: Visitor = request.state.visitor
+    return found
+
+
+def door_of(route: Any) -> Door | None:
+    """Return the door that a route belongs to, None if it has none."""
+    if not isinstance(route, _GuardedRoute):
+        return None
+    held = [each.dependency for each in route.dependencies if isinstance(each.dependency, _Guard)]
+    return held[0].who if len(held) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Guard:
+    who: Door
+
+    def __call__(self, request: Request) -> None:
+        asks = visitor(request)
+        if self.who is Door.ANYONE:
+            return
+        if asks.role is None:
+            raise NotSignedInError("nobody is signed in", remedy="sign in first")
+        if self.who is Door.CURATORS and not asks.is_curator:
+            raise NotAllowedError("this is for curators", remedy="ask a curator")
+
+
+class _GuardedRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        who = door_of(self)
+
+        async def guarded(request: Request) -> Response:
+            if who is None:
+                raise NotAllowedError("this has no door")
+            _Guard(who)(request)
+            limits = request.app.state.studio.settings.limits
+            most = limits.upload_bytes if self.endpoint in _UPLOADS else limits.form_bytes
+            request = _limited(request, most)
+            try:
+                if request.method not in SAFE and not visitor(request).by_token:
+                    await check_origin(request, visitor(request).csrf)
+                return await handle(request)
+            finally:
+                await request.close()  # files of a form that was read to see where it comes from
+
+        return guarded
+
+
+def _limited(request: Request, most: int) -> Request:
+    """Return a request whose body is at most so long, whatever it says of itself."""
+    said = request.headers.get("content-length", "0")
+    if not said.isdecimal() or int(said) > most:
+        raise _too_large(most)
+    receive: Receive = request.receive
+    read = 0
+
+    async def counted() -> Message:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > most:
+            raise _too_large(most)
+        return message
+
+    return Request(request.scope, counted)
+
+
+def _too_large(most: int) -> HTTPException:
+    return HTTPException(413, f"a request here has at most {most} bytes")

@@ -1,0 +1,63 @@
+"""One's own account, for programs: who one is, and one's tokens. A token is made in the browser alone."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from pydantic import BaseModel
+
+from headcount.studio.access import Door, Role, door, visitor
+from headcount.studio.store.tokens import Token
+from headcount.studio.studio import studio_of
+
+_mine = door(Door.SIGNED_IN, prefix="/api/v1/account", tags=["account"])
+
+
+class Me(BaseModel):
+    """Who asks."""
+
+    id: str
+    name: str
+    role: Role
+
+
+class Kept(BaseModel):
+    """A token of one's own, without its secret; times are seconds since 1970."""
+
+    id: str
+    label: str
+    created: float
+    last_used: float | None
+    revoked: float | None
+
+    @classmethod
+    def of(cls, token: Token) -> Kept:
+        """Return what may be told of a token."""
+        return cls(
+            id=token.id,
+            label=token.label,
+            created=token.created,
+            last_used=token.last_used,
+            revoked=token.revoked,
+        )
+
+
+@_mine.get("")
+def who_am_i(request: Request) -> Me:
+    """Return who asks."""
+    asks = visitor(request)
+    return Me.model_validate({"id": asks.id, "name": asks.name, "role": asks.role})
+
+
+@_mine.get("/tokens")
+def my_tokens(request: Request) -> list[Kept]:
+    """Return one's own tokens, the newest first."""
+    return [Kept.of(each) for each in studio_of(request).people.tokens(visitor(request))]
+
+
+@_mine.delete("/tokens/{token}", status_code=204)
+def revoke_my_token(request: Request, token: str) -> None:
+    """Revoke a token of one's own, this one included."""
+    studio_of(request).people.revoke(visitor(request), token)
+
+
+ROUTERS = (_mine,)

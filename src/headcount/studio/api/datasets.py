@@ -1,0 +1,217 @@
+"""Datasets for programs: analysts see those that they may ask, curators register, open and close them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+from pydantic import Field
+
+from headcount.errors import UnknownNameError
+from headcount.events.flags import READERS
+from headcount.studio import forms, uploads
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.access import uploads as takes_uploads
+from headcount.studio.bodies import Body, Shape, Told
+from headcount.studio.store.datasets import Dataset, Member
+from headcount.studio.studio import studio_of
+
+_all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["datasets"])
+_curators = door(Door.CURATORS, prefix="/api/v1", tags=["datasets"])
+
+Name = Annotated[str, Field(max_length=64)]
+About = Annotated[str, Field(max_length=10_000)]
+
+
+class Known(Shape):
+    """A dataset; where it lies is told to curators alone, without passwords."""
+
+    id: str
+    name: str
+    about: str
+    reads: str
+    place: str | None
+    flags: dict[str, Any]
+    version: str | None
+    state: str
+    created: float
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Known:
+        """Return what may be told of a dataset."""
+        told = {name: getattr(dataset, name) for name in cls.model_fields if name not in ("place", "flags")}
+        return cls(**told, place=dataset.place or None, flags=dict(dataset.flags))
+
+
+class Source(Body):
+    """Where a dataset lies: files of the studio, or an address."""
+
+    files: list[Annotated[str, Field(max_length=500)]] | None = None
+    address: Annotated[str, Field(max_length=2000)] | None = None
+
+
+class New(Body):
+    """A dataset to register; flags are those of the command line, by their names in Python."""
+
+    name: Name
+    source: Source
+    reads: Annotated[str, Field(max_length=16)] = "events"
+    flags: dict[str, Any] = Field(default_factory=dict)
+    about: About = ""
+    version: Name | None = None
+
+
+class Changes(Body):
+    """What to change of a dataset; what is left out stays."""
+
+    name: Name | None = None
+    source: Source | None = None
+    flags: dict[str, Any] | None = None
+    about: About | None = None
+    version: Name | None = None
+
+
+class Budget(Body):
+    """A budget, as `headcount ledger create` makes it; nothing for a dataset that has one and is opened again."""
+
+    budget: dict[str, Any] = Field(default_factory=dict)
+
+
+class Allowance(Body):
+    """How much an analyst may spend."""
+
+    epsilon: Annotated[str, Field(max_length=32)]
+
+
+class Allowed(Shape):
+    """An analyst who may ask."""
+
+    person: str
+    name: str
+    epsilon: str
+    added: float
+
+    @classmethod
+    def of(cls, member: Member) -> Allowed:
+        """Return what is told of a member."""
+        return cls(person=member.person, name=member.name, epsilon=f"{member.epsilon:f}", added=member.added)
+
+
+class Kept(Shape):
+    """A file that was kept."""
+
+    file: str
+
+
+@_all.get("/datasets")
+def datasets(request: Request) -> list[Known]:
+    """Return the datasets that who asks may see."""
+    return [Known.of(each) for each in studio_of(request).datasets.listed(visitor(request))]
+
+
+@_all.get("/datasets/{dataset}")
+def dataset(request: Request, dataset: str) -> Known:
+    """Return a dataset."""
+    return Known.of(studio_of(request).datasets.get(visitor(request), dataset))
+
+
+@_curators.post("/datasets", status_code=201)
+def register_dataset(request: Request, new: New) -> Known:
+    """Register a dataset: a draft, until it is opened."""
+    flags = _flags(request, new.reads, new.flags)
+    said = new.model_dump(exclude={"source", "flags"})
+    source = new.source.model_dump(exclude_none=True)
+    return Known.of(studio_of(request).datasets.register(visitor(request), source=source, flags=flags, **said))
+
+
+@_curators.patch("/datasets/{dataset}")
+def change_dataset(request: Request, dataset: str, changes: Changes) -> Known:
+    """Change a dataset: all of a draft; of one that was opened neither its name nor what it is read as."""
+    held = studio_of(request).datasets.get(visitor(request), dataset)
+    said = changes.model_dump(exclude_unset=True, exclude={"source", "flags"})
+    said = {name: value for name, value in said.items() if value is not None or name == "version"}
+    if changes.source is not None:
+        said["source"] = changes.source.model_dump(exclude_none=True)
+    if changes.flags is not None:
+        said["flags"] = _flags(request, held.reads, changes.flags)
+    return Known.of(studio_of(request).datasets.update(visitor(request), dataset, **said))
+
+
+@_curators.delete("/datasets/{dataset}", status_code=204)
+def remove_dataset(request: Request, dataset: str) -> Response:
+    """Forget a draft."""
+    studio_of(request).datasets.remove(visitor(request), dataset)
+    return Response(status_code=204)
+
+
+@_curators.post("/datasets/{dataset}/open")
+def open_dataset(request: Request, dataset: str, budget: Budget) -> Known:
+    """Give a dataset its budget, and let releases be asked for."""
+    amounts = forms.given(forms.budget_fields(), budget.budget) if budget.budget else {}
+    return Known.of(studio_of(request).datasets.open(visitor(request), dataset, **amounts))
+
+
+@_curators.post("/datasets/{dataset}/close")
+def close_dataset(request: Request, dataset: str) -> Known:
+    """Let nothing more be asked of a dataset."""
+    return Known.of(studio_of(request).datasets.close(visitor(request), dataset))
+
+
+@_all.get("/datasets/{dataset}/budget")
+def budget_of(request: Request, dataset: str) -> Told:
+    """Return what was spent and what is left: of the dataset to curators, to analysts of their own."""
+    account = studio_of(request).datasets.account(visitor(request), dataset)
+    if account is None:
+        raise UnknownNameError("there is no budget yet", remedy="open the dataset first")
+    return account.to_json()
+
+
+@_curators.get("/datasets/{dataset}/members")
+def members(request: Request, dataset: str) -> list[Allowed]:
+    """Return who may ask, and how much they may spend."""
+    return [Allowed.of(each) for each in studio_of(request).datasets.members(visitor(request), dataset)]
+
+
+@_curators.put("/datasets/{dataset}/members/{person}")
+def allow_member(request: Request, dataset: str, person: str, allowance: Allowance) -> Allowed:
+    """Let an analyst ask, and spend so much; it can be changed again."""
+    studio, who = studio_of(request), visitor(request)
+    return Allowed.of(studio.datasets.allow(who, dataset, person, allowance.epsilon))
+
+
+@_curators.delete("/datasets/{dataset}/members/{person}", status_code=204)
+def dismiss_member(request: Request, dataset: str, person: str) -> Response:
+    """Let an analyst no longer see a dataset."""
+    studio_of(request).datasets.dismiss(visitor(request), dataset, person)
+    return Response(status_code=204)
+
+
+@_curators.get("/datasets/{dataset}/preview")
+def preview(request: Request, dataset: str) -> Told:
+    """Return three raw rows, and what the columns seem to be: for the curator's eyes only."""
+    return studio_of(request).work.look(visitor(request), "inspect", dataset=dataset)
+
+
+@_curators.get("/files")
+def files(request: Request) -> list[str]:
+    """Return the files of the studio that datasets and lists can be made of."""
+    return uploads.listed(studio_of(request).settings)
+
+
+@_curators.post("/files", status_code=201)
+@takes_uploads
+async def keep_file(request: Request, name: Annotated[str, Query(max_length=200)]) -> Kept:
+    """Keep a file, which is the body of the request as it is."""
+    length = request.headers.get("content-length")
+    size = int(length) if length is not None and length.isdecimal() else None
+    return Kept(file=await uploads.receive(studio_of(request).settings, request.stream(), name, size))
+
+
+def _flags(request: Request, reads: str, sent: dict[str, Any]) -> dict[str, Any]:
+    """Read how a log is read; what a draft still lacks may be missing."""
+    if reads not in READERS:
+        raise UnknownNameError.among("kind of log", reads, READERS)
+    return forms.given(forms.optional(forms.reading_fields(reads, files=files(request))), sent)
+
+
+ROUTERS = (_all, _curators)

@@ -1,0 +1,160 @@
+"""Work for programs: plan a request, ask for it, see how far it is; curators also check, compare and review."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from pydantic import Field
+
+from headcount.studio import forms
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.bodies import Body, Shape, Told
+from headcount.studio.curating.asking import asking_fields, family_for, given_asked
+from headcount.studio.curating.experiments import EXPERIMENTS, experiment
+from headcount.studio.store.jobs import Job
+from headcount.studio.studio import studio_of
+
+_all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["jobs"])
+_curators = door(Door.CURATORS, prefix="/api/v1", tags=["jobs"])
+
+Word = Annotated[str, Field(max_length=64)]
+
+
+class Wanted(Body):
+    """What is asked of a dataset: a family of methods, and the fields of its request."""
+
+    family: Word = ""
+    asked: dict[str, Any]
+
+
+class Asked(Wanted):
+    """A release that is asked for."""
+
+    dataset: Word
+    title: Annotated[str, Field(max_length=120)] = ""
+
+
+class Trial(Body):
+    """Work that is not private: a check of a dataset, or an experiment."""
+
+    kind: Word
+    dataset: Word | None = None
+    asked: dict[str, Any] = Field(default_factory=dict)
+    title: Annotated[str, Field(max_length=120)] = ""
+
+
+class Running(Shape):
+    """A job, as far as who asks is told; times are seconds since 1970."""
+
+    id: str
+    kind: str
+    dataset: str | None
+    dataset_name: str | None
+    family: str | None
+    asked: dict[str, Any]
+    title: str
+    state: str
+    created: float
+    ended: float | None
+    progress: dict[str, Any] | None
+    outcome: dict[str, Any] | None
+    asker_name: str
+
+    @classmethod
+    def of(cls, job: Job) -> Running:
+        """Return what is told of a job."""
+        return cls.model_validate({name: getattr(job, name) for name in cls.model_fields})
+
+
+class Asking(Shape):
+    """A field of a request."""
+
+    name: str
+    label: str
+    kind: str
+    help: str
+    choices: list[str]
+    default: str | None
+    needed: bool
+    only: list[str]
+
+
+@_all.get("/datasets/{dataset}/fields")
+def fields(request: Request, dataset: str, family: Annotated[str, Query(max_length=64)] = "") -> list[Asking]:
+    """Return what can be asked of a dataset: the fields of a family's requests, and for which methods each is."""
+    who = visitor(request)
+    held = studio_of(request).datasets.get(who, dataset)
+    found = asking_fields(held, family_for(held, family), None, curator=who.is_curator, every=True)
+    return [
+        Asking(
+            name=each.name,
+            label=each.label,
+            kind=each.kind,
+            help=each.help,
+            choices=[choice.value for choice in each.choices],
+            default=each.default,
+            needed=each.needed,
+            only=list(each.only),
+        )
+        for each in found
+    ]
+
+
+@_all.post("/datasets/{dataset}/plan")
+def plan(request: Request, dataset: str, wanted: Wanted) -> Told:
+    """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    family = family_for(held, wanted.family)
+    asked = given_asked(held, family, wanted.asked, curator=who.is_curator)
+    return studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)
+
+
+@_all.post("/jobs", status_code=202)
+def ask(request: Request, wanted: Asked) -> Running:
+    """Ask for a release: it is charged when it is run, and refused if the budget does not allow for it."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, wanted.dataset)
+    family = family_for(held, wanted.family)
+    asked = given_asked(held, family, wanted.asked, curator=who.is_curator)
+    job = studio.jobs.ask(who, dataset=held.id, family=family.name, asked=asked, title=wanted.title)
+    return Running.of(job)
+
+
+@_curators.post("/trials", status_code=202)
+def try_out(request: Request, trial: Trial) -> Running:
+    """Check a dataset, compare methods on it, audit one, or run a paper again. None of it is private."""
+    asked: dict[str, Any] = {}
+    if trial.kind in {each.kind for each in EXPERIMENTS} or trial.asked:
+        asked = forms.given(experiment(trial.kind).fields(), trial.asked)
+    who = visitor(request)
+    made = studio_of(request).jobs.ask(who, kind=trial.kind, dataset=trial.dataset, asked=asked, title=trial.title)
+    return Running.of(made)
+
+
+@_all.get("/jobs")
+def jobs(request: Request, dataset: Annotated[str | None, Query(max_length=64)] = None) -> list[Running]:
+    """Return the jobs that who asks sees, the newest first."""
+    return [Running.of(each) for each in studio_of(request).jobs.listed(visitor(request), dataset=dataset)]
+
+
+@_all.get("/jobs/{job}")
+def job(request: Request, job: str) -> Running:
+    """Return a job."""
+    return Running.of(studio_of(request).jobs.get(visitor(request), job))
+
+
+@_all.post("/jobs/{job}/cancel")
+def cancel_job(request: Request, job: str) -> Running:
+    """Cancel a job: what was not read yet costs nothing."""
+    return Running.of(studio_of(request).jobs.cancel(visitor(request), job))
+
+
+@_all.post("/jobs/{job}/again", status_code=202)
+def ask_again(request: Request, job: str) -> Running:
+    """Ask for the same once more: what was published already costs nothing."""
+    return Running.of(studio_of(request).jobs.again(visitor(request), job))
+
+
+ROUTERS = (_all, _curators)

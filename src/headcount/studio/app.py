@@ -1,0 +1,70 @@
+"""The application: the routes of all pages and of the API, behind their doors, in one shell."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from headcount.studio import api, failures, pages
+from headcount.studio.access import door_of
+from headcount.studio.describing import Described
+from headcount.studio.security import Shell
+from headcount.studio.settings import Settings
+from headcount.studio.studio import Studio
+from headcount.version import __version__
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application of a studio that is made, or opened again, as the settings say."""
+    return app_of(Studio(settings))
+
+
+def app_of(studio: Studio) -> FastAPI:
+    """Return the application of a studio; the queue is worked on from when it is served until it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(studio.start)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(studio.stop)
+
+    app = Described(
+        title="Headcount studio",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=None,  # the document and its page are behind a door, as everything is
+        redirect_slashes=False,
+    )
+    parts = urlsplit(studio.settings.base_url)
+    app.state.studio = studio
+    app.state.origin = f"{parts.scheme}://{parts.netloc}"
+    app.state.routes = []
+    for router in routers():
+        check_doors(router)
+        app.include_router(router)
+        app.state.routes += router.routes
+    failures.install(app)
+    app.add_middleware(Shell, studio=studio)
+    return app
+
+
+def routers() -> Iterator[APIRouter]:
+    """Find the routers of all modules of pages and of the API."""
+    for package in (api, pages):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            yield from importlib.import_module(found.name).ROUTERS
+
+
+def check_doors(router: APIRouter) -> None:
+    """Refuse a router with a route that has no door."""
+    for route in router.routes:
+        if door_of(route) is None:
+            raise TypeError(f"{getattr(route, 'path', route)} has no door: make its router with access.door")

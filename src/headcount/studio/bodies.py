@@ -1,0 +1,41 @@
+"""What programs send and get: plain JSON, without fields that nobody knows, and without what no database keeps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Told = dict[str, Any]
+"""What is told as it is: plans, accounts and raw rows have shapes of their own, which their modules describe."""
+
+
+class Shape(BaseModel):
+    """What a program gets."""
+
+
+class Body(BaseModel):
+    """What a program sends.
+
+    >>> class Named(Body):
+    ...     name: str
+    >>> Named.model_validate({"name": "a" + chr(0)})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    pydantic_core._pydantic_core.ValidationError: 1 validation error for Named
+      Value error, a text holds what no database keeps [type=value_error, ...
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sound(cls, sent: Any) -> Any:
+        try:
+            written = json.dumps(sent, ensure_ascii=False, allow_nan=False, default=str)
+            written.encode()
+        except (ValueError, RecursionError) as error:
+            raise ValueError("a text or a number is none that JSON has") from error
+        if "\\u0000" in written:
+            raise ValueError("a text holds what no database keeps")
+        return sent

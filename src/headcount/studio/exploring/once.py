@@ -1,0 +1,43 @@
+"""What is made once and kept: whoever asks for the same at the same time waits for it, and nobody else does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+Made = TypeVar("Made")
+
+
+@dataclass(eq=False)
+class _Slot:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    made: tuple[Any, ...] = ()
+
+
+@dataclass(eq=False)
+class Once:
+    """Things by their keys. What cannot be made is not kept, and tried again when it is asked for again.
+
+    >>> kept = Once()
+    >>> kept("answer", lambda: 42), kept("answer", lambda: 43)
+    (42, 42)
+    """
+
+    _slots: dict[Hashable, _Slot] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made for a key, or make it."""
+        with self._lock:
+            slot = self._slots.setdefault(key, _Slot())
+        with slot.lock:
+            if not slot.made:
+                slot.made = (make(),)
+            return cast("Made", slot.made[0])
+
+    def forget(self, key: Hashable) -> None:
+        """Let go of what was made for a key."""
+        with self._lock:
+            self._slots.pop(key, None)

@@ -1,0 +1,39 @@
+"""Forms that follow from declarations: of what can be asked of a log, and of how it is read.
+
+A method, a flag or a family that is declared has its form by itself; nothing here knows any of them by name, but
+for words that read better than the names do.
+"""
+
+from headcount.studio.forms.asking import Offer, fields_of, for_method, offers
+from headcount.studio.forms.budgeting import budget_fields
+from headcount.studio.forms.field import Field, FormError
+from headcount.studio.forms.posting import (
+    Posted,
+    given,
+    optional,
+    posted,
+    read_request,
+    request_from,
+    shown,
+    values,
+)
+from headcount.studio.forms.reading import reading_fields
+
+__all__ = [
+    "Field",
+    "FormError",
+    "Offer",
+    "Posted",
+    "budget_fields",
+    "fields_of",
+    "for_method",
+    "given",
+    "offers",
+    "optional",
+    "posted",
+    "read_request",
+    "reading_fields",
+    "request_from",
+    "shown",
+    "values",
+]

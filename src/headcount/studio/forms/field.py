@@ -1,0 +1,219 @@
+"""A field of a form: what is asked, how, and what becomes of the texts that a browser sends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from headcount.errors import UsageError
+from headcount.flags import Flag, is_whole, plain_value, whole_text
+from headcount.studio.forms.words import file_words, in_words, label
+
+Kind = Literal["text", "number", "flag", "choice", "suggested", "words", "listing"]
+"""How a field is shown: a listing is a file of the folder, or lines."""
+
+FILE_OF = "file"
+COLUMNS_OF = "columns"
+"""What a listing sends beside its lines: which file it is, and ``ID[,LABEL]`` there."""
+
+OPTION = "options."
+"""What the names of fields begin with that are options of a method."""
+
+
+class FormError(UsageError):
+    """What was wrong with a form, field by field; the sentence is that of the first."""
+
+    def __init__(self, by_field: Mapping[str, str]) -> None:
+        super().__init__(next(iter(by_field.values())))
+        self.by_field = dict(by_field)
+
+
+class Choice(NamedTuple):
+    """What can be chosen, and how it reads."""
+
+    value: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field: which parameter it is of, in words, and how it is shown.
+
+    ``only`` are the methods that have a use for it; nobody named: all. ``value`` and ``error`` are what a page
+    shows of it when it was filled in before.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    help: str = ""
+    choices: tuple[Choice, ...] = ()
+    default: str | None = None
+    needed: bool = False
+    many: bool = False
+    advanced: bool = False
+    only: tuple[str, ...] = ()
+    example: str = ""
+    read: Callable[[str], Any] = str
+    """Makes a value of a text, as plain data that travels."""
+    shapes: tuple[type, ...] = ()
+    """What else than text a program may send."""
+    implied: bool = False
+    """Whether the default goes without saying: then it is not sent on."""
+    value: Any = None
+    error: str = ""
+
+
+def field_of(
+    name: str,
+    flag: Flag,
+    annotation: Any = None,
+    *,
+    columns: Sequence[str] = (),
+    files: Sequence[str] = (),
+    plain: bool = False,
+) -> Field:
+    """Return the field that a declaration asks for; ``plain`` ones are shown at once.
+
+    >>> made = field_of("limit", Flag("The most records.", "L", read=whole_text))
+    >>> made.label, made.kind, made.read("12")
+    ('Limit', 'number', 12)
+    """
+    kind, choices, read, shapes = _shape(name, flag, annotation, columns, files)
+    return Field(
+        name,
+        label(flag.named(name).lstrip("-").replace("-", "_") if flag.switch else name),
+        kind,
+        _help(flag, kind),
+        choices,
+        default=flag.default,
+        needed=flag.needed,
+        many=flag.many,
+        advanced=not (flag.needed or plain),
+        example=_example(flag),
+        read=read,
+        shapes=shapes,
+        implied=flag.default is not None,
+    )
+
+
+_Shape = tuple[Kind, tuple[Choice, ...], Callable[[str], Any], tuple[type, ...]]
+
+
+def _shape(name: str, flag: Flag, annotation: Any, columns: Sequence[str], files: Sequence[str]) -> _Shape:
+    """Return how it is shown, what can be chosen, how texts of it are read, and what else a program may send."""
+    named, read = flag.named(name), flag.read
+    if flag.switch:
+        return "flag", (), lambda _: True if read is None else read(True, named), (bool,)
+    if flag.choices:
+        return "choice", tuple(Choice(each, each) for each in flag.choices), _one_of(name, flag.choices), ()
+    if flag.metavar == "FILE":
+        written, shapes = _written(annotation)
+        return "words", (), written, shapes
+    if (flag.metavar or "").startswith("FILE["):
+        return "listing", tuple(Choice(each, file_words(each)) for each in files), _listed, (list, dict)
+    if flag.many:
+        return "words", (), lambda text: _of_lines(text, flag, named), (list, dict)
+    if flag.metavar == "COL":
+        kind: Kind = "suggested" if flag.raw or not columns else "choice"
+        suggested = _when(columns) if flag.raw else columns
+        chosen = str if flag.raw or not columns else _one_of("column", columns)
+        return kind, tuple(Choice(each, each) for each in suggested), chosen, (list,) if flag.raw else ()
+    if read is whole_text:
+        return "number", (), lambda text: whole_text(text, named), (int,)
+    if read is not None:
+        return "text", (), lambda text: read(text, named), (dict,)
+    return "text", (), str, (int, float, list) if flag.raw else (int, float)
+
+
+def option_field(name: str, hint: Any, default: Any, only: tuple[str, ...]) -> Field | None:
+    """Return the field of a method's option, by its type; None of what no text can say.
+
+    >>> option_field("repeats", int, 1, ("dpsense",)).kind
+    'number'
+    """
+    kinds = [each for each in (get_args(hint) or (hint,)) if each is not type(None)]
+    literal = next((get_args(each) for each in (hint, *kinds) if get_origin(each) is Literal), ())
+    usual = "" if default is None else f" Usually {str(default).lower()}."
+    rest: dict[str, Any] = {"help": f"Of {', '.join(only)}.{usual}", "only": only, "advanced": True}
+    if literal or kinds == [bool]:
+        choices = literal or ("true", "false")
+        read = _one_of(name, literal) if literal else lambda text: plain_value(_one_of(name, choices)(text))
+        words = tuple(Choice(each, each) for each in choices)
+        return Field(OPTION + name, label(name), "choice", choices=words, read=read, shapes=(bool,), **rest)
+    if kinds in ([int], [float]):
+        return Field(OPTION + name, label(name), "number", read=_number(name), shapes=(int, float), **rest)
+    return None
+
+
+def _help(flag: Flag, kind: Kind) -> str:
+    told = in_words(flag.help)
+    return told if kind != "words" or not flag.many else f"{told} One a line."
+
+
+def _example(flag: Flag) -> str:
+    return "" if flag.metavar in (None, "COL", "FILE", "NAME", "L", "N", "K", "M", "E", "D") else str(flag.metavar)
+
+
+def _when(columns: Sequence[str]) -> list[str]:
+    """Return what a context may be: a column, or what a column of times says."""
+    return [*columns, *(f"{part}:{each}" for part in ("weekday", "hour", "month") for each in columns)]
+
+
+def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise UsageError(f"{name} must be one of {', '.join(choices)}", given=text)
+        return text
+
+    return read
+
+
+def _number(name: str) -> Callable[[str], int | float]:
+    def read(text: str) -> int | float:
+        found = int(text) if is_whole(text) else plain_value(text)
+        if isinstance(found, bool | str):
+            raise UsageError(f"{name} must be a number", given=text)
+        return found
+
+    return read
+
+
+def _of_lines(text: str, flag: Flag, named: str) -> Any:
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    return list(lines) if flag.read is None else flag.read(lines, named)
+
+
+def _listed(text: str) -> Any:
+    r"""Read a list of ids, one a line or with commas; never the name of a file, which is sent beside it.
+
+    >>> _listed("tea, rye"), _listed("tea\nrye bread, dark")
+    (['tea', 'rye'], ['tea', 'rye bread, dark'])
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [each.strip() for each in lines[0].split(",")] if len(lines) == 1 else lines
+
+
+def _written(annotation: Any) -> tuple[Callable[[str], Any], tuple[type, ...]]:
+    """Return how that is written on a page which commands read from a file: tables as TOML, pairs as CSV."""
+    of = next((each for each in get_args(annotation) if each is not Ellipsis), None)
+    if get_origin(annotation) is not tuple:
+        return _table, (dict,)
+    return (_rows, (list,)) if get_origin(of) is tuple else (lambda text: [text], (list,))
+
+
+def _table(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"this is not TOML ({error})", remedy="such as [age], and below it edges = [0, 18, 65]"
+        ) from (error)
+
+
+def _rows(text: str) -> list[list[str]]:
+    return [[each.strip() for each in row] for row in csv.reader(io.StringIO(text)) if row]

@@ -1,0 +1,1 @@
+"""Pages for people: HTML, each module with its ``ROUTERS``."""

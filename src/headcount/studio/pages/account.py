@@ -1,0 +1,149 @@
+"""Signing in and out, taking up an invitation, and one's own account: password and tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import CallerError, HeadcountError, RefusedError
+from headcount.studio import rendering
+from headcount.studio.access import Door, NotSignedInError, door, visitor
+from headcount.studio.failures import status_of
+from headcount.studio.passwords import SHORTEST
+from headcount.studio.security import place_within
+from headcount.studio.store.sessions import Session
+from headcount.studio.studio import studio_of
+
+_anyone = door(Door.ANYONE, include_in_schema=False)
+_mine = door(Door.SIGNED_IN, include_in_schema=False)
+
+Words = Annotated[str, Form(max_length=1000)]
+
+
+@_anyone.get("/sign-in")
+def sign_in_page(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name that addresses have
+    """Ask who it is."""
+    if visitor(request).role is not None:
+        return RedirectResponse(place_within(next), 303)
+    return rendering.page(request, "sign_in.html.jinja", next=place_within(next), typed="", error=None)
+
+
+@_anyone.post("/sign-in")
+def sign_in(request: Request, name: Words = "", password: Words = "", next: Words = "/") -> Response:  # noqa: A002
+    """Begin a session, or say that it is not right."""
+    studio = studio_of(request)
+    try:
+        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request))
+    except (NotSignedInError, RefusedError) as error:
+        return rendering.page(
+            request,
+            "sign_in.html.jinja",
+            status=status_of(error),
+            next=place_within(next),
+            typed=name[:64],
+            error=error,
+        )
+    return signed_in(request, begun, place_within(next))
+
+
+@_mine.post("/sign-out")
+def sign_out(request: Request) -> Response:
+    """End the session."""
+    studio = studio_of(request)
+    if secret := studio.cookies.read(request):
+        studio.people.sign_out(visitor(request), secret)
+    response = RedirectResponse("/sign-in", 303)
+    studio.cookies.clear(response)
+    return response
+
+
+@_anyone.get("/welcome/{secret}")
+def welcome_page(request: Request, secret: str) -> Response:
+    """Ask somebody who was invited for a password; the first curator for a name, too."""
+    return _welcome(request, secret, None)
+
+
+@_anyone.post("/welcome/{secret}")
+def welcome(request: Request, secret: str, password: Words = "", name: Words = "") -> Response:
+    """Take up an invitation."""
+    try:
+        begun = studio_of(request).people.accept(secret, password, name.strip() or None)
+    except (CallerError, RefusedError) as error:
+        return _welcome(request, secret, error)
+    return signed_in(request, begun, "/")
+
+
+def _welcome(request: Request, secret: str, error: HeadcountError | None) -> Response:
+    people = studio_of(request).people
+    return rendering.page(
+        request,
+        "welcome.html.jinja",
+        status=200 if error is None else status_of(error),
+        person=people.invited(secret),
+        first=people.is_first(secret),
+        shortest=SHORTEST,
+        secret=secret,
+        error=error,
+    )
+
+
+@_mine.get("/account")
+def account(request: Request) -> Response:
+    """Show one's own account."""
+    return _account(request)
+
+
+@_mine.post("/account/password")
+def change_password(request: Request, old: Words = "", new: Words = "") -> Response:
+    """Change one's own password."""
+    try:
+        begun = studio_of(request).people.change_password(visitor(request), old, new, address_of(request))
+    except (CallerError, RefusedError) as error:
+        return _account(request, error=error)
+    return signed_in(request, begun, "/account")
+
+
+@_mine.post("/account/tokens")
+def make_token(request: Request, label: Words = "") -> Response:
+    """Make a token, and show it this once."""
+    try:
+        _, secret = studio_of(request).people.make_token(visitor(request), label)
+    except (CallerError, RefusedError) as error:
+        return _account(request, error=error)
+    return _account(request, made=secret)
+
+
+@_mine.post("/account/tokens/{token}/revoke")
+def revoke_token(request: Request, token: str) -> Response:
+    """Revoke a token of one's own."""
+    studio_of(request).people.revoke(visitor(request), token)
+    return RedirectResponse("/account", 303)
+
+
+def _account(request: Request, *, error: HeadcountError | None = None, made: str | None = None) -> Response:
+    return rendering.page(
+        request,
+        "account.html.jinja",
+        status=200 if error is None else status_of(error),
+        tokens=[each for each in studio_of(request).people.tokens(visitor(request)) if each.revoked is None],
+        shortest=SHORTEST,
+        made=made,
+        error=error,
+    )
+
+
+def signed_in(request: Request, begun: Session, place: str) -> Response:
+    """Go on with a session that was just begun."""
+    response = RedirectResponse(place, 303)
+    studio_of(request).cookies.set(response, begun.secret)
+    return response
+
+
+def address_of(request: Request) -> str:
+    """Return where a request comes from; behind a proxy, what the server made of its headers."""
+    return "unknown" if request.client is None else request.client.host
+
+
+ROUTERS = (_anyone, _mine)

@@ -1,0 +1,134 @@
+"""Asking for a release within one's own budget: what it costs and how far off it will be, before anything is paid.
+
+Nothing here reads an event: plans are made of what is public. Curators ask where they plan.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import HeadcountError
+from headcount.family import Family
+from headcount.ledger import Account
+from headcount.studio import forms, rendering
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.curating.asking import asking_fields, family_for, read_asked
+from headcount.studio.curating.budgets import gauge
+from headcount.studio.failures import status_of
+from headcount.studio.forms.sending import Sent, text
+from headcount.studio.store.datasets import Dataset
+from headcount.studio.studio import studio_of
+
+_all = door(Door.SIGNED_IN, include_in_schema=False)
+
+Words = Annotated[str, Query(max_length=64)]
+
+
+@_all.get("/ask")
+def ask_page(request: Request) -> Response:
+    """Choose of what to ask."""
+    studio, who = studio_of(request), visitor(request)
+    if who.is_curator:
+        return RedirectResponse("/datasets", 303)
+    open_ones = [each for each in studio.datasets.listed(who) if each.state == "open"]
+    rows = [
+        (each, gauge(account), is_exhausted(account), forms.offers(each.reads, each.flags))
+        for each, account in ((each, studio.datasets.account(who, each.id)) for each in open_ones)
+    ]
+    return rendering.page(request, "ask.html.jinja", rows=rows)
+
+
+@_all.get("/ask/{dataset}")
+def asking_page(request: Request, dataset: str, family: Words = "") -> Response:
+    """Ask what to release."""
+    if visitor(request).is_curator:
+        return RedirectResponse(f"/datasets/{dataset}/plan", 303)
+    held = studio_of(request).datasets.get(visitor(request), dataset)
+    return _page(request, held, family_for(held, family))
+
+
+@_all.post("/ask/{dataset}/outlook")
+def outlook(request: Request, dataset: str, sent: Sent) -> Response:
+    """Say what a request would promise and cost, and what is left; where the method changed, show its fields."""
+    held, family = _asked_of(request, dataset, sent)
+    method = text(sent, "method")
+    fields = None if method == text(sent, "shown") else _fields(held, family, sent, {})
+    found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
+    try:
+        found["plan"] = _planned(request, held, family, sent)
+    except forms.FormError as error:
+        found["wrong"] = error.by_field
+    except HeadcountError as error:
+        found["error"] = error
+    labels = {each.name: each.label for each in asking_fields(held, family, method or None, curator=False)}
+    return rendering.part(
+        request, "outlook.html.jinja", dataset=held, fields=fields, method=method, labels=labels, **found
+    )
+
+
+@_all.post("/ask/{dataset}")
+def ask(request: Request, dataset: str, sent: Sent) -> Response:
+    """Ask for it; it is charged once it is run."""
+    studio, who = studio_of(request), visitor(request)
+    held, family = _asked_of(request, dataset, sent)
+    try:
+        _planned(request, held, family, sent)  # what cannot be paid is refused here already
+        asked = read_asked(held, family, sent, curator=False)
+        job = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
+    except HeadcountError as error:
+        return _page(request, held, family, sent, error)
+    return RedirectResponse(f"/runs/{job.id}", 303)
+
+
+def _asked_of(request: Request, dataset: str, sent: forms.Posted) -> tuple[Dataset, Family]:
+    held = studio_of(request).datasets.get(visitor(request), dataset)
+    return held, family_for(held, next(iter(sent.get("family", ())), ""))
+
+
+def _planned(request: Request, dataset: Dataset, family: Family, sent: forms.Posted) -> dict[str, Any]:
+    """Return the plan of what is asked, if it can be paid."""
+    studio, who = studio_of(request), visitor(request)
+    asked = read_asked(dataset, family, sent, curator=False)
+    return studio.work.look(who, "plan", dataset=dataset.id, family=family.name, asked=asked)
+
+
+def is_exhausted(account: Account | None) -> bool:
+    """Say whether nothing is left to be spent; with windows, each has its own budget."""
+    return account is None or (account.left <= 0 and account.budget.windows is None)
+
+
+def _fields(
+    dataset: Dataset, family: Family, sent: forms.Posted | None, errors: dict[str, str]
+) -> list[forms.Field]:
+    method = "" if sent is None else next(iter(sent.get("method", ())), "")
+    return forms.shown(asking_fields(dataset, family, method or None, curator=False), {}, sent, errors)
+
+
+def _page(
+    request: Request,
+    dataset: Dataset,
+    family: Family,
+    sent: forms.Posted | None = None,
+    error: HeadcountError | None = None,
+) -> Response:
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    account = studio_of(request).datasets.account(visitor(request), dataset.id)
+    return rendering.page(
+        request,
+        "asking.html.jinja",
+        status=200 if error is None else status_of(error),
+        dataset=dataset,
+        family=family,
+        offers=forms.offers(dataset.reads, dataset.flags),
+        fields=_fields(dataset, family, sent, by_field),
+        method="" if sent is None else next(iter(sent.get("method", ())), ""),
+        budget=gauge(account),
+        exhausted=is_exhausted(account),
+        error=error if error is not None and (not by_field or "" in by_field) else None,
+    )
+
+
+ROUTERS = (_all,)

@@ -1,0 +1,35 @@
+"""Style and scripts, and whether the studio is there at all."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+
+from headcount.errors import UnknownNameError
+from headcount.studio import assets
+from headcount.studio.access import Door, door
+
+_router = door(Door.ANYONE, include_in_schema=False)
+
+
+@_router.get("/static/{name:path}")
+def static(request: Request, name: str) -> Response:
+    """Send a file whose name says what it holds, to be kept for ever."""
+    found = assets.asset(name)
+    if found is None:
+        raise UnknownNameError("there is no such file", remedy="load the page again")
+    packs = "gzip" in request.headers.get("accept-encoding", "")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    return Response(
+        found.packed if packs else found.content,
+        media_type=found.media_type,
+        headers={**headers, "Content-Encoding": "gzip"} if packs else headers,
+    )
+
+
+@_router.get("/alive")
+def alive() -> Response:
+    """Answer, for a page that lost its connection and wonders whether it is back."""
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+ROUTERS = (_router,)

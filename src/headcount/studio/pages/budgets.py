@@ -1,0 +1,101 @@
+"""Budgets, for curators: how much is spent, the journal, whether it is whole, and who may spend how much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import HeadcountError
+from headcount.studio import forms, rendering
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.curating.budgets import gauge, lines
+from headcount.studio.failures import status_of
+from headcount.studio.forms.sending import Sent, text
+from headcount.studio.studio import studio_of
+
+_curators = door(Door.CURATORS, include_in_schema=False)
+
+
+@_curators.get("/budgets")
+def budgets(request: Request) -> Response:
+    """Show all budgets."""
+    return _all(request)
+
+
+@_curators.post("/budgets/verify")
+def verify(request: Request) -> Response:
+    """Look whether the journal is whole."""
+    studio = studio_of(request)
+    found = studio.ledger.verify()
+    studio.deeds.note(visitor(request), "verified the ledger", ok=found.ok)
+    return _all(request, verified=found)
+
+
+@_curators.get("/datasets/{dataset}/budget")
+def budget(request: Request, dataset: str) -> Response:
+    """Show a budget with its history, or ask for one."""
+    return _page(request, dataset)
+
+
+@_curators.post("/datasets/{dataset}/budget")
+def open_dataset(request: Request, dataset: str, sent: Sent) -> Response:
+    """Give a dataset its budget, and open it; one that has its budget is opened again."""
+    studio, who = studio_of(request), visitor(request)
+    try:
+        known = studio.datasets.account(who, dataset) is not None
+        studio.datasets.open(who, dataset, **({} if known else forms.values(forms.budget_fields(), sent)))
+    except HeadcountError as error:
+        return _page(request, dataset, sent, error)
+    return RedirectResponse(f"/datasets/{dataset}", 303)
+
+
+@_curators.post("/datasets/{dataset}/members")
+def allow(request: Request, dataset: str, sent: Sent) -> Response:
+    """Let an analyst see a dataset, and spend so much on it."""
+    try:
+        studio_of(request).datasets.allow(visitor(request), dataset, text(sent, "person"), text(sent, "epsilon"))
+    except HeadcountError as error:
+        return _page(request, dataset, error=error)
+    return RedirectResponse(f"/datasets/{dataset}/budget", 303)
+
+
+@_curators.post("/datasets/{dataset}/members/{person}/dismiss")
+def dismiss(request: Request, dataset: str, person: str) -> Response:
+    """Let an analyst no longer see a dataset."""
+    studio_of(request).datasets.dismiss(visitor(request), dataset, person)
+    return RedirectResponse(f"/datasets/{dataset}/budget", 303)
+
+
+def _all(request: Request, **more: Any) -> Response:
+    studio, who = studio_of(request), visitor(request)
+    held = [(each, gauge(studio.datasets.account(who, each.id))) for each in studio.datasets.listed(who)]
+    return rendering.page(request, "budgets.html.jinja", rows=held, **{"verified": None, **more})
+
+
+def _page(
+    request: Request, dataset: str, sent: forms.Posted | None = None, error: HeadcountError | None = None
+) -> Response:
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    account = studio.datasets.account(who, dataset)
+    members = studio.datasets.members(who, dataset)
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    own = {each.analyst: each for each in account.analysts} if account is not None else {}
+    return rendering.page(
+        request,
+        "budget.html.jinja",
+        status=200 if error is None else status_of(error),
+        dataset=held,
+        gauge=gauge(account),
+        account=account,
+        members=[(each, gauge(own.get(each.name))) for each in members],
+        people=[each for each in studio.people.listed() if not each.disabled],
+        lines=[] if account is None else lines(studio.ledger.history(held.name)),
+        fields=forms.shown(forms.budget_fields(), {}, sent, by_field),
+        error=None if by_field else error,
+    )
+
+
+ROUTERS = (_curators,)

@@ -1,0 +1,26 @@
+"""The ways into a demo, where everybody on this machine may be curator or analyst."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+
+from headcount.errors import UnknownNameError
+from headcount.studio.access import Door, Role, door
+from headcount.studio.demo import PASSWORD, PEOPLE
+from headcount.studio.pages.account import address_of, signed_in
+from headcount.studio.studio import studio_of
+
+_anyone = door(Door.ANYONE, include_in_schema=False)
+
+
+@_anyone.post("/demo/{role}")
+def enter(request: Request, role: Role) -> Response:
+    """Sign in as one of the two people of the demo; elsewhere there is no such page."""
+    studio = studio_of(request)
+    if not studio.settings.demo:
+        raise UnknownNameError("there is nothing at this address", remedy="begin at /")
+    begun = studio.people.sign_in(PEOPLE[role], PASSWORD, address_of(request), studio.cookies.read(request))
+    return signed_in(request, begun, "/")
+
+
+ROUTERS = (_anyone,)

@@ -1,0 +1,59 @@
+"""The lab, for curators: comparisons on a log, audits of methods, papers run again. None of it is private."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import HeadcountError
+from headcount.studio import forms, rendering
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.curating.experiments import EXPERIMENTS, experiment
+from headcount.studio.failures import status_of
+from headcount.studio.forms.sending import Sent, text
+from headcount.studio.studio import studio_of
+
+_curators = door(Door.CURATORS, include_in_schema=False)
+
+
+@_curators.get("/lab")
+def lab(request: Request) -> Response:
+    """Show what can be tried, and what was."""
+    return _page(request)
+
+
+@_curators.post("/lab/{kind}")
+def begin(request: Request, kind: str, sent: Sent) -> Response:
+    """Put an experiment into the queue."""
+    found = experiment(kind)
+    try:
+        asked = forms.values(found.fields(), sent)
+        dataset = text(sent, "dataset") or None
+        made = studio_of(request).jobs.ask(visitor(request), kind=kind, dataset=dataset, asked=asked)
+    except HeadcountError as error:
+        return _page(request, kind, sent, error)
+    return RedirectResponse(f"/runs/{made.id}", 303)
+
+
+def _page(
+    request: Request, kind: str = "", sent: forms.Posted | None = None, error: HeadcountError | None = None
+) -> Response:
+    studio, who = studio_of(request), visitor(request)
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    shown = [
+        (each, forms.shown(each.fields(), {}, *((sent, by_field) if each.kind == kind else ())))
+        for each in EXPERIMENTS
+    ]
+    kinds = {each.kind for each in EXPERIMENTS}
+    return rendering.page(
+        request,
+        "lab.html.jinja",
+        status=200 if error is None else status_of(error),
+        experiments=shown,
+        datasets=[each for each in studio.datasets.listed(who) if each.reads in ("events", "ratings")],
+        jobs=[each for each in studio.jobs.listed(who) if each.kind in kinds],
+        error=None if by_field else error,
+    )
+
+
+ROUTERS = (_curators,)

@@ -1,0 +1,137 @@
+"""Planning a release, for curators: what it will promise, cost and be worth, as one types; then it is asked for.
+
+Nothing on this page reads an event: plans are made of what is public, and figures are typed in or were released.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from headcount.errors import HeadcountError
+from headcount.family import Family
+from headcount.studio import forms, rendering
+from headcount.studio.access import Door, door, visitor
+from headcount.studio.curating.asking import asking_fields, family_for, read_asked
+from headcount.studio.curating.forecasting import figure_fields
+from headcount.studio.failures import status_of
+from headcount.studio.forms.sending import Sent, text
+from headcount.studio.store.datasets import Dataset
+from headcount.studio.studio import studio_of
+
+_curators = door(Door.CURATORS, include_in_schema=False)
+
+_SHOWN = "shown"
+"""The method whose fields a form shows."""
+
+
+@_curators.get("/datasets/{dataset}/plan")
+def plan(request: Request, dataset: str, family: str = "", job: str = "") -> Response:
+    """Ask what to release; with a job, begin with what that was asked for."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    earlier = studio.jobs.get(who, job) if job else None
+    asked = dict(earlier.asked) if earlier is not None else {}
+    return _page(request, held, family_for(held, (earlier.family if earlier else None) or family), asked)
+
+
+@_curators.post("/datasets/{dataset}/plan")
+def ask(request: Request, dataset: str, sent: Sent) -> Response:
+    """Put a release into the queue."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    family = family_for(held, text(sent, "family"))
+    try:
+        asked = read_asked(held, family, sent)
+        studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)  # what fails, fails here
+        title = text(sent, "title")
+        made = studio.jobs.ask(who, kind="release", dataset=dataset, family=family.name, asked=asked, title=title)
+    except HeadcountError as error:
+        return _page(request, held, family, {}, sent, error)
+    return RedirectResponse(f"/runs/{made.id}", 303)
+
+
+@_curators.post("/datasets/{dataset}/plan/outlook")
+def outlook(request: Request, dataset: str, sent: Sent) -> Response:
+    """Say what a request would promise and cost; where the method changed, show its fields, too."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    family = family_for(held, text(sent, "family"))
+    method = text(sent, "method")
+    fields = None if method == text(sent, _SHOWN) else _fields(held, family, {}, sent, {})
+    found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
+    try:
+        asked = read_asked(held, family, sent)
+        found["plan"] = studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)
+    except forms.FormError as error:
+        found["wrong"] = error.by_field
+    except HeadcountError as error:
+        found["error"] = error
+    labels = {each.name: each.label for each in asking_fields(held, family, method or None)}
+    return rendering.part(
+        request, "outlook.html.jinja", dataset=held, fields=fields, method=method, labels=labels, **found
+    )
+
+
+@_curators.post("/datasets/{dataset}/plan/forecast")
+def forecast(request: Request, dataset: str, sent: Sent) -> Response:
+    """Say how far off a release would be, from public figures or from what was released before."""
+    studio, who = studio_of(request), visitor(request)
+    held = studio.datasets.get(who, dataset)
+    found: dict[str, Any] = {"forecast": None, "error": None}
+    try:
+        said = forms.values(figure_fields(_known(request, held)), sent)
+        said |= {name: text(sent, name) for name in ("epsilon", "delta") if text(sent, name)}
+        if said.get("activity"):
+            release = studio.releases.get(who, said["activity"])
+            said["activity"] = studio.releases.folder_of(release).name
+        found["forecast"] = studio.work.look(who, "forecast", dataset=dataset, asked=said)
+    except HeadcountError as error:
+        found["error"] = error
+    return rendering.part(request, "forecast.html.jinja", **found)
+
+
+def _known(request: Request, dataset: Dataset) -> list[tuple[str, str]]:
+    """Return releases of a dataset that tell how active people are."""
+    releases = studio_of(request).releases
+    return [
+        (each.id, each.title)
+        for each in releases.listed(visitor(request), dataset=dataset.id)
+        if (releases.folder_of(each) / "activity.parquet").is_file()
+    ]
+
+
+def _fields(
+    dataset: Dataset, family: Family, asked: dict[str, Any], sent: forms.Posted | None, errors: dict[str, str]
+) -> list[forms.Field]:
+    method = str(asked.get("method") or "") if sent is None else next(iter(sent.get("method", ())), "")
+    return forms.shown(asking_fields(dataset, family, method or None), asked, sent, errors)
+
+
+def _page(
+    request: Request,
+    dataset: Dataset,
+    family: Family,
+    asked: dict[str, Any],
+    sent: forms.Posted | None = None,
+    error: HeadcountError | None = None,
+) -> Response:
+    by_field = error.by_field if isinstance(error, forms.FormError) else {}
+    unplaced = by_field.get("")
+    return rendering.page(
+        request,
+        "planning.html.jinja",
+        status=200 if error is None else status_of(error),
+        dataset=dataset,
+        family=family,
+        offers=forms.offers(dataset.reads, dataset.flags),
+        fields=_fields(dataset, family, asked, sent, by_field),
+        method=str(asked.get("method") or "") if sent is None else next(iter(sent.get("method", ())), ""),
+        figures=forms.shown(figure_fields(_known(request, dataset)), {}),
+        error=error if error is not None and (not by_field or unplaced) else None,
+    )
+
+
+ROUTERS = (_curators,)

@@ -1,0 +1,1 @@
+"""What the studio remembers, in SQLite or PostgreSQL: people, datasets, jobs, releases, and who did what."""

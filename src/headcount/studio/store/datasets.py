@@ -1,0 +1,320 @@
+"""Datasets of the studio: where a log lies, how it is read, who may spend on it, and how much.
+
+A dataset has the name of its budget in the ledger. A *draft* is what a curator still works on. Once it is *open*,
+it has a budget, and releases are asked for; *closed*, nothing more is. Of a dataset that was opened, neither the
+name nor what it is read as changes, and other data needs another label of its version, as ledgers need it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import sqlalchemy as sa
+
+from headcount.budget import Amount
+from headcount.errors import RefusedError, UnknownNameError, UsageError
+from headcount.events.flags import READERS
+from headcount.events.times import TimeFormat
+from headcount.ledger import Account, Ledger
+from headcount.ledger.accounting import plain
+from headcount.ledger.names import check_name
+from headcount.studio import places
+from headcount.studio.access import NotAllowedError, Visitor
+from headcount.studio.secrecy import fresh_id
+from headcount.studio.settings import Settings
+from headcount.studio.store import deeds
+from headcount.studio.store.opening import Store
+from headcount.studio.store.schema import datasets, jobs, members, people, releases
+
+READS = ("events", "ratings", "people", "tags")
+_HIDDEN = ("table", "query")
+"""What an analyst is not told of how a log is read."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset; an analyst is not told where it lies."""
+
+    id: str
+    name: str
+    about: str
+    reads: str
+    source: Mapping[str, Any]
+    flags: Mapping[str, Any]
+    version: str | None
+    state: str
+    made_by: str
+    created: float
+
+    @property
+    def place(self) -> str:
+        """Where it lies, without passwords."""
+        return places.shown_source(self.source)
+
+    def for_analysts(self) -> Dataset:
+        """Return what analysts are told of it."""
+        told = {name: value for name, value in self.flags.items() if name not in _HIDDEN}
+        return replace(self, source={}, flags=told, made_by="")
+
+
+@dataclass(frozen=True)
+class Member:
+    """An analyst who may spend on a dataset, and how much."""
+
+    person: str
+    name: str
+    epsilon: Decimal
+    added: float
+
+
+class Datasets:
+    """The datasets of a studio."""
+
+    def __init__(
+        self, settings: Settings, store: Store, ledger: Ledger, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings, self._store, self._ledger, self._clock = settings, store, ledger, clock
+
+    def register(
+        self,
+        visitor: Visitor,
+        *,
+        name: str,
+        source: Mapping[str, Any],
+        reads: str = "events",
+        flags: Mapping[str, Any] | None = None,
+        about: str = "",
+        version: str | None = None,
+    ) -> Dataset:
+        """Make a draft of a dataset."""
+        _curators(visitor)
+        made: dict[str, Any] = {
+            "name": name.strip(),
+            "about": about,
+            "reads": reads,
+            "source": dict(source),
+            "flags": dict(flags or {}),
+            "version": version or None,
+        }
+        self._check(made)
+        now, key = self._clock(), fresh_id()
+        with self._store.writing() as run:
+            if run.execute(sa.select(datasets.c.id).where(datasets.c.name == made["name"])).first() is not None:
+                raise RefusedError(f"there is a dataset {made['name']} already", remedy="choose another name")
+            values = {**made, "id": key, "state": "draft", "made_by": visitor.id, "created": now}
+            run.execute(datasets.insert().values(**values))
+            deeds.append(run, visitor, "registered a dataset", now, {"dataset": made["name"]})
+        return self.get(visitor, key)
+
+    def update(self, visitor: Visitor, dataset: str, **changes: Any) -> Dataset:
+        """Change a dataset: everything of a draft; of one that was opened all but name and kind."""
+        _curators(visitor)
+        if strange := changes.keys() - {"name", "about", "reads", "source", "flags", "version"}:
+            raise UsageError(f"a dataset has no {min(strange)}")
+        now = self._clock()
+        with self._store.writing() as run:
+            held = _get(run, dataset)
+            made = {name: getattr(held, name) for name in ("name", "about", "reads", "source", "flags", "version")}
+            made |= changes
+            made["version"] = made["version"] or None
+            self._check(made)
+            if held.state != "draft":
+                if (made["name"], made["reads"]) != (held.name, held.reads):
+                    raise RefusedError("a dataset that was opened keeps its name and what it is read as")
+                if dict(made["source"]) != dict(held.source) and made["version"] == held.version:
+                    raise RefusedError(
+                        "other data needs another label of its version: the ledger knows what was published by it",
+                        remedy="give it a version, such as 2026-w46",
+                    )
+            elif made["name"] != held.name and self._taken(run, made["name"]):
+                raise RefusedError(f"there is a dataset {made['name']} already", remedy="choose another name")
+            changed = {name: value for name, value in made.items() if name in changes}
+            if changed:
+                run.execute(datasets.update().where(datasets.c.id == dataset).values(**changed))
+            deeds.append(run, visitor, "changed a dataset", now, {"dataset": held.name, "what": sorted(changed)})
+        return self.get(visitor, dataset)
+
+    def open(self, visitor: Visitor, dataset: str, **budget: Any) -> Dataset:
+        """Give a dataset its budget, as ``Ledger.create`` takes it, and let releases be asked for.
+
+        One that has its budget already is opened again, without amounts.
+        """
+        _curators(visitor)
+        held = self.get(visitor, dataset)
+        if self.account(visitor, dataset) is None:
+            if "epsilon" not in budget:
+                raise UsageError("a dataset needs a budget", remedy="give an epsilon, such as 3")
+            TimeFormat(budget.get("time_format"), budget.get("timezone"))  # refuses what no release could read
+            self._ledger.create(held.name, **budget)
+        elif budget:
+            raise RefusedError(f"{held.name} has a budget already, which is never changed")
+        return self._turn(visitor, held, "open", "opened a dataset")
+
+    def close(self, visitor: Visitor, dataset: str) -> Dataset:
+        """Let no more releases be asked for; what is published stays."""
+        _curators(visitor)
+        return self._turn(visitor, self.get(visitor, dataset), "closed", "closed a dataset")
+
+    def remove(self, visitor: Visitor, dataset: str) -> None:
+        """Forget a draft that nothing was made of."""
+        _curators(visitor)
+        with self._store.writing() as run:
+            held = _get(run, dataset)
+            used = sa.select(jobs.c.id).where(jobs.c.dataset == dataset)
+            kept = sa.select(releases.c.id).where(releases.c.dataset == dataset)
+            if held.state != "draft" or run.execute(used).first() or run.execute(kept).first():
+                raise RefusedError(f"{held.name} is in use", remedy="close it")
+            run.execute(datasets.delete().where(datasets.c.id == dataset))
+            deeds.append(run, visitor, "removed a dataset", self._clock(), {"dataset": held.name})
+
+    def get(self, visitor: Visitor, dataset: str) -> Dataset:
+        """Return a dataset; to an analyst as if there were none unless they are a member, and it is no draft."""
+        with self._store.reading() as run:
+            held = _get(run, dataset)
+            if visitor.is_curator:
+                return held
+            if held.state == "draft" or not _is_member(run, dataset, visitor):
+                raise _unknown()
+            return held.for_analysts()
+
+    def listed(self, visitor: Visitor) -> list[Dataset]:
+        """Return the datasets that somebody sees, by name."""
+        asked = sa.select(datasets).order_by(datasets.c.name)
+        if not visitor.is_curator:
+            mine = sa.select(members.c.dataset).where(members.c.person == visitor.id)
+            asked = asked.where(datasets.c.id.in_(mine), datasets.c.state != "draft")
+        with self._store.reading() as run:
+            found = [Dataset(**row._mapping) for row in run.execute(asked)]
+        return found if visitor.is_curator else [each.for_analysts() for each in found]
+
+    def account(self, visitor: Visitor, dataset: str) -> Account | None:
+        """Return the account of a dataset in the ledger; None if it has no budget.
+
+        To an analyst it is their own alone, without what they are not shown yet: when something is charged, or
+        given back, tells when work began and ended.
+        """
+        held = self.get(visitor, dataset)
+        try:
+            whole = self._ledger.show(held.name, without=self._unseen(visitor, dataset))
+        except (UnknownNameError, UsageError):  # it has no budget yet, or there is no ledger
+            return None
+        if visitor.is_curator:
+            return whole
+        return next((each for each in whole.analysts if each.analyst == visitor.name), None)
+
+    def left(self, visitor: Visitor, dataset: str) -> Decimal:
+        """Return the ε that somebody may still spend on a dataset whose budget is one for all time."""
+        own = self.account(visitor, dataset)
+        if own is None or visitor.is_curator:
+            return self._ledger.left(self.get(visitor, dataset).name, visitor.name)
+        return own.left
+
+    def _unseen(self, visitor: Visitor, dataset: str) -> set[int]:
+        """Return what was reserved for jobs of an analyst that are not shown yet."""
+        if visitor.is_curator:
+            return set()
+        mine = sa.select(jobs.c.entry).where(
+            jobs.c.asker == visitor.id,
+            jobs.c.dataset == dataset,
+            jobs.c.entry.is_not(None),
+            sa.or_(jobs.c.shown.is_(None), jobs.c.shown > self._clock()),
+        )
+        with self._store.reading() as run:
+            return set(run.execute(mine).scalars())
+
+    def members(self, visitor: Visitor, dataset: str) -> list[Member]:
+        """Return who may spend on a dataset, by name."""
+        _curators(visitor)
+        asked = (
+            sa.select(members.c.person, people.c.name, members.c.epsilon, members.c.added)
+            .join(people, people.c.id == members.c.person)
+            .where(members.c.dataset == dataset)
+            .order_by(people.c.name)
+        )
+        with self._store.reading() as run:
+            _get(run, dataset)
+            return [Member(row[0], row[1], Decimal(row[2]), row[3]) for row in run.execute(asked)]
+
+    def allow(self, visitor: Visitor, dataset: str, person: str, epsilon: Amount) -> Member:
+        """Let somebody see a dataset and spend so much on it, nothing included; it can be changed again.
+
+        The ledger comes first: it alone decides what is spent, and what it refuses changes nothing here.
+        """
+        _curators(visitor)
+        held = self.get(visitor, dataset)
+        with self._store.reading() as run:
+            who = run.execute(sa.select(people.c.id, people.c.name).where(people.c.id == person)).first()
+        if who is None:
+            raise UnknownNameError("there is no such person", remedy="look at the list of people")
+        if self.account(visitor, dataset) is None:
+            raise RefusedError(f"{held.name} has no budget yet", remedy="open it first")
+        account = self._ledger.allow(held.name, who.name, epsilon)
+        allowed = next(each.budget.per_analyst for each in account.analysts if each.analyst == who.name)
+        amount, now = plain(allowed or Decimal(0)), self._clock()
+        with self._store.writing() as run:
+            there = (members.c.dataset == dataset) & (members.c.person == person)
+            if run.execute(members.update().where(there).values(epsilon=amount)).rowcount == 0:
+                run.execute(members.insert().values(dataset=dataset, person=person, epsilon=amount, added=now))
+            about = {"dataset": held.name, "person": who.name, "epsilon": amount}
+            deeds.append(run, visitor, "allowed", now, about)
+        return Member(person, who.name, Decimal(amount), now)
+
+    def dismiss(self, visitor: Visitor, dataset: str, person: str) -> None:
+        """Let somebody no longer see a dataset; what they have spent and released stays."""
+        _curators(visitor)
+        with self._store.writing() as run:
+            held = _get(run, dataset)
+            run.execute(members.delete().where(members.c.dataset == dataset, members.c.person == person))
+            deeds.append(run, visitor, "dismissed", self._clock(), {"dataset": held.name, "person": person})
+
+    def _turn(self, visitor: Visitor, held: Dataset, state: str, deed: str) -> Dataset:
+        with self._store.writing() as run:
+            run.execute(datasets.update().where(datasets.c.id == held.id).values(state=state))
+            deeds.append(run, visitor, deed, self._clock(), {"dataset": held.name})
+        return replace(held, state=state)
+
+    def _taken(self, run: sa.Connection, name: str) -> bool:
+        return run.execute(sa.select(datasets.c.id).where(datasets.c.name == name)).first() is not None
+
+    def _check(self, made: Mapping[str, Any]) -> None:
+        """Refuse what no log could be read with, as far as it is known without opening anything."""
+        check_name("dataset", made["name"])
+        if len(made["name"]) > 64 or len(made["about"]) > 10_000:
+            raise UsageError("a name has at most 64 characters, and what is said of a dataset 10,000")
+        if made["version"] is not None:
+            check_name("version", made["version"])
+            if len(made["version"]) > 64:
+                raise UsageError("a version has at most 64 characters", given=made["version"][:80])
+        if made["reads"] not in READS:
+            raise UnknownNameError.among("kind of log", made["reads"], READS)
+        known = READERS[made["reads"]].names
+        for flag in made["flags"]:
+            if flag not in known:
+                raise UnknownNameError.among("flag", flag, known)
+        places.events_of(self._settings, made["source"])
+        places.reading(self._settings, made["flags"])
+
+
+def _get(run: sa.Connection, dataset: str) -> Dataset:
+    row = run.execute(sa.select(datasets).where(datasets.c.id == dataset)).first()
+    if row is None:
+        raise _unknown()
+    return Dataset(**row._mapping)
+
+
+def _is_member(run: sa.Connection, dataset: str, visitor: Visitor) -> bool:
+    mine = sa.select(members.c.person).where(members.c.dataset == dataset, members.c.person == visitor.id)
+    return run.execute(mine).first() is not None
+
+
+def _curators(visitor: Visitor) -> None:
+    if not visitor.is_curator:
+        raise NotAllowedError("this is for curators", remedy="ask a curator")
+
+
+def _unknown() -> UnknownNameError:
+    return UnknownNameError("there is no such dataset", remedy="look at the list of datasets")

@@ -1,0 +1,339 @@
+"""Jobs: what people asked for, kept until it was worked on, whatever happens to the server.
+
+How long work takes, and so when it ends, may tell about the data. So an analyst sees how a job has ended at whole
+steps of time, counted from when it was asked for. Until then it reads as one that runs, whether it still waits,
+runs, or has ended in which way. One that they cancel until then reads as cancelled, even if it had ended: what was
+paid for can be had by asking again, which costs nothing then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
+from headcount.families import FAMILIES
+from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
+from headcount.studio.secrecy import fresh_id
+from headcount.studio.settings import Limits
+from headcount.studio.store import deeds, releases
+from headcount.studio.store.datasets import Dataset, Datasets
+from headcount.studio.store.opening import Store
+from headcount.studio.store.schema import datasets, jobs, people
+from headcount.studio.store.schema import releases as released
+from headcount.studio.store.throttling import TooManyError
+from headcount.studio.work.asked import NARROWING, READING, CancelledError
+
+KINDS = ("release", "check", "compare", "audit", "reproduce")
+"""What work there is; all but releases are not private, and for curators."""
+_NOT_SHARED = RefusedError(
+    "this was released already, for others, and is not published",
+    remedy="ask a curator, or ask for something else",
+)
+ENDED = ("done", "failed", "cancelled", "interrupted")
+_LONGEST = 200_000
+
+
+class InterruptedJobError(HeadcountError):
+    """A job that ended with the server, or whose process did."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What somebody asked for, and how far it is."""
+
+    id: str
+    kind: str
+    dataset: str | None
+    asker: str
+    family: str | None
+    asked: Mapping[str, Any]
+    title: str
+    state: str
+    created: float
+    started: float | None
+    ended: float | None
+    shown: float | None
+    progress: Mapping[str, Any] | None
+    outcome: Mapping[str, Any] | None
+    entry: int | None
+    cancelling: bool
+    dataset_name: str | None
+    asker_name: str
+    by_curator: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, as far as who looks is told."""
+        return self.state in ENDED
+
+    def seen_by(self, visitor: Visitor, now: float) -> Job:
+        """Return what somebody is told of it: an analyst, before it is shown, that it runs."""
+        if visitor.is_curator:
+            return self
+        hidden = replace(self, progress=None, entry=None)
+        if self.shown is not None and self.shown <= now:
+            return replace(hidden, started=None, ended=self.shown)
+        return replace(hidden, state="running", started=None, ended=None, shown=None, outcome=None)
+
+
+def shown_at(created: float, ended: float, step: float) -> float:
+    """Return from when on an analyst sees how something ended: whole steps after it was asked for.
+
+    >>> shown_at(100.0, 101.0, 15.0), shown_at(100.0, 115.0, 15.0), shown_at(100.0, 115.5, 15.0)
+    (115.0, 115.0, 130.0)
+    """
+    return created + max(1, math.ceil((ended - created) / step)) * step if step > 0 else ended
+
+
+class Jobs:
+    """The queue of a studio; ``wake`` is called when there is something to do."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        store: Store,
+        datasets: Datasets,
+        clock: Callable[[], float] = time.time,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._limits, self._store, self._datasets, self._clock, self.wake = limits, store, datasets, clock, wake
+
+    # For people
+
+    def ask(
+        self,
+        visitor: Visitor,
+        *,
+        kind: str = "release",
+        dataset: str | None = None,
+        family: str | None = None,
+        asked: Mapping[str, Any] | None = None,
+        title: str = "",
+    ) -> Job:
+        """Put something into the queue; when this returns it is kept, and will be worked on."""
+        if visitor.id is None:
+            raise NotSignedInError("nobody is signed in", remedy="sign in first")
+        about = None if dataset is None else self._datasets.get(visitor, dataset)
+        said = dict(asked or {})
+        _check(visitor, kind, about, family, said)
+        now, key = self._clock(), fresh_id()
+        named = title.strip()[:120] or _title(kind, about, family)
+        with self._store.writing() as run:
+            # what is not shown yet counts: that there is room would say that something has ended
+            waiting = sa.select(sa.func.count()).where(
+                jobs.c.asker == visitor.id, sa.or_(jobs.c.state.in_(("waiting", "running")), jobs.c.shown > now)
+            )
+            if run.execute(waiting).scalar_one() >= self._limits.waiting:
+                raise TooManyError(
+                    f"{self._limits.waiting} jobs of yours wait already", remedy="wait until they are done"
+                )
+            values = {"kind": kind, "dataset": dataset, "asker": visitor.id, "family": family, "asked": said}
+            run.execute(
+                jobs.insert().values(id=key, title=named, state="waiting", created=now, cancelling=False, **values)
+            )
+            noted = {"job": key, "kind": kind, "family": family, "dataset": None if about is None else about.name}
+            deeds.append(run, visitor, "asked", now, noted)
+        self.wake()
+        return self.get(visitor, key)
+
+    def get(self, visitor: Visitor, job: str) -> Job:
+        """Return a job; to an analyst as if there were none if it is not theirs."""
+        with self._store.reading() as run:
+            return self._mine(run, visitor, job).seen_by(visitor, self._clock())
+
+    def listed(self, visitor: Visitor, *, dataset: str | None = None, most: int = 200) -> list[Job]:
+        """Return the jobs that somebody sees, the newest first."""
+        asked = _selected().order_by(jobs.c.created.desc(), jobs.c.id).limit(most)
+        if not visitor.is_curator:
+            asked = asked.where(jobs.c.asker == visitor.id)
+        if dataset is not None:
+            asked = asked.where(jobs.c.dataset == dataset)
+        now = self._clock()
+        with self._store.reading() as run:
+            return [_job(row).seen_by(visitor, now) for row in run.execute(asked)]
+
+    def cancel(self, visitor: Visitor, job: str) -> Job:
+        """Cancel a job: one that waits ends here, one that runs when its process was told."""
+        now = self._clock()
+        with self._store.writing() as run:
+            held = self._mine(run, visitor, job)
+            if held.seen_by(visitor, now).is_over:
+                raise RefusedError("this job has ended already")
+            if held.state in ENDED:  # who cancels does not know it, and is not told
+                run.execute(released.delete().where(released.c.job == job, released.c.state == "own"))
+                outcome = CancelledError.of(charged=held.entry is not None).to_json()
+                run.execute(jobs.update().where(jobs.c.id == job).values(state="cancelled", outcome=outcome))
+            elif held.state == "waiting":
+                self._end(run, held, "cancelled", CancelledError.of(charged=False).to_json(), now)
+            run.execute(jobs.update().where(jobs.c.id == job).values(cancelling=True))
+            deeds.append(run, visitor, "cancelled", now, {"job": job})
+        self.wake()
+        return self.get(visitor, job)
+
+    def again(self, visitor: Visitor, job: str) -> Job:
+        """Ask once more for what a job was asked for."""
+        held = self.get(visitor, job)
+        if not held.is_over:
+            raise RefusedError("this job has not ended yet", remedy="wait for it, or cancel it")
+        return self.ask(
+            visitor,
+            kind=held.kind,
+            dataset=held.dataset,
+            family=held.family,
+            asked=held.asked,
+            title=held.title,
+        )
+
+    # For the runner
+
+    def take(self) -> Job | None:
+        """Return the job that has waited longest, which runs from now on; None if nothing waits."""
+        with self._store.writing() as run:
+            first = sa.select(jobs.c.id).where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
+            key = run.execute(first.limit(1)).scalar()
+            if key is None:
+                return None
+            mine = (jobs.c.id == key) & (jobs.c.state == "waiting")
+            started = {"state": "running", "started": self._clock()}
+            if run.execute(jobs.update().where(mine).values(**started)).rowcount == 0:
+                return None
+            return _found(run, key)
+
+    def running(self) -> list[Job]:
+        """Return the jobs that run, or ran when the server ended."""
+        with self._store.reading() as run:
+            return [_job(row) for row in run.execute(_selected().where(jobs.c.state == "running"))]
+
+    def is_cancelling(self, job: str) -> bool:
+        """Whether somebody wants a job to end."""
+        with self._store.reading() as run:
+            return bool(run.execute(sa.select(jobs.c.cancelling).where(jobs.c.id == job)).scalar())
+
+    def entries(self, *, besides: str) -> set[int]:
+        """Return the entries of the ledger that belong to jobs other than one."""
+        others = sa.select(jobs.c.entry).where(jobs.c.entry.is_not(None), jobs.c.id != besides)
+        with self._store.reading() as run:
+            return set(run.execute(others).scalars())
+
+    def note(self, job: str, **what: Any) -> None:
+        """Note the entry or the progress of a job that runs."""
+        with self._store.writing() as run:
+            run.execute(jobs.update().where(jobs.c.id == job).values(**what))
+
+    def wait_again(self, job: str) -> None:
+        """Let a job wait again, of which nothing was charged."""
+        self.note(job, state="waiting", started=None, progress=None)
+
+    def end(
+        self, job: str, state: str, outcome: Mapping[str, Any], *, made: Mapping[str, Any] | None = None
+    ) -> None:
+        """End a job; with what it has ``made``, folder and digest, its release is added in one transaction."""
+        now = self._clock()
+        with self._store.writing() as run:
+            held = _found(run, job)
+            if held.state in ENDED:
+                return
+            told = dict(outcome)
+            payer = told.pop("payer", None)
+            if made is not None and told.get("earlier") and not _may_have(run, held, str(made["digest"]), payer):
+                state, told, made = "failed", _NOT_SHARED.to_json(), None
+            if made is not None and held.dataset is not None and held.family is not None:
+                told["release"] = releases.add(
+                    run,
+                    dataset=held.dataset,
+                    job=job,
+                    owner=held.asker,
+                    by_curator=held.by_curator,
+                    family=held.family,
+                    title=held.title,
+                    now=now,
+                    folder=str(made["folder"]),
+                    digest=str(made["digest"]),
+                )
+            self._end(run, held, state, told, now)
+
+    def _end(self, run: sa.Connection, held: Job, state: str, outcome: Mapping[str, Any], now: float) -> None:
+        shown = now if held.by_curator else shown_at(held.created, now, self._limits.step_seconds)
+        ended = {"state": state, "ended": now, "shown": shown, "outcome": dict(outcome), "progress": None}
+        run.execute(jobs.update().where(jobs.c.id == held.id).values(**ended))
+
+    def _mine(self, run: sa.Connection, visitor: Visitor, job: str) -> Job:
+        held = _found(run, job)
+        if not visitor.is_curator and held.asker != visitor.id:
+            raise _unknown()
+        return held
+
+
+def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:
+    """Whether somebody may have an earlier release: a curator, who paid for it, or all if it is published."""
+    if held.by_curator or payer == held.asker_name:
+        return True
+    shared = sa.select(released.c.id).where(released.c.digest == digest, released.c.state == "published")
+    return run.execute(shared).first() is not None
+
+
+def _check(
+    visitor: Visitor, kind: str, about: Dataset | None, family: str | None, asked: Mapping[str, Any]
+) -> None:
+    """Refuse what can be refused without opening anything."""
+    if kind not in KINDS:
+        raise UnknownNameError.among("kind of work", kind, KINDS)
+    if kind != "release" and not visitor.is_curator:
+        raise NotAllowedError("this is not private, and for curators", remedy="ask a curator")
+    if about is None and kind not in ("audit", "reproduce"):
+        raise UsageError("no dataset is named", remedy="choose one")
+    if len(json.dumps(asked)) > _LONGEST:
+        raise UsageError("this asks for too much at once", remedy="ask for less")
+    if kind != "release" or about is None:
+        return
+    if family is None or family not in FAMILIES:
+        raise UnknownNameError.among("family", family, FAMILIES)
+    reads = FAMILIES[family].reads
+    if about.reads != reads and {about.reads, reads} != {"events", "ratings"}:
+        raise UsageError(f"{about.name} is a log of {about.reads}, and {family} are made of {reads}")
+    if about.state != "open":
+        raise RefusedError(f"{about.name} is not open", remedy="open it first" if visitor.is_curator else None)
+    if not visitor.is_curator:
+        for flag in READING:
+            if flag in asked and flag not in NARROWING:
+                raise NotAllowedError(f"{flag} is for curators to say", remedy="leave it out")
+
+
+def _title(kind: str, about: Dataset | None, family: str | None) -> str:
+    return " ".join(part for part in (family or kind, "of" if about else "", about.name if about else "") if part)
+
+
+def _selected() -> sa.Select[tuple[object, ...]]:
+    asked: sa.Select[tuple[object, ...]] = (
+        sa.select(
+            jobs,
+            datasets.c.name.label("dataset_name"),
+            people.c.name.label("asker_name"),
+            (people.c.role == str(Role.CURATOR)).label("by_curator"),
+        )
+        .join(people, people.c.id == jobs.c.asker)
+        .outerjoin(datasets, datasets.c.id == jobs.c.dataset)
+    )
+    return asked
+
+
+def _job(row: sa.Row[tuple[object, ...]]) -> Job:
+    return Job(**{**row._mapping, "by_curator": bool(row._mapping["by_curator"])})
+
+
+def _found(run: sa.Connection, job: str) -> Job:
+    row = run.execute(_selected().where(jobs.c.id == job)).first()
+    if row is None:
+        raise _unknown()
+    return _job(row)
+
+
+def _unknown() -> UnknownNameError:
+    return UnknownNameError("there is no such job", remedy="look at the list of jobs")

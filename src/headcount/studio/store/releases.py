@@ -1,0 +1,163 @@
+"""Releases of the studio: folders that work has made, and who sees them.
+
+What a curator asked for is to be *reviewed*, then *published* or *withheld*. What an analyst paid for is their
+*own*: they see it from when their job is shown, and nobody else does but curators, who may publish it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from headcount.errors import RefusedError, UnknownNameError, UsageError
+from headcount.studio.access import NotAllowedError, Visitor
+from headcount.studio.secrecy import fresh_id
+from headcount.studio.settings import Settings
+from headcount.studio.store import deeds
+from headcount.studio.store.opening import Store
+from headcount.studio.store.schema import datasets, jobs, people, releases
+
+_TITLE = 120
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release, published or not."""
+
+    id: str
+    dataset: str
+    job: str | None
+    owner: str
+    family: str
+    title: str
+    note: str
+    folder: str
+    digest: str
+    state: str
+    created: float
+    published: float | None
+    dataset_name: str
+    owner_name: str
+
+
+class Releases:
+    """The releases of a studio."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._settings, self._store, self._clock = settings, store, clock
+
+    def get(self, visitor: Visitor, release: str) -> Published:
+        """Return a release, as if there were none if it is not for who asks."""
+        with self._store.reading() as run:
+            row = run.execute(self._seen(visitor).where(releases.c.id == release)).first()
+        if row is None:
+            raise _unknown()
+        return Published(**row._mapping)
+
+    def listed(self, visitor: Visitor, *, dataset: str | None = None, state: str | None = None) -> list[Published]:
+        """Return the releases that somebody sees, the newest first."""
+        asked = self._seen(visitor).order_by(releases.c.created.desc(), releases.c.id)
+        if dataset is not None:
+            asked = asked.where(releases.c.dataset == dataset)
+        if state is not None:
+            asked = asked.where(releases.c.state == state)
+        with self._store.reading() as run:
+            return [Published(**row._mapping) for row in run.execute(asked)]
+
+    def of_job(self, visitor: Visitor, job: str) -> Published | None:
+        """Return what a job made, if who asks sees it."""
+        with self._store.reading() as run:
+            row = run.execute(self._seen(visitor).where(releases.c.job == job)).first()
+        return None if row is None else Published(**row._mapping)
+
+    def publish(self, visitor: Visitor, release: str) -> Published:
+        """Let every analyst see a release."""
+        return self._turn(visitor, release, "published", "published")
+
+    def withhold(self, visitor: Visitor, release: str) -> Published:
+        """Let analysts see a release no longer, or never; what was charged for it stays charged."""
+        return self._turn(visitor, release, "withheld", "withheld")
+
+    def retitle(
+        self, visitor: Visitor, release: str, *, title: str | None = None, note: str | None = None
+    ) -> Published:
+        """Change what a release is called, and what is said of it: curators, and analysts of their own."""
+        held = self.get(visitor, release)
+        if not visitor.is_curator and not (held.state == "own" and held.owner == visitor.id):
+            raise NotAllowedError("this release is not yours", remedy="ask a curator")
+        said = {
+            "title": held.title if title is None else title.strip(),
+            "note": held.note if note is None else note,
+        }
+        if not said["title"] or len(said["title"]) > _TITLE or len(said["note"]) > 10_000:
+            raise UsageError(f"a title has 1 to {_TITLE} characters, and a note at most 10,000")
+        with self._store.writing() as run:
+            run.execute(releases.update().where(releases.c.id == release).values(**said))
+            deeds.append(run, visitor, "renamed a release", self._clock(), {"release": release})
+        return self.get(visitor, release)
+
+    def folder_of(self, release: Published) -> Path:
+        """Return where the tables of a release lie."""
+        return self._settings.releases / release.folder
+
+    def _turn(self, visitor: Visitor, release: str, state: str, deed: str) -> Published:
+        if not visitor.is_curator:
+            raise NotAllowedError("this is for curators", remedy="ask a curator")
+        now = self._clock()
+        held = self.get(visitor, release)
+        if held.state == state:
+            raise RefusedError(f"this release is {state} already")
+        with self._store.writing() as run:
+            when = {"published": now} if state == "published" else {}
+            run.execute(releases.update().where(releases.c.id == release).values(state=state, **when))
+            deeds.append(run, visitor, deed, now, {"release": release, "title": held.title})
+        return self.get(visitor, release)
+
+    def _seen(self, visitor: Visitor) -> sa.Select[tuple[object, ...]]:
+        """Ask for what somebody sees: of analysts, what is published, and their own once it is shown."""
+        asked: sa.Select[tuple[object, ...]] = (
+            sa.select(releases, datasets.c.name.label("dataset_name"), people.c.name.label("owner_name"))
+            .join(datasets, datasets.c.id == releases.c.dataset)
+            .join(people, people.c.id == releases.c.owner)
+            .outerjoin(jobs, jobs.c.id == releases.c.job)
+        )
+        if visitor.is_curator:
+            return asked
+        shown = sa.or_(releases.c.job.is_(None), jobs.c.shown <= self._clock())
+        own = sa.and_(releases.c.state == "own", releases.c.owner == visitor.id, shown)
+        return asked.where(sa.or_(releases.c.state == "published", own))
+
+
+def add(
+    run: sa.Connection, *, dataset: str, job: str, owner: str, by_curator: bool, family: str, title: str,
+    folder: str, digest: str, now: float,
+) -> str:  # fmt: skip
+    """Add what a job has made, in the transaction that ends it; once, however often it is said."""
+    held = run.execute(sa.select(releases.c.id).where(releases.c.job == job)).scalar()
+    if held is not None:
+        return str(held)
+    key = fresh_id()
+    run.execute(
+        releases.insert().values(
+            id=key,
+            dataset=dataset,
+            job=job,
+            owner=owner,
+            family=family,
+            title=title,
+            note="",
+            folder=folder,
+            digest=digest,
+            state="review" if by_curator else "own",
+            created=now,
+        )
+    )
+    return key
+
+
+def _unknown() -> UnknownNameError:
+    return UnknownNameError("there is no such release", remedy="look at the list of releases")

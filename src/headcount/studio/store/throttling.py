@@ -1,0 +1,41 @@
+"""How often a password may be tried: for one name, and from one address.
+
+A try is written down before the password is looked at, so that many at once count as many. A name that nobody has
+is throttled like one that somebody has.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from headcount.errors import RefusedError
+from headcount.studio.secrecy import digest_of
+from headcount.studio.store.schema import tries
+
+WITHIN = 15 * 60.0
+"""Seconds after which a try is forgotten."""
+OF_A_NAME = 10
+FROM_AN_ADDRESS = 50
+
+
+class TooManyError(RefusedError):
+    """Something was tried too often."""
+
+
+def enter(run: sa.Connection, name: str, address: str, now: float) -> None:
+    """Count a try, or refuse it."""
+    run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
+    keys = {_of_name(name): OF_A_NAME, f"address {address}"[:160]: FROM_AN_ADDRESS}
+    for key, most in keys.items():
+        if run.execute(sa.select(sa.func.count()).where(tries.c.key == key)).scalar_one() >= most:
+            raise TooManyError("too many tries", remedy=f"wait {WITHIN / 60:.0f} minutes, then try again")
+    run.execute(tries.insert(), [{"key": key, "at": now} for key in keys])
+
+
+def forgive(run: sa.Connection, name: str) -> None:
+    """Forget the tries of a name whose password was right."""
+    run.execute(tries.delete().where(tries.c.key == _of_name(name)))
+
+
+def _of_name(name: str) -> str:
+    return f"name {digest_of(name.strip().casefold())}"  # what is typed there may be a password

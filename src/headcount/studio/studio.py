@@ -1,0 +1,61 @@
+"""A studio: its settings, its store, the ledger, and the services over them. One object holds it all."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+from headcount.ledger import Ledger
+from headcount.studio.exploring.shelf import Shelf
+from headcount.studio.security import Cookies
+from headcount.studio.settings import Settings
+from headcount.studio.store.datasets import Datasets
+from headcount.studio.store.deeds import Deeds
+from headcount.studio.store.jobs import Jobs
+from headcount.studio.store.opening import Store
+from headcount.studio.store.people import People
+from headcount.studio.store.releases import Releases
+from headcount.studio.work.service import Work
+
+
+class Studio:
+    """What the pages and the API work with. It is there once made; work in the queue begins with ``start``."""
+
+    def __init__(self, settings: Settings) -> None:
+        for folder in (settings.data, settings.files, settings.releases):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.settings = settings
+        self.cookies = Cookies(settings)
+        self.store = Store(settings.store_url)
+        self.ledger = Ledger(settings.ledger_url)
+        self.people = People(self.store)
+        self.deeds = Deeds(self.store)
+        self.datasets = Datasets(settings, self.store, self.ledger)
+        self.jobs = Jobs(settings.limits, self.store, self.datasets)
+        self.releases = Releases(settings, self.store)
+        self.shelf = Shelf()
+        self.work = Work(settings, self.jobs, self.datasets, self.ledger)
+
+    def set_up_link(self) -> str | None:
+        """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""
+        secret = self.people.set_up()
+        return None if secret is None else self.link(secret)
+
+    def link(self, secret: str) -> str:
+        """Return the link of an invitation."""
+        return f"{self.settings.base_url}/welcome/{secret}"
+
+    def start(self) -> None:
+        """Begin to work on what waits."""
+        self.work.start()
+
+    def stop(self) -> None:
+        """End all work, and let go of the databases."""
+        self.work.stop()
+        self.ledger.close()
+        self.store.close()
+
+
+def studio_of(request: Request) -> Studio:
+    """Return the studio that a request is made to."""
+    found: Studio = request.app.state.studio
+    return found

@@ -1,0 +1,122 @@
+"""Looking without charging: a few warm processes that plan, and look at files, each for one question at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headcount.errors import DataError, SurroundingsError
+from headcount.studio.work.runner import end, heard, started
+from headcount.studio.work.telling import Told
+from headcount.studio.work.words import raised
+
+_AT_ONCE = 2
+_SECONDS = 60.0
+"""Seconds that a look may take."""
+_OFTEN = 500
+"""So many looks a process takes before another one is made."""
+
+
+class Looking:
+    """Warm processes; what one of them cannot take, such as a file that crashes it, harms nobody else."""
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._idle: list[_Warm] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def warm(self) -> None:
+        """Have a process ready."""
+        with self._taken():
+            pass
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._lock:
+            self._closed = True
+            ending, self._idle = self._idle, []
+        for each in ending:
+            each.close()
+
+    def look(self, told: Told) -> dict[str, Any]:
+        """Have something looked at, and return what was found, or raise what went wrong."""
+        if not self._turns.acquire(timeout=self._seconds):
+            raise SurroundingsError("too much is looked at just now", remedy="try again")
+        try:
+            with self._taken() as warm:
+                said = warm.ask(told, self._seconds)
+        finally:
+            self._turns.release()
+        if "done" in said:
+            return dict(said["done"])
+        raise raised(said["failed"])
+
+    @contextlib.contextmanager
+    def _taken(self) -> Iterator[_Warm]:
+        with self._lock:
+            warm = self._idle.pop() if self._idle else None
+        if warm is None or warm.process.poll() is not None:
+            if warm is not None:
+                warm.close()
+            warm = _Warm()
+        try:
+            yield warm
+        except BaseException:
+            warm.close()
+            raise
+        with self._lock:
+            keep = not self._closed and warm.asked < _OFTEN and warm.process.poll() is None
+            if keep:
+                self._idle.append(warm)
+        if not keep:
+            warm.close()
+
+
+class _Warm:
+    """A process that was started before it is needed, and a thread that hears it."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+        self.process: subprocess.Popen[str] = self._held.enter_context(started("--looking"))
+        self.asked = 0
+        self._heard: queue.Queue[Mapping[str, Any] | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._listen, name="studio-look", daemon=True)
+        self._thread.start()
+
+    def ask(self, told: Told, seconds: float) -> Mapping[str, Any]:
+        """Ask for something, and wait for the answer."""
+        self.asked += 1
+        try:
+            assert self.process.stdin is not None  # noqa: S101
+            self.process.stdin.write(told.line())
+            self.process.stdin.flush()
+            while True:
+                said = self._heard.get(timeout=seconds)
+                if said is None:
+                    raise DataError("this could not be read: the process that looked at it crashed")
+                if "done" in said or "failed" in said:
+                    return said
+        except queue.Empty:
+            raise SurroundingsError(
+                "this took too long to look at", remedy="try again, or with less data"
+            ) from None
+        except OSError as error:
+            raise SurroundingsError("nothing can be looked at just now", remedy="try again") from error
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self._thread.join()
+        self._held.close()
+        end(self.process)
+
+    def _listen(self) -> None:
+        for line in self.process.stdout or ():
+            self._heard.put(heard(line))
+        self._heard.put(None)

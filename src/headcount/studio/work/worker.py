@@ -1,0 +1,84 @@
+"""The process that works: ``python -m headcount.studio.work.worker``, told what to do on its standard input.
+
+For a job it does one thing and ends. With ``--looking`` it does what is quick, one after another.
+
+Whatever goes wrong once events may be read is told in one fixed sentence, as everywhere: see
+:func:`headcount.charging.withheld`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from headcount.charging import WithheldError
+from headcount.errors import DataError, HeadcountError, SurroundingsError
+from headcount.events.sources.duck import CONFINED
+from headcount.studio.work.asked import CancelledError
+from headcount.studio.work.limits import take_limits
+from headcount.studio.work.tasks import JOBS, LOOKS, Task
+from headcount.studio.work.telling import Gate, Line, Told
+
+
+def main() -> None:
+    """Do what is told."""
+    line = Line(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    os.dup2(2, 1)  # what a library prints is no answer
+    os.environ[CONFINED] = "1"
+    if "--looking" in sys.argv[1:]:
+        _look(line)
+    else:
+        _work(line)
+
+
+def _work(line: Line) -> None:
+    told = Told.from_line(sys.stdin.readline())
+    _prepare(told)
+    gate = Gate(line)
+    gate.watch()
+    line.say(**_answer(JOBS[told.task], told, line, gate))
+
+
+def _look(line: Line) -> None:
+    line.say(ready=True)
+    prepared = False
+    for each in sys.stdin:
+        told = Told.from_line(each)
+        if not prepared:
+            _prepare(told)
+            prepared = True
+        line.say(**_answer(LOOKS[told.task], told, line, Gate(line)))
+
+
+def _prepare(told: Told) -> None:
+    os.chdir(told.settings.files)
+    take_limits(told.memory, told.seconds)
+
+
+def _answer(task: Task, told: Told, line: Line, gate: Gate) -> dict[str, Any]:
+    """Do something, and say how it ended."""
+    try:
+        return {"done": task(told, line, gate)}
+    except CancelledError as error:
+        return {"cancelled": error.to_json()}
+    except HeadcountError as error:
+        return {"failed": _tellable(error, told).to_json()}
+    except Exception as error:
+        return {"failed": (WithheldError() if gate.passed else _unforeseen(error, told)).to_json()}
+
+
+def _tellable(error: HeadcountError, told: Told) -> HeadcountError:
+    """Keep from an analyst what is wrong with a file: what they asked for is another matter."""
+    if told.by_curator or isinstance(error, WithheldError) or not isinstance(error, DataError | SurroundingsError):
+        return error
+    return DataError("the data of this dataset cannot be read as it is set up", remedy="tell a curator")
+
+
+def _unforeseen(error: Exception, told: Told) -> HeadcountError:
+    what = f" ({type(error).__name__})" if told.by_curator else ""
+    return HeadcountError(f"something went wrong here{what}", remedy="tell whoever runs the studio")
+
+
+if __name__ == "__main__":
+    main()

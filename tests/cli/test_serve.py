@@ -1,0 +1,78 @@
+"""``headcount serve``: where it listens, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+Program = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        said = run("serve", "--port", port, "--data", tmp_path / "desk")
+    assert said.code == 2
+    assert f"port {port} is taken; choose another --port" in said.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--demo", "--host", "0.0.0.0"], "this machine alone"),
+        (["--host", "192.0.2.1"], "choose a --host of this machine"),
+        (["--public-url", "studio.example"], "must begin with https://"),
+    ],
+)
+def test_what_it_does_not_listen_to(run: Run, tmp_path: Path, flags: list[str], words: str) -> None:
+    said = run("serve", "--port", "0", "--data", tmp_path / "desk", *flags)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "desk").write_text("x")
+    said = run("serve", "--port", "0", "--data", tmp_path / "desk")
+    assert said.code == 2
+    assert "is a file; choose another --data" in said.err
+
+
+def test_the_demo_takes_no_folder_that_holds_something(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    said = run("serve", "--port", "0", "--demo", "--data", tmp_path)
+    assert said.code == 2
+    assert "is not empty" in said.err
+
+
+def test_without_its_packages_it_says_how_to_get_them(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    said = run("serve", "--port", "0", "--data", tmp_path / "desk")
+    assert said.code == 2
+    assert "pip install '.[studio]'" in said.err
+
+
+def test_it_says_where_it_is_and_how_to_begin_and_ends_at_once(program: Program, tmp_path: Path) -> None:
+    studio = program("serve", "--port", "0", "--data", tmp_path / "desk")
+    assert studio.stdout is not None
+    address = studio.stdout.readline().split()[-1].decode()
+    link = studio.stdout.readline().split()[-1].decode()
+    assert link.startswith(f"{address}/welcome/")
+    with urllib.request.urlopen(link, timeout=60) as answer:
+        assert b"password" in answer.read()
+    studio.send_signal(signal.SIGINT)
+    _, said = studio.communicate(timeout=60)
+    assert studio.returncode == 0
+    assert f"everything is kept in {tmp_path / 'desk'}" in said.decode()

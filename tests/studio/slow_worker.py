@@ -1,0 +1,18 @@
+"""A worker that takes its time once data may be read: ``python -m tests.studio.slow_worker``."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from headcount import curator
+from headcount.studio.work import worker
+
+
+def _slowly(_act: Any) -> Any:
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    curator.withheld = _slowly
+    worker.main()

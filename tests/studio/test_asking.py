@@ -1,0 +1,129 @@
+"""An analyst's story: from a budget of one's own to a ranking that was paid for; and having none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from headcount.studio.settings import Limits, Settings
+from headcount.studio.studio import Studio
+from tests.studio.conftest import Browser, people
+from tests.studio.showing import visitor_of
+
+ROWS = "person,venue\n" + "".join(f"u{n},{('tea', 'rye', 'oat')[n % 5 % 3]}\n" for n in range(600))
+
+
+@dataclass
+class Desk:
+    """A studio with an open dataset, on which ann may spend ε = 2 and bob nothing yet."""
+
+    studio: Studio
+    dataset: str
+    secret: str
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One for all of these: processes that look are warm once. What was paid for is shown at once."""
+    folder = tmp_path_factory.mktemp("asking")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADCOUNT_LEDGER_KEY", str(folder / "ledger.key"))
+        patch.setenv("HEADCOUNT_LEDGER_ANCHOR", str(folder / "ledger.anchor"))
+        made = Studio(Settings(folder / "desk", limits=Limits(step_seconds=0.0)))
+        people(made)
+        (made.settings.files / "visits.csv").write_text(ROWS, encoding="utf-8")
+        cora, ann = (visitor_of(made, name) for name in ("cora", "ann"))
+        known: dict[str, Any] = {"user": "person", "item": "venue", "items": ["tea", "rye", "oat"]}
+        opened, hidden = (
+            made.datasets.register(
+                cora, name=name, source={"files": ["visits.csv"]}, flags=known, about="Three places."
+            )
+            for name in ("visits", "secret-visits")
+        )
+        for each in (opened, hidden):
+            made.datasets.open(cora, each.id, epsilon="10")
+        made.datasets.allow(cora, opened.id, ann.id or "", "2")
+        yield Desk(made, opened.id, hidden.id)
+        made.stop()
+
+
+@pytest.fixture(autouse=True)
+def _own_ledger() -> None:
+    """Leave the key where the studio of this module has it."""
+
+
+@pytest.fixture
+def studio(desk: Desk) -> Studio:
+    """The studio that browsers open."""
+    return desk.studio
+
+
+Client = Callable[..., Browser]
+
+
+def test_price_and_error_are_seen_then_it_is_paid_run_and_seen(desk: Desk, client: Client) -> None:
+    ann = client("ann")
+    page = ann.get("/ask").text
+    assert "2 left" in page
+    assert "secret-visits" not in page
+    asking = ann.get(f"/ask/{desk.dataset}?family=rankings").text
+    assert "Ask, and pay" in asking
+    said = {"family": "rankings", "epsilon": "2", "k": "2"}
+    outlook = ann.post(f"/ask/{desk.dataset}/outlook", data=said).text
+    for words in ("ε = 2", "charged to visits by ann", "ε = 2, before this", "Nothing was read or charged"):
+        assert words in outlook
+    too_much = ann.post(f"/ask/{desk.dataset}/outlook", data={**said, "epsilon": "2.5"}).text
+    assert "this request costs ε = 2.5" in too_much
+    refused = ann.post(f"/ask/{desk.dataset}", data={**said, "epsilon": "2.5"})
+    assert refused.status_code == 409
+    assert "this request costs ε = 2.5" in refused.text
+    sent = ann.post(f"/ask/{desk.dataset}", data={**said, "title": "The best two"})
+    assert sent.status_code == 303, sent.text
+    run = sent.headers["location"]
+    assert "It runs" in ann.get(run).text  # whether it waits or runs is not told
+    assert desk.studio.work.once()
+    done = ann.get(run).text
+    assert "Open the release" in done
+    (release,) = desk.studio.releases.listed(ann.visitor())
+    assert f"/releases/{release.id}" in done
+    best = ann.get(f"/releases/{release.id}").text
+    assert "The best two" in best
+    assert ">tea<" in best
+    assert client("bob").get(f"/releases/{release.id}").status_code == 404
+    assert client("bob").get(run).status_code == 404
+    assert "used up" in ann.get("/ask").text
+    assert "used up" in ann.get(f"/ask/{desk.dataset}").text
+    again = ann.post(f"/ask/{desk.dataset}/outlook", data=said).text  # the very same was paid for already
+    assert "nothing: published already in this studio" in again
+
+
+def test_what_is_not_open_to_somebody_is_unknown_to_them(desk: Desk, client: Client) -> None:
+    said = {"family": "rankings", "epsilon": "1", "k": "2"}
+    for who, dataset in (("bob", desk.dataset), ("ann", desk.secret), ("ann", "0" * 32)):
+        browser = client(who)
+        assert browser.get(f"/ask/{dataset}").status_code == 404
+        assert browser.post(f"/ask/{dataset}/outlook", data=said).status_code == 404
+        assert browser.post(f"/ask/{dataset}", data=said).status_code == 404
+    assert "No dataset is open to you" in client("bob").get("/ask").text
+
+
+def test_a_wrong_field_is_told_beside_it_and_nothing_is_asked(desk: Desk, client: Client) -> None:
+    ann = client("ann")
+    before = len(desk.studio.jobs.listed(ann.visitor()))
+    sent = ann.post(f"/ask/{desk.dataset}", data={"family": "rankings", "epsilon": "-1", "k": "two"})
+    assert sent.status_code == 400
+    assert "aria-invalid" in sent.text
+    for reading in ({"where": "venue = tea"}, {"context": "venue"}, {"count": "users"}):
+        ann.post(f"/ask/{desk.dataset}", data={"family": "rankings", "epsilon": "", "k": "2", **reading})
+    assert len(desk.studio.jobs.listed(ann.visitor())) == before
+    unknown = ann.get(f"/ask/{desk.dataset}?family=tags")
+    assert unknown.status_code == 404
+
+
+def test_curators_ask_where_they_plan(desk: Desk, client: Client) -> None:
+    cora = client("cora")
+    assert cora.get("/ask").headers["location"] == "/datasets"
+    assert cora.get(f"/ask/{desk.dataset}").headers["location"] == f"/datasets/{desk.dataset}/plan"

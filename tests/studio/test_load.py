@@ -1,0 +1,27 @@
+"""Many analysts at once on a real server: nothing fails, and nobody spends more than they may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.studio import Analyst, Server, crowd, lay_out, spent
+
+
+@pytest.mark.slow
+def test_a_crowd_of_analysts_neither_fails_nor_overspends(tmp_path: Path) -> None:
+    """How quick reads are is for a quiet machine to say: ``python -m benchmarks.studio``."""
+    desk = lay_out(tmp_path, analysts=50, items=2000, people=500)
+    server = Server(desk.settings)
+    try:
+        server.wait()
+        Analyst(desk, "analyst-0").open_all()
+        everybody = crowd(desk, seconds=30)
+    finally:
+        server.stop()
+    assert [failure for each in everybody for failure in each.failures] == []
+    assert sum(len(each.reads) for each in everybody) > 50
+    assert sum(len(each.acknowledged) for each in everybody) > 0
+    found = spent(desk)
+    assert (found["verified"], found["overspent"]) == (True, False)

@@ -1,0 +1,248 @@
+"""Work of the studio with real processes: releases, cancelling, crashes, and looks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.releases import load
+from headcount.studio.access import NotAllowedError
+from headcount.studio.settings import Limits, Settings
+from headcount.studio.store.jobs import Job
+from headcount.studio.studio import Studio
+from headcount.studio.work import runner
+from headcount.studio.work.asked import CancelledError
+from headcount.studio.work.tasks import Announced
+from headcount.studio.work.telling import Gate, Line, Told
+from headcount.studio.work.worker import _tellable
+from tests.studio.conftest import people
+from tests.studio.desk import ASKED, opened, who
+
+SLOW = "tests.studio.slow_worker"
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    """A studio with short steps of time."""
+    made = Studio(Settings(tmp_path / "desk", limits=Limits(step_seconds=0.1)))
+    people(made)
+    yield made
+    made.stop()
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Wait until something is so."""
+    ends = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < ends, "it did not come about"
+        time.sleep(0.02)
+    return found
+
+
+def _over(studio: Studio, job: Job) -> Job:
+    cora = who(studio, "cora")
+    return until(lambda: (found := studio.jobs.get(cora, job.id)).is_over and found)  # type: ignore[no-any-return]
+
+
+def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) -> None:
+    dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "1")
+    studio.start()
+    first = _over(studio, studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED))
+    assert (first.state, first.entry) == ("done", 3)
+    (made,) = studio.releases.listed(cora)
+    release = load(studio.releases.folder_of(made))
+    assert (release.is_private, release.ledger and release.ledger["entry"]) == (True, 3)
+    assert studio.ledger.show("visits").epsilon == 1
+    early = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
+    assert early.state == "failed"  # what a curator reviews, or withheld, is not had by asking for it
+    assert early.outcome is not None
+    assert "not published" in early.outcome["problem"]
+    assert studio.releases.listed(ann) == []
+    studio.releases.publish(cora, made.id)
+    second = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
+    assert second.outcome is not None
+    assert (second.state, second.outcome["earlier"], second.entry) == ("done", True, None)
+    assert studio.ledger.show("visits").epsilon == 1
+    refused = _over(
+        studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "2"})
+    )
+    assert refused.outcome is not None
+    assert (refused.state, refused.outcome["error"]) == ("failed", "RefusedError")
+    assert refused.outcome["problem"].startswith("ann on visits has spent ε = 0 of 1")
+    assert until(lambda: {each.state for each in studio.releases.listed(ann)} == {"own", "published"})
+    assert studio.ledger.verify().ok
+
+
+def _reserved(studio: Studio, job: Job) -> int:
+    """Wait until a job has paid, and return the id of its process."""
+    cora = who(studio, "cora")
+    until(lambda: studio.jobs.get(cora, job.id).entry)
+    process = studio.work.runner._held()[0].process
+    assert process is not None
+    return process.pid
+
+
+def _is_there(pid: int) -> bool:
+    with contextlib.suppress(ProcessLookupError, OSError):
+        state = Path(f"/proc/{pid}/stat")
+        if state.exists():
+            return state.read_text().rpartition(")")[2].split()[0] != "Z"
+        os.kill(pid, 0)
+        return not sys.platform.startswith("linux")
+    return False
+
+
+def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_nobody(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "WORKER", SLOW)
+    dataset, cora = opened(studio), who(studio, "cora")
+    studio.start()
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    pid = _reserved(studio, job)
+    waiting = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.cancel(cora, job.id)
+    cancelled = _over(studio, job)
+    assert cancelled.outcome is not None
+    assert (cancelled.state, cancelled.outcome["error"]) == ("cancelled", "CancelledError")
+    assert "stays charged" in cancelled.outcome["problem"]
+    assert not _is_there(pid)
+    os.kill(_reserved(studio, waiting), signal.SIGKILL)
+    crashed = _over(studio, waiting)
+    assert crashed.outcome is not None
+    assert (crashed.state, crashed.outcome["error"]) == ("failed", "InterruptedJobError")
+    assert crashed.outcome["problem"] == "the process that worked on it crashed; what was reserved stays charged"
+    account = studio.ledger.show("visits")
+    assert (account.epsilon, account.open) == (Decimal(2), 2)
+
+
+def test_a_worker_ends_when_its_server_does(studio: Studio, tmp_path: Path) -> None:
+    opened(studio)
+    dataset = studio.datasets.listed(who(studio, "cora"))[0]
+    told = Told.of(
+        studio.settings,
+        "release",
+        dataset,
+        family="counts",
+        asked=ASKED,
+        analyst="cora",
+        out=str(tmp_path / "out"),
+    )
+    server = (
+        "import subprocess, sys; "
+        f"worker = subprocess.Popen([sys.executable, '-m', {SLOW!r}], stdin=subprocess.PIPE, text=True); "
+        f"worker.stdin.write({told.line()!r}); worker.stdin.flush(); print(worker.pid, flush=True); worker.wait()"
+    )
+    with subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        until(lambda: studio.ledger.show("visits").open)
+        assert _is_there(pid)
+        parent.kill()
+    until(lambda: not _is_there(pid))
+    assert studio.ledger.show("visits").epsilon == 1
+
+
+def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
+    dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
+    look = studio.work.look
+    seen = look(cora, "inspect", source={"files": ["visits.csv"]})
+    assert (seen["rows"], seen["reads"], seen["flags"]) == (200, "events", {"user": "user", "item": "venue"})
+    assert [each["name"] for each in look(cora, "columns", dataset=dataset.id)["columns"]] == ["user", "venue"]
+    plan = look(ann, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "0.5"})
+    assert (plan["ledger"]["left"], plan["cells"], plan["method"]) == ("0.5", {"items": 3}, "sra")
+    assert "epsilon" not in plan["ledger"]  # of the whole dataset
+    assert look(cora, "plan", dataset=dataset.id, family="counts", asked=ASKED)["ledger"]["epsilon"]["left"] == "3"
+    with pytest.raises(HeadcountError, match=r"ann on visits has spent ε = 0 of 0\.5"):
+        look(ann, "plan", dataset=dataset.id, family="counts", asked=ASKED)
+    with pytest.raises(UsageError, match="limit must be a whole number"):
+        look(cora, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "limit": 0})
+    for kind in ("inspect", "columns"):
+        with pytest.raises(NotAllowedError):
+            look(ann, kind, dataset=dataset.id)
+    for source in (
+        {"files": ["../headcount.db"]},
+        {"files": ["/etc/passwd"]},
+        {"address": "duckdb:////etc/passwd"},
+    ):
+        with pytest.raises(HeadcountError):
+            look(cora, "inspect", source=source)
+    warm = studio.work._looking._idle[0]
+    os.kill(warm.process.pid, signal.SIGKILL)
+    warm.process.wait()
+    assert look(cora, "columns", dataset=dataset.id)["source"] == "visits.csv"
+    assert studio.ledger.show("visits").epsilon == 0
+    assert len(studio.ledger.history()) == 2
+
+
+def test_a_look_that_takes_too_long_is_ended(studio: Studio) -> None:
+    dataset, cora = opened(studio), who(studio, "cora")
+    studio.work._looking._seconds = 0.001
+    with pytest.raises(SurroundingsError, match="too long"):
+        studio.work.look(cora, "columns", dataset=dataset.id)
+    assert studio.work._looking._idle == []
+
+
+def test_a_duckdb_file_opens_no_other_file(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    from headcount.events.readers import open_source
+    from headcount.events.sources.asked import Asked
+    from headcount.events.sources.duck import CONFINED
+
+    (tmp_path / "secret.csv").write_text("password\nhush\n")
+    with duckdb.connect(str(tmp_path / "sent.duckdb")) as made:
+        made.sql(f"CREATE VIEW peek AS SELECT * FROM read_csv('{tmp_path}/secret.csv')")
+        made.sql("CREATE TABLE fine AS SELECT 'ann' AS who")
+    address = f"duckdb://{tmp_path}/sent.duckdb"
+    assert open_source(address, asked=Asked("peek", None)).names == ["password"]
+    monkeypatch.setenv(CONFINED, "1")
+    for asked in (Asked("peek", None), Asked(None, f"SELECT * FROM read_csv('{tmp_path}/secret.csv')")):
+        with pytest.raises(DataError):
+            open_source(address, asked=asked)
+    assert open_source(address, asked=Asked("fine", None)).names == ["who"]
+
+
+def test_who_cancels_while_it_is_charged_gets_the_cost_back(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headcount.counts.request import ReleaseRequest
+    from headcount.curator import Curator
+    from headcount.events.log import EventLog
+
+    opened(studio)
+    told = io.StringIO()
+    gate = Gate(Line(told))
+    gate._cancelled = True  # as if somebody cancelled just now, and waits for the lock
+    charging = Announced(studio.ledger, "visits", None, "cora", line=Line(told), gate=gate)
+    curator = Curator(charging=charging)
+    log = EventLog.of([("ann", "tea")], items=["rye", "tea"])
+    with pytest.raises(CancelledError, match="nothing was charged"):
+        curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    assert [entry.kind for entry in studio.ledger.history()] == ["create", "reserve", "refund"]
+    assert studio.ledger.show("visits").epsilon == 0
+
+
+def test_an_analyst_is_not_told_what_is_wrong_with_a_file() -> None:
+    wrong = DataError("column 'usr' is not in visits.csv")
+    told = Told("release", "desk", "sqlite:///x.db")
+    assert "usr" not in str(_tellable(wrong, told))
+    assert _tellable(wrong, Told("release", "desk", "sqlite:///x.db", by_curator=True)) is wrong
+    asked = UsageError("limit must be at least 1")
+    assert _tellable(asked, told) is asked
