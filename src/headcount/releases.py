@@ -317,8 +317,8 @@ def _library(name: str) -> Any:
 
 
 def _table_in(file: Path) -> pa.Table:
-    """Read one file, whatever its folder is called: no dataset, whose columns can come from names of folders."""
-    with pq.ParquetFile(file) as parquet:
+    """Read one file, and import nothing that reads datasets of many."""
+    with file.open("rb") as content, pq.ParquetFile(content) as parquet:
         return parquet.read()
 
 

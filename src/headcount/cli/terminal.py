@@ -11,13 +11,12 @@ import sys
 import textwrap
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 FOR_RESEARCH = "NOT PRIVATE: for research alone."
 """What is said wherever a result promises nothing."""
@@ -70,6 +69,10 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]
 
     Cells come from outside: they are shown letter by letter, never read as markup or terminal commands.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(header_style="bold", box=None, pad_edge=False)
     for heading, side in columns:
         table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
@@ -129,6 +132,8 @@ class Bar:
 
     def __enter__(self) -> Bar:
         if self._wanted:
+            import rich.progress  # noqa: F401 - here, so that the bar appears on time
+
             self._timer.start()
         return self
 
@@ -153,6 +158,9 @@ class Bar:
                 self._progress.update(self._task, completed=self._done, total=total, description=stage)
 
     def _appear(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
         with self._lock:
             if not self._wanted:
                 return
