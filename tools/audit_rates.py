@@ -3,8 +3,8 @@
     python tools/audit_rates.py [--runs 20] [--only NAME …]
 
 Some runs of both logs of every pair are timed, in seconds of the processor, after some that are not; where many
-copies are run in one release, a thousand times as many. All runs of an audit at that rate are its seconds: one that
-finds a violation ends sooner, and looking for events comes on top.
+copies are run in one release, a thousand times as many. All runs of an audit at that rate are its seconds: one
+that finds a violation ends sooner, and looking for events comes on top.
 """
 
 from __future__ import annotations

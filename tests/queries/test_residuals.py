@@ -11,6 +11,7 @@ from math import prod, sqrt
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -66,14 +67,13 @@ def marginals(grid: Grid, order: int) -> Asked:
 
 def test_weights_are_looked_for_once_however_many_stages_and_releases_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """They hang on the queries and the grid, which are public."""
-    searched: list[Any] = []
-    real = weighing._searched
-    monkeypatch.setattr(weighing, "_searched", lambda *asked: searched.append(asked) or real(*asked))
+    search = mock.Mock(wraps=weighing._searched)
+    monkeypatch.setattr(weighing, "_searched", search)
     weighing._best.cache_clear()
     log = read_people(pa.table({"user": [1, 2], "a": [0, 1], "b": [0, 1], "c": [3, 0]}), user="user")
     for seed in range(3):
         Residuals(asked=ASKED).release(log, Grant("1"), SeededNoise(seed))
-    assert len(searched) == 1
+    assert search.call_count == 1
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
