@@ -5,6 +5,7 @@ All draws are seeded, so that tests come out the same in every run; tolerances s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headcount.answers import shrinkage
 from headcount.answers.blocks import NoisyPair
-from headcount.answers.shrinkage import Posterior, _joint_prior, fitted
+from headcount.answers.shrinkage import Posterior, _Cells, _joint_prior, _judged, _Numbered, fitted
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 
 Floats = NDArray[np.float64]
@@ -168,6 +170,22 @@ def naive_joint(one: Floats, two: Floats, tally: NDArray[np.int64], apart: int, 
                 counted[pair] += part / whole / len(seen)
         joint = counted
     return np.array([[joint[a, b] for b in range(two.shape[1])] for a in range(one.shape[1])])
+
+
+def test_intervals_are_what_a_plain_loop_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Size by size, until enough of the posterior is below; cells a block at a time, or all at once."""
+    random = np.random.default_rng(2)
+    grid, prior = np.array([0.0, 1.0, 2.5, 7.0]), random.random((4, 3))
+    own, other = (_Cells(_Numbered(0, np.arange(5)), grid[:size], random.random((5, size))) for size in (4, 3))
+    posterior = own.likelihood[:, :, None] * (prior @ other.likelihood.T)[None]
+    below = np.cumsum(posterior / posterior.sum(axis=1, keepdims=True), axis=1)
+    for block in (1, 1 << 15):
+        monkeypatch.setattr(shrinkage, "BLOCK", block)
+        found = _judged(own, other, prior, 0.8)
+        for one, two in itertools.product(range(5), range(5)):
+            first = next(at for at in range(4) if below[one, at, two] >= 0.1)
+            assert found.low[one, two] == (grid[first - 1] if first else 0.0)
+            assert found.high[one, two] == next(grid[at] for at in range(4) if below[one, at, two] >= 0.9)
 
 
 def test_the_joint_prior_is_what_a_plain_loop_finds() -> None:

@@ -11,6 +11,7 @@ from math import prod, sqrt
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from headcount.events.grid import Grid
 from headcount.events.people import read_people
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
-from headcount.queries import components
+from headcount.queries import components, weighing
 from headcount.queries.asked import Asked
 from headcount.queries.choosing import Automatic
 from headcount.queries.components import energies, subsets
@@ -62,6 +63,17 @@ def marginals(grid: Grid, order: int) -> Asked:
         grid=grid,
         statements=tuple(f"SELECT COUNT(*) FROM t GROUP BY {', '.join(map(json.dumps, some))}" for some in names),
     )
+
+
+def test_weights_are_looked_for_once_however_many_stages_and_releases_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hang on the queries and the grid, which are public."""
+    search = mock.Mock(wraps=weighing._searched)
+    monkeypatch.setattr(weighing, "_searched", search)
+    weighing._best.cache_clear()
+    log = read_people(pa.table({"user": [1, 2], "a": [0, 1], "b": [0, 1], "c": [3, 0]}), user="user")
+    for seed in range(3):
+        Residuals(asked=ASKED).release(log, Grant("1"), SeededNoise(seed))
+    assert search.call_count == 1
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])

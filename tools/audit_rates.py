@@ -1,0 +1,55 @@
+"""Print how many releases an audit makes in a second of one processor, and how long audits take, method by method.
+
+    python tools/audit_rates.py [--runs 20] [--only NAME …]
+
+Some runs of both logs of every pair are timed, in seconds of the processor, after some that are not; where many
+copies are run in one release, a thousand times as many. All runs of an audit at that rate are its seconds: one
+that finds a violation ends sooner, and looking for events comes on top.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from decimal import Decimal
+
+from headcount.lab.audits.auditing import expected_runs
+from headcount.lab.audits.targets import NAMES, pairs_for, runs_for, target
+from headcount.noise import SeededNoise
+
+_COPIES = 1_000
+_LIMIT = 2
+
+
+def rate(name: str, runs: int) -> float:
+    """Return how many releases of a method there are in a second of the processor, all pairs alike."""
+    asked, pairs, spent = target(name, _LIMIT, Decimal(1)), pairs_for(name, _LIMIT), 0.0
+    many = runs * _COPIES if asked.copies else runs
+    for pair in pairs:
+        for present in (True, False):
+            asked.observe(pair, SeededNoise(0), many // 5, present=present)
+            began = time.process_time()
+            asked.observe(pair, SeededNoise(1), many, present=present)
+            spent += time.process_time() - began
+    return 2 * len(pairs) * many / spent
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--only", nargs="*", default=NAMES)
+    given = parser.parse_args()
+    print("| Method | releases a second | releases of an audit | seconds |\n|---|---:|---:|---:|")
+    whole = 0.0
+    for name in given.only:
+        found = rate(name, given.runs)
+        copies = target(name, _LIMIT, Decimal(1)).copies
+        releases = 2 * expected_runs(len(pairs_for(name, _LIMIT)), runs_for(name, copies=copies))
+        whole += releases / found
+        print(f"| `{name}` | {found:,.0f} | {releases:,} | {releases / found:,.0f} |", flush=True)
+    print(f"| all | | | {whole:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()
