@@ -338,6 +338,23 @@ def test_an_audit_runs_and_is_marked_as_not_private(cora: Browser) -> None:
     assert "It is done" in done
 
 
+@pytest.mark.slow
+def test_a_comparison_writes_a_page_that_is_shown_in_a_sandbox(
+    cora: Browser, client: Callable[[Any], Browser]
+) -> None:
+    at = opened(cora)
+    asked = {"what": "counts", "methods": "sra,lpa", "epsilon": "1", "limits": "1", "runs": "2"}
+    run = cora.post("/lab/compare", data={"dataset": at.rpartition("/")[2], **asked})
+    assert run.status_code == 303, words(run.text)
+    assert cora.studio.work.once()
+    at_run = run.headers["location"]
+    assert "Open the page" in words(cora.get(at_run).text)
+    page = cora.get(f"{at_run}/page")
+    assert page.headers["content-security-policy"].startswith("sandbox allow-scripts; default-src 'none'")
+    assert "NOT PRIVATE" in page.text.upper()
+    assert client(Role.ANALYST).get(f"{at_run}/page").status_code == 403
+
+
 def test_pages_show_what_people_typed_as_text(cora: Browser) -> None:
     at = registered(cora, about="<script>alert(1)</script>")
     assert "<script>alert" not in cora.get(at).text
