@@ -1,7 +1,7 @@
 """Take pictures of the studio's main pages: ``python tools/studio_pictures.py [--all] [--out FOLDER]``.
 
-Starts ``headcount serve --demo`` and looks at it as curator and as analyst. Those of the docs are taken by default;
-with ``--all`` every page, wide and narrow, light and dark, to be looked at.
+Starts ``headcount serve --demo`` and looks at it as curator and as analyst. Those of the docs are taken by
+default; with ``--all`` every page, wide and narrow, light and dark, to be looked at.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 BROWSER = runpy.run_path(str(Path(__file__).with_name("browser.py")))
-SIZES = {"wide": {"width": 1280, "height": 860}, "narrow": {"width": 390, "height": 844}}
-SCHEMES = ("light", "dark")
+SIZES = {"wide": ViewportSize(width=1280, height=860), "narrow": ViewportSize(width=390, height=844)}
 COLOURS = 256
+
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class View:
     role: str
     path: str
     follow: tuple[str, ...] = ()
-    kept: tuple[tuple[str, str], ...] = ()
+    epsilon: str = ""
+    """Typed where an ε is asked for, so that price and error are seen."""
+    kept: tuple[tuple[str, Scheme], ...] = ()
     """Which pictures of it the docs show: sizes and schemes."""
 
 
@@ -48,9 +53,15 @@ VIEWS = (
     View("home", "analyst", "/"),
     View("home-curator", "curator", "/"),
     View("releases", "analyst", "/releases"),
-    View("release", "analyst", "/releases", ("^Visits by weekday$",)),
+    View(
+        "release",
+        "analyst",
+        "/releases",
+        ("^Visits by weekday$",),
+        kept=(("wide", "light"), ("narrow", "dark")),
+    ),
     View("contexts", "analyst", "/releases", ("^Visits by weekday$", "^Contexts$")),
-    View("heat", "analyst", "/releases", ("^Visits by weekday$", "^Heat map$")),
+    View("heat", "analyst", "/releases", ("^Visits by weekday$", "^Heat map$"), kept=(("wide", "dark"),)),
     View("item", "analyst", "/releases", ("^Visits by weekday$", "^Central Station$")),
     View("promise", "analyst", "/releases", ("^Visits by weekday$", "^The promise$")),
     View("downloads", "analyst", "/releases", ("^Visits by weekday$", "^Downloads$")),
@@ -58,8 +69,10 @@ VIEWS = (
     View("datasets", "curator", "/datasets"),
     View("new", "curator", "/datasets/new"),
     View("dataset", "curator", "/datasets", ("^city$",)),
-    View("columns", "curator", "/datasets", ("^city$", "[Cc]olumns")),
-    View("budget", "curator", "/datasets", ("^city$", "[Bb]udget$")),
+    View("columns", "curator", "/datasets", ("^city$", "columns"), kept=(("wide", "light"),)),
+    View("plan", "curator", "/datasets", ("^city$", "^Plan a release$"), epsilon="1.5", kept=(("wide", "light"),)),
+    View("budget", "curator", "/datasets", ("^city$", "^History")),
+    View("ask", "analyst", "/ask", ("^Counts$",), epsilon="0.5", kept=(("narrow", "light"),)),
     View("budgets", "curator", "/budgets"),
     View("runs", "curator", "/runs"),
     View("lab", "curator", "/lab"),
@@ -113,7 +126,7 @@ def opened() -> Iterator[Browser]:
         browser.close()
 
 
-def taken(browser: Browser, base: str, view: View, size: str, scheme: str) -> bytes:
+def taken(browser: Browser, base: str, view: View, size: str, scheme: Scheme) -> bytes:
     """Return the picture of a view."""
     page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
     page.goto(f"{base}/sign-in")
@@ -121,8 +134,11 @@ def taken(browser: Browser, base: str, view: View, size: str, scheme: str) -> by
         page.get_by_role("button", name=f"As {view.role}").click()
     page.goto(base + view.path)
     for link in view.follow:
-        page.get_by_role("link", name=re.compile(link)).first.click()
+        page.locator("main").get_by_role("link", name=re.compile(link)).first.click()
         page.wait_for_load_state()
+    if view.epsilon:
+        page.locator("#field-epsilon").fill(view.epsilon)
+        page.locator("#outlook").get_by_text("Price").wait_for()
     page.wait_for_selector("html[data-ready]", state="attached")
     if page.locator("[data-vega]").count():
         page.wait_for_selector("html[data-charts=drawn]", state="attached")
@@ -144,7 +160,8 @@ def pixels(page: Page, png: bytes) -> NDArray[np.uint8]:
           drawn.drawImage(map, 0, 0);
           const held = drawn.getImageData(0, 0, map.width, map.height).data;
           let text = "";
-          for (let at = 0; at < held.length; at += 8192) text += String.fromCharCode(...held.subarray(at, at + 8192));
+          for (let at = 0; at < held.length; at += 8192)
+            text += String.fromCharCode(...held.subarray(at, at + 8192));
           return [map.width, map.height, btoa(text)];
         }""",
         base64.b64encode(png).decode(),

@@ -86,6 +86,12 @@ LOG = "user,venue,day\n" + "".join(f"p{n},v{n % 3},Friday\n" for n in range(30))
 @pytest.fixture
 def published(studio: Studio) -> Studio:
     """The studio with an open dataset, of which Ann may spend 1, and a published release; Bob is no member."""
+    publish(studio)
+    return studio
+
+
+def publish(studio: Studio) -> None:
+    """Open a dataset in a studio, and publish a release of it."""
     (studio.settings.files / "visits.csv").write_text(LOG, encoding="utf-8")
     by_name = {each.name: each for each in studio.people.listed()}
     cora = by_name["cora"].visitor()
@@ -94,7 +100,6 @@ def published(studio: Studio) -> Studio:
     studio.datasets.open(cora, made.id, epsilon="10")
     studio.datasets.allow(cora, made.id, by_name["ann"].id, "1")
     put(studio, make(items=["v0", "v1", "v2"], contexts=["Monday", "Friday"]))
-    return studio
 
 
 @pytest.fixture

@@ -255,6 +255,14 @@ def test_a_cookie_cannot_be_made_up(client: Client, browser: Opened) -> None:
         assert opened.get("/account").status_code == 303, value
 
 
+def test_a_key_that_was_cut_off_signs_nothing(tmp_path: Path) -> None:
+    desk = tmp_path / "cut"
+    Studio(Settings(desk)).stop()
+    (desk / "session.key").write_bytes(b"")
+    with pytest.raises(HeadcountError, match=r"session\.key is not whole"):
+        Studio(Settings(desk))
+
+
 def test_a_session_ends(studio: Studio) -> None:
     now = [1000.0]
     clocked = People(studio.store, lambda: now[0])

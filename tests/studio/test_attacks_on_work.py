@@ -412,3 +412,15 @@ def test_nothing_behind_a_door_is_stored_by_a_cache(published: Studio, client: C
             if door_of(route) is not Door.ANYONE and "GET" in (route.methods or ()) and not slow:
                 answer = cora.get(_address(route, release=release, dataset=dataset, job=job))
                 assert answer.headers["cache-control"] == "no-store", route.path
+
+
+def test_a_large_upload_shows_its_token_in_the_header(published: Studio, client: Client) -> None:
+    """Nothing of it is read before that, and elsewhere so much is never taken."""
+    cora, large = client("cora"), b"user,venue\n" + b"ann,tea\n" * 300_000
+    assert cora.post("/uploads", files={"file": ("large.csv", large)}).status_code == 303
+    assert cora.post("/api/v1/files", params={"name": "large.csv"}, content=large).status_code == 201
+    assert cora.post("/people", files={"name": ("large.csv", large)}).status_code == 413
+    token = cora.headers.pop("x-csrf-token")
+    assert cora.post("/uploads", files={"file": ("late.csv", large)}, data={"csrf": token}).status_code == 403
+    assert len(list(published.settings.files.rglob("large.csv"))) == 2
+    assert not list(published.settings.files.rglob("late.csv"))

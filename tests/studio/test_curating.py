@@ -235,10 +235,9 @@ def test_a_budget_that_is_exhausted(cora: Browser) -> None:
     at = opened(cora, "0.5")
     outlook = words(cora.post(f"{at}/plan/outlook", data={"family": "counts", "epsilon": "1"}).text)
     assert "costs ε = 1" in outlook
-    run = ran(cora, at)
-    page = words(cora.get(run).text)
-    assert "It failed" in page
-    assert "costs ε = 1" in page
+    sent = cora.post(f"{at}/plan", data={"family": "counts", "epsilon": "1"})
+    assert sent.status_code == 409
+    assert "costs ε = 1" in words(sent.text)
     assert "ε = 0 of 0.5 spent" in words(cora.get(at).text)
 
 
@@ -258,19 +257,30 @@ def test_a_run_that_is_cancelled_while_it_waits_costs_nothing(cora: Browser) -> 
     cora.post(f"{again.headers['location']}/cancel")
 
 
-# What is planned is planned without the log
+# Plans
 
 
-def test_a_plan_never_opens_the_rows(cora: Browser) -> None:
-    """The file is cut to its header after it was mapped, and then broken: a plan still says the same."""
-    at = opened(cora)
-    said = {"family": "rankings", "epsilon": "1", "k": "2"}
-    before = words(cora.post(f"{at}/plan/outlook", data=said).text)
-    (name,) = cora.studio.datasets.get(cora.visitor(), at.rpartition("/")[2]).source["files"]
-    file = cora.studio.settings.files / name
-    file.write_bytes(b"person,venue,at\n" + b"\xff\x00 no rows at all")
-    assert words(cora.post(f"{at}/plan/outlook", data=said).text) == before
-    assert "Promise" in before
+def test_a_table_of_people_is_asked_with_bins_and_queries(cora: Browser) -> None:
+    rows = "id,age,town\n" + "".join(f"{number},{number % 90},Rome\n" for number in range(50))
+    file = uploaded(cora, "people.csv", rows)
+    sent = cora.post("/datasets", data={"name": "people", "reads": "people", "file": file})
+    at = sent.headers["location"].removesuffix("/columns")
+    assert cora.post(f"{at}/columns", data={"user": "id"}).headers["location"] == f"{at}/budget"
+    assert cora.post(f"{at}/budget", data={"epsilon": "1"}).status_code == 303
+    asked = {"epsilon": "1", "bins": "[age]\nedges = [0, 18, 65, 120]", "queries": "SELECT COUNT(*) FROM people"}
+    assert "1 answer" in words(cora.post(f"{at}/plan/outlook", data=asked).text)
+    broken = cora.post(f"{at}/plan", data={**asked, "bins": "[age"})
+    assert broken.status_code == 400
+    assert "this is not TOML" in words(broken.text)
+
+
+def test_a_budget_whose_times_no_release_could_read(cora: Browser) -> None:
+    at = registered(cora)
+    said = {"epsilon": "1", "window": "1w", "time": "at", "timezone": "Nowhere/Town"}
+    sent = cora.post(f"{at}/budget", data=said)
+    assert sent.status_code in (400, 404)
+    assert "Nowhere/Town" in words(sent.text)
+    assert cora.studio.datasets.account(cora.visitor(), at.rpartition("/")[2]) is None
 
 
 def test_another_method_brings_its_fields(cora: Browser) -> None:
@@ -326,6 +336,23 @@ def test_an_audit_runs_and_is_marked_as_not_private(cora: Browser) -> None:
     done = words(cora.get(run.headers["location"]).text)
     assert "Not private" in done
     assert "It is done" in done
+
+
+@pytest.mark.slow
+def test_a_comparison_writes_a_page_that_is_shown_in_a_sandbox(
+    cora: Browser, client: Callable[[Any], Browser]
+) -> None:
+    at = opened(cora)
+    asked = {"what": "counts", "methods": "sra,lpa", "epsilon": "1", "limits": "1", "runs": "2"}
+    run = cora.post("/lab/compare", data={"dataset": at.rpartition("/")[2], **asked})
+    assert run.status_code == 303, words(run.text)
+    assert cora.studio.work.once()
+    at_run = run.headers["location"]
+    assert "Open the page" in words(cora.get(at_run).text)
+    page = cora.get(f"{at_run}/page")
+    assert page.headers["content-security-policy"].startswith("sandbox allow-scripts; default-src 'none'")
+    assert "NOT PRIVATE" in page.text.upper()
+    assert client(Role.ANALYST).get(f"{at_run}/page").status_code == 403
 
 
 def test_pages_show_what_people_typed_as_text(cora: Browser) -> None:

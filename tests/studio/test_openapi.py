@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from headcount.studio.access import Door, Role, door_of
+from headcount.studio.app import app_of
+from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
-from tests.studio.conftest import Browser
+from tests.studio.conftest import Browser, people, publish
 from tests.studio.showing import visitor_of
+from tests.studio.test_store import new_schema
 
 Client = Callable[[Role | str | None], Browser]
 SHAPE = {"error", "problem", "given", "remedy", "message"}
@@ -67,6 +71,17 @@ def test_not_one_of_thousands_breaks_the_server(role: Role, client: Client) -> N
     assert told.total() == 1_200
     paths = asks.app.openapi()["paths"]  # type: ignore[attr-defined]
     assert set(told) == {f"{method.upper()} {path}" for path, held in paths.items() for method in held}
+
+
+@pytest.mark.slow
+def test_nor_does_one_where_the_store_is_postgresql(tmp_path: Path) -> None:
+    studio = Studio(Settings(tmp_path / "desk", store=new_schema()))
+    people(studio)
+    publish(studio)
+    asks = Browser(app_of(studio))
+    asks.sign_in("cora")
+    assert _made_up(asks, 400).total() == 400
+    studio.stop()
 
 
 def test_a_server_that_breaks_is_noticed(app: FastAPI, client: Client) -> None:

@@ -99,6 +99,29 @@ def test_what_was_cancelled_is_not_begun_again(studio: Studio, job: Job) -> None
     assert (found.state, "nothing was charged" in str(found.outcome["problem"])) == ("cancelled", True)
 
 
+def test_the_queue_goes_on_whatever_goes_wrong(studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = studio.work.runner
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner, "_work", fails)
+    runner._run(job)
+    found = studio.jobs.get(who(studio, "cora"), job.id)
+    assert found.outcome is not None
+    assert (found.state, found.outcome["problem"]) == ("failed", "something went wrong here")
+    tried: list[int] = []
+
+    def tend() -> None:
+        tried.append(1)
+        runner._stopping = len(tried) > 1
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner, "_tend", tend)
+    runner._loop()
+    assert len(tried) == 2
+
+
 def test_other_work_begins_again(studio: Studio) -> None:
     dataset = opened(studio)
     asked: dict[str, Any] = {"kind": "check", "dataset": dataset.id}

@@ -27,12 +27,13 @@ _NUMBERS = itertools.count()
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store of either kind."""
-    made = Store(f"sqlite:///{tmp_path}/studio.db" if request.param == "sqlite" else _postgres())
+    made = Store(f"sqlite:///{tmp_path}/studio.db" if request.param == "sqlite" else new_schema())
     yield made
     made.close()
 
 
-def _postgres() -> str:
+def new_schema() -> str:
+    """Return the address of an empty schema of a real PostgreSQL server."""
     import psycopg
 
     server, name = servers.postgres(), f"studio_{os.getpid()}_{next(_NUMBERS)}"

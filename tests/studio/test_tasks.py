@@ -87,6 +87,22 @@ def test_an_unknown_paper_is_told(desk: Settings) -> None:
         run(desk, "reproduce", dataset=None, asked={"paper": "nothing"}, out="page.html")
 
 
+@pytest.mark.parametrize(
+    ("task", "asked"),
+    [
+        ("reproduce", {"paper": "kellaris", "data": "/etc"}),
+        ("reproduce", {"paper": "kellaris", "processes": 1000}),
+        ("compare", {"processes": 1000}),
+        ("audit", {"method": "sra", "pool": 3}),
+    ],
+)
+def test_a_request_says_neither_where_data_lie_nor_how_many_processes_run(
+    desk: Settings, task: str, asked: dict[str, Any]
+) -> None:
+    with pytest.raises(UsageError, match="is of no use here"):
+        run(desk, task, asked=asked, out="page.html")
+
+
 @pytest.mark.slow
 def test_a_comparison_writes_a_page(desk: Settings, tmp_path: Path) -> None:
     asked = {"methods": ["sra"], "epsilon": ["1"], "limits": [1], "runs": 1}

@@ -48,6 +48,15 @@ def test_one_that_breaks_off_leaves_nothing(desk: Settings) -> None:
     assert uploads.listed(desk) == []
 
 
+def test_what_came_in_while_the_server_ended_is_removed(desk: Settings) -> None:
+    kept = uploads.keep(desk, io.BytesIO(b"x"), "visits.csv")
+    torn = uploads.Upload(desk, "torn.csv")
+    torn.write(b"x")
+    torn._file.close()
+    uploads.tidy(desk)
+    assert [path.relative_to(desk.files).as_posix() for path in _left(desk)] == [kept]
+
+
 @pytest.mark.parametrize("told", [None, 5, 2000])
 def test_one_that_is_too_large_leaves_nothing_whatever_it_says(desk: Settings, told: int | None) -> None:
     with pytest.raises(uploads.TooLargeError, match="larger than"):

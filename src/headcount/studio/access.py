@@ -22,6 +22,7 @@ from headcount.errors import HeadcountError
 from headcount.studio.forgery import SAFE, check_origin
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_UPLOADS: set[Callable[..., Any]] = set()
 
 
 class Role(StrEnum):
@@ -70,7 +71,7 @@ def door(who: Door, **settings: Any) -> APIRouter:
 
 def uploads(endpoint: _F) -> _F:
     """Mark what takes uploads: its body may be as long as the settings allow for these."""
-    endpoint.takes_uploads = True  # type: ignore[attr-defined]
+    _UPLOADS.add(endpoint)
     return endpoint
 
 
@@ -112,8 +113,8 @@ class _GuardedRoute(APIRoute):
                 raise NotAllowedError("this has no door")
             _Guard(who)(request)
             limits = request.app.state.studio.settings.limits
-            large = getattr(self.endpoint, "takes_uploads", False)
-            request = _limited(request, limits.upload_bytes if large else limits.form_bytes)
+            most = limits.upload_bytes if self.endpoint in _UPLOADS else limits.form_bytes
+            request = _limited(request, most)
             try:
                 if request.method not in SAFE and not visitor(request).by_token:
                     await check_origin(request, visitor(request).csrf)

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from headcount.studio import api, failures, pages
 from headcount.studio.access import door_of
-from headcount.studio.describing import describe
+from headcount.studio.describing import Described
 from headcount.studio.security import Shell
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
@@ -36,7 +36,7 @@ def app_of(studio: Studio) -> FastAPI:
         finally:
             await run_in_threadpool(studio.stop)
 
-    app = FastAPI(
+    app = Described(
         title="Headcount studio",
         version=__version__,
         lifespan=lifespan,
@@ -51,7 +51,6 @@ def app_of(studio: Studio) -> FastAPI:
         check_doors(router)
         app.include_router(router)
         app.state.routes += router.routes
-    describe(app)
     failures.install(app)
     app.add_middleware(Shell, studio=studio)
     return app

@@ -27,17 +27,16 @@ _FAILURES = {
 }
 
 
-def describe(app: FastAPI) -> None:
-    """Let an application describe itself with doors and errors, where ``app.openapi()`` is asked for."""
+class Described(FastAPI):
+    """An application whose document knows doors and errors."""
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-            _complete(document, _doors(app))
-            app.openapi_schema = document
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    def openapi(self) -> dict[str, Any]:
+        """Return the document."""
+        if self.openapi_schema is None:
+            document = get_openapi(title=self.title, version=self.version, routes=self.routes)
+            _complete(document, _doors(self))
+            self.openapi_schema = document
+        return self.openapi_schema
 
 
 def _doors(app: FastAPI) -> dict[tuple[str, str], Door]:

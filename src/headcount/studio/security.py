@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import logging
 import os
@@ -16,7 +17,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headcount.errors import UnknownNameError
+from headcount.errors import SurroundingsError, UnknownNameError
 from headcount.studio import failures
 from headcount.studio.access import Visitor
 from headcount.studio.secrecy import fresh_secret
@@ -40,6 +41,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """What every answer says; an answer may say something else, as static files do of how long they are kept."""
+_KEY = 43
 _YEAR = 365 * 24 * 3600
 _LOG = logging.getLogger(__name__)
 
@@ -51,7 +53,10 @@ class Cookies:
         self.secure = settings.base_url.startswith("https://")
         # of two studios on one machine each has its own: cookies do not know ports
         self.name = "__Host-headcount" if self.secure else f"headcount-{settings.port}"
-        self._signer = Signer(_key(settings.data / "session.key"), salt="headcount.studio.session")
+        key = _key(settings.data / "session.key")
+        self._signer = Signer(
+            key, salt="headcount.studio.session", key_derivation="hmac", digest_method=hashlib.sha256
+        )
 
     def read(self, request: HTTPConnection) -> str | None:
         """Return the secret of a session, None if there is none or its signature is not ours."""
@@ -80,7 +85,10 @@ def _key(path: Path) -> bytes:
     try:
         held = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        return path.read_bytes()
+        kept = path.read_bytes()
+        if len(kept) < _KEY:  # a disk that was full
+            raise SurroundingsError(f"{path} is not whole", remedy="remove it; everybody signs in again") from None
+        return kept
     with os.fdopen(held, "wb") as file:
         made = fresh_secret().encode()
         file.write(made)

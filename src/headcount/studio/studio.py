@@ -24,9 +24,9 @@ class Studio:
         for folder in (settings.data, settings.files, settings.releases):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.settings = settings
+        self.cookies = Cookies(settings)
         self.store = Store(settings.store_url)
         self.ledger = Ledger(settings.ledger_url)
-        self.cookies = Cookies(settings)
         self.people = People(self.store)
         self.deeds = Deeds(self.store)
         self.datasets = Datasets(settings, self.store, self.ledger)

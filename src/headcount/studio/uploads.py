@@ -15,6 +15,7 @@ from headcount.studio.secrecy import fresh_id
 from headcount.studio.settings import Settings
 
 FOLDER = "uploads"
+_PART = ".part"
 ENDINGS = (
     ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet", ".jsonl", ".ndjson", ".jsonl.gz",
     ".arrow", ".feather", ".db", ".sqlite", ".duckdb", ".toml",
@@ -44,7 +45,7 @@ class Upload:
         if length is not None:
             self._check(length)
         self._folder = settings.files / FOLDER / fresh_id()
-        self._aside = self._folder / ".part"
+        self._aside = self._folder / _PART
         try:
             self._folder.mkdir(mode=0o700, parents=True)
             self._file = self._aside.open("xb")
@@ -114,6 +115,12 @@ def keep(settings: Settings, file: BinaryIO, name: str, length: int | None = Non
         while part := file.read(_STEP):
             upload.write(part)
         return upload.finish()
+
+
+def tidy(settings: Settings) -> None:
+    """Remove what came in while the server ended."""
+    for part in settings.files.glob(f"{FOLDER}/*/{_PART}"):
+        shutil.rmtree(part.parent, ignore_errors=True)
 
 
 def listed(settings: Settings) -> list[str]:

@@ -40,7 +40,8 @@ def reproduce(
         raise UnknownNameError.among("paper", paper, PAPERS)
     many = None if runs is None else whole_number(runs, "runs")
     with tempfile.TemporaryDirectory() as parts:
-        words = {"quick": quick, "runs": many, "seed": seed, "processes": 1, "progress": progress, "keep": True}
-        done = reproduce_paper(PAPERS[paper], data, Path(parts), **words)  # type: ignore[arg-type]
+        done = reproduce_paper(
+            PAPERS[paper], data, Path(parts), quick=quick, runs=many, seed=seed, processes=1, progress=progress
+        )
         write_page(done, to)
     return dict(done.counts)

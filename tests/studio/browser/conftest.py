@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, sync_playwright
 
 BROWSER = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "browser.py"))
 PATIENCE = 60_000  # milliseconds: a busy machine is slow, and a page that never comes is what is tested
@@ -124,8 +124,12 @@ def window(chromium: Browser) -> Iterator[Callable[..., Visit]]:
                 route.abort()
 
         context.route("**/*", here_alone)
-        grave = ("error", "warning")
-        seen.page.on("console", lambda said: said.type in grave and seen.complaints.append(said.text))
+
+        def hear(said: ConsoleMessage) -> None:
+            if said.type in ("error", "warning"):
+                seen.complaints.append(said.text)
+
+        seen.page.on("console", hear)
         seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
         return seen
 

@@ -1,4 +1,4 @@
-"""Both stories, by mouse and by keyboard: from an upload to a top 10 that others see, and what goes wrong on the way."""
+"""Both stories: from an upload to a top 10 that others see, and to one that an analyst paid for."""
 
 from __future__ import annotations
 
@@ -125,6 +125,7 @@ def test_from_an_upload_to_a_top_10_that_others_see(desk: Desk, window: Callable
     shared = top.all_inner_texts()[:10]
     assert len(set(shared)) == 10
 
+    analyst.ready()
     analyst.press("/")
     analyst.page.keyboard.type(shared[3])
     seen.get_by_role("status").get_by_text("1 of 40 rows").wait_for()

@@ -45,6 +45,7 @@ def ask(request: Request, dataset: str, sent: Sent) -> Response:
     family = family_for(held, text(sent, "family"))
     try:
         asked = read_asked(held, family, sent)
+        studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)  # what fails, fails here
         title = text(sent, "title")
         made = studio.jobs.ask(who, kind="release", dataset=dataset, family=family.name, asked=asked, title=title)
     except HeadcountError as error:

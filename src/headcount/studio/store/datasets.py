@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from headcount.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.events.flags import READERS
+from headcount.events.times import TimeFormat
 from headcount.ledger import Account, Ledger
 from headcount.ledger.accounting import plain
 from headcount.ledger.names import check_name
@@ -147,6 +148,7 @@ class Datasets:
         if self.account(visitor, dataset) is None:
             if "epsilon" not in budget:
                 raise UsageError("a dataset needs a budget", remedy="give an epsilon, such as 3")
+            TimeFormat(budget.get("time_format"), budget.get("timezone"))  # refuses what no release could read
             self._ledger.create(held.name, **budget)
         elif budget:
             raise RefusedError(f"{held.name} has a budget already, which is never changed")

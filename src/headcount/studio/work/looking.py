@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import subprocess
 import threading
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headcount.errors import DataError, SurroundingsError
-from headcount.studio.work.runner import end, started
+from headcount.studio.work.runner import end, heard, started
 from headcount.studio.work.telling import Told
 from headcount.studio.work.words import raised
 
@@ -119,5 +118,5 @@ class _Warm:
 
     def _listen(self) -> None:
         for line in self.process.stdout or ():
-            self._heard.put(json.loads(line))
+            self._heard.put(heard(line))
         self._heard.put(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.telling import CANCEL, Told
 from headcount.studio.work.words import for_the_web
 
+_LOG = logging.getLogger("headcount.studio")
 WORKER = "headcount.studio.work.worker"
 _TICK = 0.5
 _PATIENCE = 15.0
@@ -149,9 +151,11 @@ class Runner:
         while not self._stopping:
             self._wanted.wait(_TICK)
             self._wanted.clear()
-            with contextlib.suppress(HeadcountError):  # the store is busy or gone: the next round tries again
+            try:
                 self._tend()
                 self._begin()
+            except Exception:  # the store is busy or gone, or worse: the next round tries again
+                _LOG.exception("the queue could not be worked on")
 
     def _begin(self) -> None:
         while not self._stopping and len(self._held()) < self._settings.limits.at_once:
@@ -190,6 +194,11 @@ class Runner:
                 self._settle(running, heard)
         except HeadcountError as error:
             self._end(job, "failed", error)
+        except Exception:
+            _LOG.exception("job %s could not be worked on", job.id)
+            self._end(
+                job, "failed", HeadcountError("something went wrong here", remedy="see the log of the server")
+            )
         finally:
             with self._lock:
                 self._active.pop(job.id, None)
@@ -219,14 +228,14 @@ class Runner:
                 _kill(running)
             _say(running, told.line())
             for line in process.stdout or ():
-                said = json.loads(line)
+                said = heard(line)
                 if "reserved" in said:
                     self._jobs.note(job.id, entry=said["reserved"])
                 elif "progress" in said:
                     if time.monotonic() - last >= 1:
                         last = time.monotonic()
                         self._jobs.note(job.id, progress=said["progress"])
-                else:
+                elif said:
                     ended = said
         return ended
 
@@ -279,6 +288,18 @@ def started(*flags: str) -> Any:
         yield process
     finally:
         end(process)
+
+
+def heard(line: str) -> dict[str, Any]:
+    """Read a line of a process: nothing, if it was killed in the middle of it.
+
+    >>> heard('{"reserved": 3}'), heard('{"reser')
+    ({'reserved': 3}, {})
+    """
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {}
 
 
 def end(process: subprocess.Popen[str]) -> None:

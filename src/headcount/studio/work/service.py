@@ -9,6 +9,7 @@ from typing import Any
 
 from headcount.errors import UnknownNameError, UsageError
 from headcount.ledger import Ledger
+from headcount.studio import uploads
 from headcount.studio.access import NotAllowedError, Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Dataset, Datasets
@@ -33,6 +34,7 @@ class Work:
 
     def start(self) -> None:
         """Begin to work on what waits, and have a process ready that looks."""
+        uploads.tidy(self._settings)
         self.runner.start()
         self._warming = threading.Thread(target=self._looking.warm, name="studio-warming", daemon=True)
         self._warming.start()

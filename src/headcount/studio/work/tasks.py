@@ -27,6 +27,12 @@ from headcount.studio.work.asked import CancelledError, split
 from headcount.studio.work.telling import Gate, Line, Told
 
 _OTHERS = ("epsilon", "per_analyst")
+_TRIALS: Mapping[str, tuple[str, ...]] = {
+    "compare": ("what", "methods", "epsilon", "limits", "k", "shares", "delta", "runs", "seed"),
+    "audit": ("method", "epsilon", "delta", "limit", "edges", "runs", "seed", "sequential", "replay"),
+    "reproduce": ("paper", "quick", "runs", "seed"),
+}
+"""What can be said of work that is not private."""
 _ROWS = 200_000
 """So many rows are looked at to guess what columns hold."""
 
@@ -217,6 +223,7 @@ def compare(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
 
     about = _dataset(told)
     fields, said, _ = split(told.asked)
+    _refuse_others(told.task, fields)
     found = compared(log_of(told.settings, about, about["reads"], said, items=True), **fields)
     found.report(told.out, force=True)
     return {"page": Path(told.out).name, "sentences": found.sentences()}
@@ -227,6 +234,7 @@ def audit(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     from headcount.workbench.auditing import audit as audited
 
     fields = dict(told.asked)
+    _refuse_others(told.task, fields)
     found = audited(str(fields.pop("method", "")), **fields)
     return {"sentences": [found.sentence()], "violation": bool(found.violation), "found": found.to_json()}
 
@@ -236,9 +244,17 @@ def reproduce(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
     from headcount.workbench.reproducing import reproduce as reproduced
 
     fields = dict(told.asked)
+    _refuse_others(told.task, fields)
     counts = reproduced(str(fields.pop("paper", "")), told.out, progress=line.progress, **fields)
     said = ", ".join(f"{many} {word}" for word, many in counts.items() if many)
     return {"page": Path(told.out).name, "sentences": [f"{sum(counts.values())} claims: {said}."]}
+
+
+def _refuse_others(task: str, fields: Mapping[str, Any]) -> None:
+    """Refuse what a trial has no use for: how many processes run, and where data lie, is not for a request."""
+    for name in fields:
+        if name not in _TRIALS[task]:
+            raise UsageError(f"{name} is of no use here", remedy="leave it out")
 
 
 def _dataset(told: Told) -> Mapping[str, Any]:
