@@ -13,7 +13,8 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -30,6 +31,7 @@ from headcount.reports.explorer import Explorer
 from headcount.reports.plots import THEMES, spec_of
 from headcount.version import __version__
 
+_DRAWING = threading.Lock()
 _PICTURE_WIDTH = 760  # pixels of a plot that stands alone
 
 
@@ -74,20 +76,20 @@ class Figure:
 def picture_of(figure: Figure) -> str:
     """Return a figure as SVG, drawn without a browser."""
     spec = {**figure.alone(), "padding": {"left": 36, "right": 12, "top": 6, "bottom": 6}}  # fonts may be wider
-    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())
+    svg: str = _converted(vl_convert.vegalite_to_svg, spec)
     return svg.replace("<svg ", '<svg style="max-width: 100%; height: auto" ', 1)
 
 
 def png_of(figure: Figure, subtitle: str = "") -> bytes:
     """Return a figure as PNG, drawn without a browser."""
-    png: bytes = vl_convert.vegalite_to_png(figure.alone(subtitle), vl_version=_vega_lite(), scale=2)
+    png: bytes = _converted(vl_convert.vegalite_to_png, figure.alone(subtitle), scale=2)
     return png
 
 
 def vega_of(figure: Figure, theme: str, *, narrow: bool = False) -> dict[str, Any]:
     """Return a figure in the language of Vega, in a theme, for pages that have Vega alone."""
     spec = figure.narrow if narrow and figure.narrow is not None else figure.spec
-    made: dict[str, Any] = vl_convert.vegalite_to_vega({**spec, "config": THEMES[theme]}, vl_version=_vega_lite())
+    made: dict[str, Any] = _converted(vl_convert.vegalite_to_vega, {**spec, "config": THEMES[theme]})
     return made
 
 
@@ -96,7 +98,7 @@ def write_pictures(figures: Sequence[Figure], folder: str | os.PathLike[str], su
     made = []
     for figure in figures:
         spec = figure.alone(subtitle)
-        svg = vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())
+        svg = _converted(vl_convert.vegalite_to_svg, spec)
         made.append(write(svg, Path(folder) / f"{figure.name}.svg"))
         made.append(write(png_of(figure, subtitle), Path(folder) / f"{figure.name}.png"))
     return made
@@ -150,6 +152,12 @@ def write(content: str | bytes, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise SurroundingsError.writing(target, error, "file") from error
     return target
+
+
+def _converted(convert: Callable[..., Any], spec: dict[str, Any], **how: Any) -> Any:
+    """Let one thread at a time draw: two that do so wait for each other for ever, and all others with them."""
+    with _DRAWING:
+        return convert(spec, vl_version=_vega_lite(), **how)
 
 
 def _bare(chart: alt.TopLevelMixin) -> tuple[str, dict[str, Any]]:

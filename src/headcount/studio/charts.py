@@ -15,9 +15,10 @@ import pyarrow as pa
 from headcount.answers.words import some
 from headcount.errors import UnknownNameError
 from headcount.reports import plots, topics
-from headcount.reports.page import Figure, png_of, vega_of
+from headcount.reports.page import Figure
 from headcount.reports.release import figures_of
 from headcount.reports.wording import counted_words
+from headcount.studio.drawing import png_of, vega_of
 from headcount.studio.exploring import parts
 from headcount.studio.exploring.opened import Opened
 

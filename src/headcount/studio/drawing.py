@@ -1,0 +1,69 @@
+"""Drawing in a process of its own: what compiles charts is large, foreign code, and has been seen to hang.
+
+A chart that takes too long is given up, and the process with it; the next one gets another. The server goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, ParamSpec, TypeVar
+
+from headcount.errors import SurroundingsError
+from headcount.reports import page
+from headcount.reports.page import Figure
+
+SECONDS = 60.0
+"""How long a chart may take; the first one waits for the process to begin."""
+
+_Asked = ParamSpec("_Asked")
+_Made = TypeVar("_Made")
+
+
+class Drawing:
+    """One process that draws, begun when it is first needed."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __call__(self, make: Callable[_Asked, _Made], *asked: _Asked.args, **how: _Asked.kwargs) -> _Made:
+        """Make something there, and return it."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+            try:
+                return self._pool.submit(make, *asked, **how).result(self._seconds)
+            except (TimeoutError, BrokenProcessPool) as error:
+                self._end()
+                raise SurroundingsError("this chart could not be drawn", remedy="try again") from error
+
+    def end(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            working = list(pool._processes.values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for each in working:
+                each.kill()
+
+
+_DRAWING = Drawing()
+
+
+def vega_of(figure: Figure, theme: str, *, narrow: bool = False) -> dict[str, Any]:
+    """Return a figure in the language of Vega, compiled in the other process."""
+    return _DRAWING(page.vega_of, figure, theme, narrow=narrow)
+
+
+def png_of(figure: Figure, subtitle: str = "") -> bytes:
+    """Return a figure as PNG, drawn in the other process."""
+    return _DRAWING(page.png_of, figure, subtitle)
