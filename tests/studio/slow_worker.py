@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest import mock
 
-from headcount import curator
 from headcount.studio.work import worker
 
 
@@ -14,5 +14,5 @@ def _slowly(_act: Any) -> Any:
 
 
 if __name__ == "__main__":
-    curator.withheld = _slowly
-    worker.main()
+    with mock.patch("headcount.curator.withheld", _slowly):
+        worker.main()

@@ -48,7 +48,7 @@ class Duck(Database):
                 f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
             )
         with self.told():
-            inside = {"enable_external_access": "false"} if os.environ.get(CONFINED) else {}
+            inside: dict[str, Any] = {"enable_external_access": False} if os.environ.get(CONFINED) else {}
             self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=inside)
             weakref.finalize(self, self._connection.close)
 
