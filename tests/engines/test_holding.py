@@ -46,7 +46,7 @@ def test_few_people_take_three_bytes_a_record_whatever_their_ids(as_text: bool) 
 @pytest.mark.parametrize("memory", [1 << 30, 1 << 17])
 def test_records_are_made_wider_when_many_people_turn_up(memory: int) -> None:
     """Also where it then takes several passes; the first batch is held narrow, and everybody counts once."""
-    users = [list(range(100)), list(range(100, MANY + 5000)), list(range(100))]
+    users = [list(range(150_000, 150_100)), list(range(MANY + 5000)), list(range(150_000, 150_100))]
     log = log_of(users, as_text=False)
     counted = LocalEngine(memory=memory).measure(log, Sample(5), bytes(16))
     everybody = np.concatenate([np.array(each) for each in users])
@@ -55,6 +55,6 @@ def test_records_are_made_wider_when_many_people_turn_up(memory: int) -> None:
     assert counted.edges.sensitive_values.ravel().tolist() == edges.tolist()
 
 
-def test_widening_keeps_what_is_held() -> None:
+def test_many_people_take_four_bytes_a_record() -> None:
     held = filled(log_of([list(range(100)), list(range(100, MANY + 5000))], as_text=False))
     assert held.high.itemsize == 2

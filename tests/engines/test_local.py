@@ -230,7 +230,13 @@ def test_many_records_in_one_row() -> None:
 def test_long_histories_with_and_without_equal_records(counting: Literal["records", "users"]) -> None:
     """Where no record comes twice they are looked at in another way, more than one step of them at once."""
     items = list(range(1500))
-    histories = {"plain": items[:1300], "short": items[:40], "twice": [*items[:700], 3], "same": [5] * 300}
+    histories = {
+        "plain": items[:1300],
+        "short": items[:40],
+        "twice": [*items[:700], 3],
+        "often": 9 * items[:80],
+        "same": [5] * 300,
+    }
     rows = [(user, item) for user, mine in histories.items() for item in mine]
     log = replace(EventLog.of(rows, items=items), counting=counting)
     for limit in (1, 7, 60):

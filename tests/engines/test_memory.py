@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import headcount as hc
-from headcount.bounding import TagMarginals, TagPairs
+from headcount.bounding import Taggers, TagMarginals, TagPairs
 from headcount.engines.ratings import read_ratings
 from headcount.engines.tag_sums import sums_of, tagging_of
 
@@ -37,7 +37,7 @@ def tag(table: pa.Table) -> None:
         table, user="user", resource="item", tag="tag", resources=list(range(ITEMS)), vocabulary=vocabulary
     )
     held = tagging_of(log)
-    for bound in (TagMarginals("l2"), TagPairs(np.arange(20), np.arange(10), "l2")):
+    for bound in (Taggers(), TagMarginals("l2"), TagPairs(np.arange(20), np.arange(10), "l2")):
         assert sums_of(held, bound).any()
 
 

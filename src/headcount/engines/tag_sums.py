@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Integers
 from headcount.bounding import (
@@ -44,17 +45,18 @@ def tagging_of(log: EventLog, passes: Passes | None = None) -> Tagging:
     (1, 1)
     """
     tagged, passes = TagLog.of_log(log), passes or Passes()
-    rows = passes.read_sorted(tagged, Taggers().reading(tagged), _tags_of, "reading tags")
+    narrow = np.int16 if len(tagged.vocabulary.ids) < 1 << 15 else np.int32  # many rows wait to be sorted
+
+    def tags(batch: CodedBatch) -> NDArray[np.int16 | np.int32]:
+        return np.zeros(batch.cells.size, narrow) if batch.contexts is None else batch.contexts.astype(narrow)
+
+    rows = passes.read_sorted(tagged, Taggers().reading(tagged), tags, "reading tags")
     drop_equals(rows.starts, rows.cells, rows.beside)
     many = np.diff(rows.starts)
     many = many[many > 0]
     user = np.repeat(np.arange(many.size, dtype=np.int32), many)
     resource, tag = rows.cells[: user.size], rows.beside[: user.size]
     return Tagging(user, resource, tag, many.size, len(tagged.catalogue.ids), len(tagged.vocabulary.ids))
-
-
-def _tags_of(batch: CodedBatch) -> Codes:
-    return np.zeros(batch.cells.size, dtype=np.int32) if batch.contexts is None else batch.contexts
 
 
 def sums_of(tagging: Tagging, bound: TagBound) -> Integers:
@@ -72,7 +74,8 @@ def sums_of(tagging: Tagging, bound: TagBound) -> Integers:
         return np.concatenate([_of_tags(tagging, bound.norm), resources])
     if isinstance(bound, TagPairs):
         return _pairs(tagging, bound)
-    return np.array([np.count_nonzero(np.diff(tagging.user, prepend=-1))], dtype=np.int64)
+    others = np.count_nonzero(tagging.user[1:] != tagging.user[:-1])
+    return np.array([others + 1 if tagging.size else 0], dtype=np.int64)
 
 
 def _of_tags(tagging: Tagging, norm: Norm) -> Integers:
