@@ -94,9 +94,6 @@ def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: 
 
         terminal.note("Making a city, and two releases of it.", quiet=quiet)
         furnish(studio)
-    first = _announce(studio)
-    if opens:
-        webbrowser.open(first)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -106,6 +103,9 @@ def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: 
         timeout_graceful_shutdown=3,
     )
     with contextlib.suppress(KeyboardInterrupt):
+        first = _announce(studio)
+        if opens:
+            webbrowser.open(first)
         uvicorn.Server(config).run(sockets=[listening])
     kept = "the demo is gone" if settings.demo else f"everything is kept in {settings.data}"
     terminal.note(f"Stopped; {kept}.", quiet=quiet)

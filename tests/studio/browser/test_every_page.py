@@ -1,4 +1,4 @@
-"""Every page that somebody can reach by links: opened, looked at by axe, wide and narrow, light and dark."""
+"""Every page that links lead to: opened, looked at by axe in the light theme, and no wider than a telephone."""
 
 from __future__ import annotations
 
