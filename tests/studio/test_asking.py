@@ -127,3 +127,22 @@ def test_curators_ask_where_they_plan(desk: Desk, client: Client) -> None:
     cora = client("cora")
     assert cora.get("/ask").headers["location"] == "/datasets"
     assert cora.get(f"/ask/{desk.dataset}").headers["location"] == f"/datasets/{desk.dataset}/plan"
+
+
+def test_how_far_off_it_will_be_is_told_before_paying(desk: Desk, client: Client) -> None:
+    """From figures that somebody types in, or from a release that they may see; never from another's."""
+    ann, figures = client("ann"), {"users": "600", "items": "3", "median": "1", "max": "1", "k": "2", "epsilon": "1"}
+    assert "How far off will it be?" in ann.get(f"/ask/{desk.dataset}").text
+    told = ann.post(f"/ask/{desk.dataset}/forecast", data=figures).text
+    assert "The top 2" in told
+    assert "Usual error of a count" in told
+    made = desk.studio.jobs.ask(
+        visitor_of(desk.studio, "cora"), dataset=desk.dataset, family="counts", asked={"epsilon": "1"}
+    )
+    assert desk.studio.work.once()
+    outcome = desk.studio.jobs.get(visitor_of(desk.studio, "cora"), made.id).outcome or {}
+    release = {"activity": outcome["release"], "k": "2", "epsilon": "1"}
+    assert "Usual error of a count" not in ann.post(f"/ask/{desk.dataset}/forecast", data=release).text
+    desk.studio.releases.publish(visitor_of(desk.studio, "cora"), outcome["release"])
+    assert f'value="{outcome["release"]}" selected' in ann.get(f"/ask/{desk.dataset}").text
+    assert "Usual error of a count" in ann.post(f"/ask/{desk.dataset}/forecast", data=release).text

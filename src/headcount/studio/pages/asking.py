@@ -18,6 +18,7 @@ from headcount.studio.access import Door, door, visitor
 from headcount.studio.curating.asking import asking_fields, family_for, read_asked
 from headcount.studio.curating.budgets import gauge
 from headcount.studio.failures import status_of
+from headcount.studio.forecasts import figures, forecast_part
 from headcount.studio.forms.sending import Sent, text
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
@@ -83,6 +84,12 @@ def ask(request: Request, dataset: str, sent: Sent) -> Response:
     return RedirectResponse(f"/runs/{job.id}", 303)
 
 
+@_all.post("/ask/{dataset}/forecast")
+def forecast(request: Request, dataset: str, sent: Sent) -> Response:
+    """Say how far off a release would be, from what is published or from public figures."""
+    return forecast_part(request, studio_of(request).datasets.get(visitor(request), dataset), sent)
+
+
 def _asked_of(request: Request, dataset: str, sent: forms.Posted) -> tuple[Dataset, Family]:
     held = studio_of(request).datasets.get(visitor(request), dataset)
     return held, family_for(held, next(iter(sent.get("family", ())), ""))
@@ -125,6 +132,7 @@ def _page(
         offers=forms.offers(dataset.reads, dataset.flags),
         fields=_fields(dataset, family, sent, by_field),
         method="" if sent is None else next(iter(sent.get("method", ())), ""),
+        figures=figures(request, dataset),
         budget=gauge(account),
         exhausted=is_exhausted(account),
         error=error if error is not None and (not by_field or "" in by_field) else None,

@@ -15,8 +15,8 @@ from headcount.family import Family
 from headcount.studio import forms, rendering
 from headcount.studio.access import Door, door, visitor
 from headcount.studio.curating.asking import asking_fields, family_for, read_asked
-from headcount.studio.curating.forecasting import figure_fields
 from headcount.studio.failures import status_of
+from headcount.studio.forecasts import figures, forecast_part
 from headcount.studio.forms.sending import Sent, text
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
@@ -78,29 +78,7 @@ def outlook(request: Request, dataset: str, sent: Sent) -> Response:
 @_curators.post("/datasets/{dataset}/plan/forecast")
 def forecast(request: Request, dataset: str, sent: Sent) -> Response:
     """Say how far off a release would be, from public figures or from what was released before."""
-    studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, dataset)
-    found: dict[str, Any] = {"forecast": None, "error": None}
-    try:
-        said = forms.values(figure_fields(_known(request, held)), sent)
-        said |= {name: text(sent, name) for name in ("epsilon", "delta") if text(sent, name)}
-        if said.get("activity"):
-            release = studio.releases.get(who, said["activity"])
-            said["activity"] = studio.releases.folder_of(release).name
-        found["forecast"] = studio.work.look(who, "forecast", dataset=dataset, asked=said)
-    except HeadcountError as error:
-        found["error"] = error
-    return rendering.part(request, "forecast.html.jinja", **found)
-
-
-def _known(request: Request, dataset: Dataset) -> list[tuple[str, str]]:
-    """Return releases of a dataset that tell how active people are."""
-    releases = studio_of(request).releases
-    return [
-        (each.id, each.title)
-        for each in releases.listed(visitor(request), dataset=dataset.id)
-        if (releases.folder_of(each) / "activity.parquet").is_file()
-    ]
+    return forecast_part(request, studio_of(request).datasets.get(visitor(request), dataset), sent)
 
 
 def _fields(
@@ -129,7 +107,7 @@ def _page(
         offers=forms.offers(dataset.reads, dataset.flags),
         fields=_fields(dataset, family, asked, sent, by_field),
         method=str(asked.get("method") or "") if sent is None else next(iter(sent.get("method", ())), ""),
-        figures=forms.shown(figure_fields(_known(request, dataset)), {}),
+        figures=figures(request, dataset),
         error=error if error is not None and (not by_field or unplaced) else None,
     )
 
