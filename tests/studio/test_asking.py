@@ -131,7 +131,10 @@ def test_curators_ask_where_they_plan(desk: Desk, client: Client) -> None:
 
 def test_how_far_off_it_will_be_is_told_before_paying(desk: Desk, client: Client) -> None:
     """From figures that somebody types in, or from a release that they may see; never from another's."""
-    ann, figures = client("ann"), {"users": "600", "items": "3", "median": "1", "max": "1", "k": "2", "epsilon": "1"}
+    ann, figures = (
+        client("ann"),
+        {"users": "600", "items": "3", "median": "1", "max": "1", "k": "2", "epsilon": "1"},
+    )
     assert "How far off will it be?" in ann.get(f"/ask/{desk.dataset}").text
     told = ann.post(f"/ask/{desk.dataset}/forecast", data=figures).text
     assert "The top 2" in told

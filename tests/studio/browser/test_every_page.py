@@ -1,4 +1,4 @@
-"""Every page that links lead to: opened, looked at by axe in the light theme, and no wider than a telephone."""
+"""Every page that links lead to: looked at by axe, wide and light, narrow and dark; no wider than a telephone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def test_every_page_that_links_lead_to(
     def look() -> list[str]:
         found = seen.grave()
         page.set_viewport_size({"width": 390, "height": 844})
+        page.emulate_media(color_scheme="dark")
         wide = page.evaluate("document.documentElement.scrollWidth")
+        found += seen.grave()
+        page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 1280, "height": 860})
         return found if wide <= 390 else [*found, f"{page.url} is {wide} pixels wide on a telephone"]
 
