@@ -75,4 +75,4 @@ def test_it_says_where_it_is_and_how_to_begin_and_ends_at_once(program: Program,
     studio.send_signal(signal.SIGINT)
     _, said = studio.communicate(timeout=60)
     assert studio.returncode == 0
-    assert f"everything is kept in {tmp_path / 'desk'}" in said.decode()
+    assert f"everything is kept in {tmp_path / 'desk'}" in " ".join(said.decode().split())

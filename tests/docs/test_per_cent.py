@@ -15,7 +15,7 @@ SOURCES += sorted((ROOT / "tools").glob("*.py"))
 CLOSE = re.compile(r"[0-9]%(?![0-9A-Fa-f]{2})")
 """95%, but no letter of an address, such as %20."""
 
-FORMATTED = re.compile(r"\{[^{}]*:[^{}]*%\}")
+FORMATTED = re.compile(r"\{[^{}]*:[^{}]*[^ {}]%\}")
 """What Python writes so, such as {share:.0%}: per_cent writes it."""
 
 IN_PLOTS = re.compile(r"\"\.[0-9]%\"|\bwidth: [0-9]+%")

@@ -92,7 +92,7 @@ def _own_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other test of this process may have a loop of its own
 def chromium() -> Iterator[Browser]:
     path = BROWSER["find"]()
     if path is None:
