@@ -25,7 +25,7 @@ def figures(request: Request, dataset: Dataset) -> list[forms.Field]:
     return forms.shown(figure_fields(known), {"activity": known[0][0]} if known else {})
 
 
-def forecast_part(request: Request, dataset: Dataset, sent: forms.Posted) -> Response:
+def forecast_part(request: Request, dataset: Dataset, sent: dict[str, list[str]]) -> Response:
     """Say how far off a release would be, from public figures or from what was released before."""
     studio, who = studio_of(request), visitor(request)
     found: dict[str, Any] = {"forecast": None, "error": None}
