@@ -309,7 +309,7 @@ def test_a_forecast_from_a_release_which_is_then_withheld(cora: Browser) -> None
     at = opened(cora)
     ran(cora, at)
     release = released(cora, at)
-    assert f'<option value="{release.id}">' in cora.get(f"{at}/plan").text
+    assert f'<option value="{release.id}" selected>' in cora.get(f"{at}/plan").text
     known = words(cora.post(f"{at}/plan/forecast", data={"activity": release.id, "k": "2", "epsilon": "1"}).text)
     assert re.search(r"about \d of 2 will be right", known)
     cora.post(f"/releases/{release.id}/review", data={"title": "x", "note": "Too noisy.", "decision": "withhold"})
