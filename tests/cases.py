@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from headcount.bounding import EVERYONE, CountBound, Noisy, Pick, Sample, SampleUsers, Scale
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import Source, TableSource
+from headcount.events.roles import Roles
 from headcount.noise_law import DiscreteLaplace, Law
 
 LAW = DiscreteLaplace.from_json({"scale": "1"})

@@ -19,7 +19,7 @@ from headcount.events.formats import value_type
 from headcount.events.log import EventLog
 from headcount.events.readers import check_reachable
 from headcount.ledger import Account, Charge, Issued, Ledger, Reservation
-from headcount.ledger.accounting import plain
+from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name, user_name
 from headcount.ledger.windows import Clock, Span
 from headcount.prepared import Prepared
@@ -124,7 +124,8 @@ class Outlook:
     def words(self) -> str:
         """Say which windows it would be charged to, if the budget has some.
 
-        >>> from headcount.ledger.accounting import Budget, Spent
+        >>> from headcount.ledger.accounting import Budget
+        >>> from headcount.ledger.charges import Spent
         >>> from headcount.ledger.windows import Windows
         >>> budget, charge = Budget.of("1", windows=Windows.of("1mo", time="when")), Charge(Decimal("0.5"))
         >>> account = Account("visits", None, budget, Spent(), 0, 0, 0)

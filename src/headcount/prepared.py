@@ -19,7 +19,7 @@ from headcount.events.own_rows import beneath
 from headcount.events.readers import FileSource, assumptions_of
 from headcount.events.sources.database import DatabaseSource
 from headcount.guarantee import Guarantee
-from headcount.ledger.accounting import plain
+from headcount.ledger.charges import plain
 from headcount.method import CAME_LATER, Method, Staged
 from headcount.noise_law import Law
 from headcount.request import Spending

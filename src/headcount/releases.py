@@ -1,16 +1,10 @@
-"""A release: private tables, what they promise, and how they came about; a value, and a folder on disk.
-
-A folder is complete when ``release.json`` is in it: everything is written aside first and renamed into
-place, so an interrupted run leaves nothing that looks like a release.
-"""
+"""A release: private tables, what they promise, and how they came about; a value, and a folder on disk."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -25,6 +19,7 @@ import pyarrow.parquet as pq
 from headcount.answers import top as answers
 from headcount.answers.words import per_cent
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.folders import TABLE, Earlier, files_of, folder_digest, move_into_place, refuse_existing
 from headcount.guarantee import Guarantee, Standing
 from headcount.noise_law import Law, law_from_json
 from headcount.showing import Picture, maker
@@ -37,8 +32,6 @@ if TYPE_CHECKING:
 
 FORMAT = "headcount-release"
 VERSION = 1
-_TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
-"""How tables are named: those that make up a model are in a folder of their own."""
 
 _NUMBERS = {"count": "count", "value": "total", "answer": "answer"}
 """What the numbers of a released column are called that have an interval beside them."""
@@ -59,22 +52,6 @@ class Interval:
         """Return the interval as plain data."""
         data: dict[str, Any] = {"level": self.level, "covers": self.covers}
         return data | {"average": True} if self.average else data
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """A folder that was published before for the same request, as the ledger knows it."""
-
-    folder: Path
-    digest: str
-
-    def copy_to(self, folder: Path) -> None:
-        """Copy the release, and see that the copy is the one that was published."""
-        for each in _files(self.folder):
-            (folder / each).parent.mkdir(exist_ok=True)
-            shutil.copyfile(self.folder / each, folder / each)
-        if folder_digest(folder) != self.digest:
-            raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
 
 
 @speaks_python
@@ -239,7 +216,7 @@ class Release:
                 digest = folder_digest(aside) if self.on_save is not None else ""
                 aside.chmod(0o755)
                 if self.on_save is not None:  # what a ledger calls published must survive a power failure
-                    sync(*(aside / name for name in _files(aside)), aside)
+                    sync(*(aside / name for name in files_of(aside)), aside)
                 move_into_place(aside, target)
                 if self.on_save is not None:
                     sync(target.parent)
@@ -334,7 +311,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
                 f"{path}/release.json has format {data.get('format')!r}, version {data.get('version')!r}",
                 remedy=f"this program reads {FORMAT}, version {VERSION} or older",
             )
-        if strange := [name for name in data["tables"] if not _TABLE.fullmatch(name)]:
+        if strange := [name for name in data["tables"] if not TABLE.fullmatch(name)]:
             raise ValueError(f"no table is named {strange[0]!r}")
         tables = {name: _table_in(path / f"{name}.parquet") for name in data["tables"]}
         return Release(
@@ -372,14 +349,6 @@ def load(folder: str | os.PathLike[str]) -> Release:
         raise SurroundingsError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
-def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of a release folder: of its description and its tables; other files do not count."""
-    whole = hashlib.sha256()
-    for name in _files(folder):
-        whole.update(f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n".encode())
-    return whole.hexdigest()
-
-
 def load_earlier(folder: str, digest: str) -> Release | None:
     """Read a release that was published before, None if it is gone or is not what was published."""
     path = Path(folder)
@@ -389,42 +358,3 @@ def load_earlier(folder: str, digest: str) -> Release | None:
         return replace(load(path), earlier=Earlier(path, digest))
     except (OSError, DataError, SurroundingsError):
         return None
-
-
-def _files(folder: Path) -> list[str]:
-    try:
-        tables = json.loads((folder / "release.json").read_text(encoding="utf-8"))["tables"]
-        return ["release.json", *sorted(f"{table}.parquet" for table in tables if _TABLE.fullmatch(table))]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{folder} is damaged ({error})", remedy="release again, or restore it") from error
-
-
-def refuse_existing(target: Path, *, force: bool) -> None:
-    """Refuse to overwrite, before any work is done; ``force`` replaces releases and empty folders only."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not force:
-        raise UsageError.taken(target, "--out")
-    if not (target / "release.json").is_file():
-        raise UsageError(
-            f"{target} exists and is not a release, so --force does not replace it",
-            remedy="choose another --out",
-        )
-
-
-def move_into_place(aside: Path, target: Path) -> None:
-    """Put a finished folder where it belongs, in place of what is there; whatever happens, one of both stays."""
-    if not target.exists():
-        aside.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    try:
-        target.rename(old / "previous")
-        aside.rename(target)
-    except BaseException:  # an interrupt, too, must not cost the previous release
-        if not target.exists():
-            (old / "previous").rename(target)
-        raise
-    finally:
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)

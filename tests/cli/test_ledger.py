@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.engines.local import LocalEngine
+from headcount.folders import folder_digest
 from headcount.ledger import Ledger, Reservation
-from headcount.releases import Release, folder_digest
+from headcount.releases import Release
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Outcome, Run
 
 URL = "sqlite:///headcount.db"

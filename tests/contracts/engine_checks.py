@@ -56,8 +56,9 @@ from headcount.errors import DataError
 from headcount.events import encoding, formats, readers
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.roles import Roles
 from tests.cases import CONTEXTS, LAW, USERS, Case, bounds, cases, every_kind, secrets
 from tests.contracts.histories import HISTORIES, columns_of, outcome, replicated, row_order
 from tests.laws import LEVEL, binomial, fits

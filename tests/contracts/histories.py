@@ -16,8 +16,9 @@ from headcount.bounding import EVERYONE, CountBound, CountTable, Noisy, Pick, Sa
 from headcount.engines.engine import Engine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 from tests.cases import CONTEXTS, LAW, Case
 from tests.laws import law_of
 

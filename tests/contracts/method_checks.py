@@ -25,8 +25,9 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError, UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 from headcount.guarantee import UNIT, Guarantee, Standing
 from headcount.method import Method, section
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, gaussian, laplace

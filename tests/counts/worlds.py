@@ -25,8 +25,9 @@ from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release

@@ -15,8 +15,9 @@ from headcount.bounding import FIXED_POINT, MOST_CLASSES, SIZES, Activity, Norm,
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 
 LOCAL = LocalEngine(threads=1)
 MOST_TIMES = 2**31 - 1

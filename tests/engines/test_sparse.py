@@ -17,8 +17,9 @@ from headcount.engines.reference import ReferenceEngine
 from headcount.engines.sparse import PeopleTable, merged
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles, read_events
+from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 
 
 def large(stride: int) -> EventLog:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from headcount.errors import DataError
 from headcount.events.encoding import EncodedLog
 from headcount.events.ids import Listed, NumberRange, NumberTable, TextTable, ids_for
-from headcount.events.log import EventLog, Roles, read_events
+from headcount.events.log import EventLog, read_events
 from headcount.events.readers import Source, TableSource, open_source
+from headcount.events.roles import Roles
 
 exactly = settings(
     derandomize=True,

@@ -24,8 +24,9 @@ from headcount.events.catalogue import Catalogue
 from headcount.events.conditions import Compared
 from headcount.events.contexts import Context, weekday
 from headcount.events.encoding import EncodedLog
-from headcount.events.log import EventLog, Roles, read_events
+from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource, open_source
+from headcount.events.roles import Roles
 from headcount.events.store import PackedSource, is_store, open_store
 from tests.contracts.engine_checks import batches_of
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from headcount.errors import RefusedError, UsageError
 from headcount.guarantee import Guarantee
-from headcount.ledger.accounting import Budget, Charge, Spent, plain
+from headcount.ledger.accounting import Budget
+from headcount.ledger.charges import Charge, Spent, plain
 from headcount.zcdp import epsilon_for, rho_for
 
 EPSILONS = st.decimals("0.001", "20", places=3)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from headcount.releases import Release, folder_digest
+from headcount.folders import folder_digest
+from headcount.releases import Release
 from headcount.studio.access import Role, Visitor
 from headcount.studio.store import schema
 from headcount.studio.studio import Studio

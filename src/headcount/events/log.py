@@ -17,16 +17,16 @@ from headcount.answers.words import some
 from headcount.errors import UnknownNameError, UsageError
 from headcount.events.catalogue import Catalogue, UnknownCatalogue, absent_or_read, read_catalogue
 from headcount.events.column_types import check_id_type, check_times_type, check_value_type, id_type, whole_ids
-from headcount.events.conditions import Condition, TimeWindow, described_conditions, read_condition, time_window
-from headcount.events.contexts import Context, UnknownContext, read_context
+from headcount.events.conditions import Condition, described_conditions
+from headcount.events.contexts import Context, UnknownContext
 from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.own_rows import OwnRows, beneath
 from headcount.events.readers import FileSource, Source, TableSource, open_source
+from headcount.events.roles import Roles, clocks, understood
 from headcount.events.sources.asked import Asked
 from headcount.events.store import PackedSource, damaged, is_store, open_store, read_stored_catalogue
 from headcount.events.texts import sound_batch
-from headcount.events.times import TimeFormat
 from headcount.events.values import Range, read_range
 from headcount.spelling import documented
 
@@ -35,16 +35,6 @@ _WANTED = {
     "--user": "the column that says who",
     "--item": "the column that says what",
 }
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which column says who, what, how often, and holds a number of each record."""
-
-    user: str
-    item: str
-    times: str | None = None
-    value: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +203,7 @@ class EventLog:
         if self.value_range is not None:
             described["value_range"] = ",".join(map(str, self.value_range))
         described |= described_conditions(self.conditions)
-        for clock in _clocks(self.context, self.conditions):
+        for clock in clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
             described |= {"timezone": clock.zone} if clock.zone else {}
         return described
@@ -385,46 +375,10 @@ def _reread(words: dict[str, Any]) -> tuple[Roles, Context | None, tuple[Conditi
     return understood(**(words if listed is None else words | {"context": list(listed)}))
 
 
-def understood(
-    *,
-    user: str,
-    item: str,
-    context: Any = None,
-    contexts: Any = None,
-    select_contexts: bool = False,
-    where: str | Sequence[str] = (),
-    since: str | None = None,
-    until: str | None = None,
-    time: str | None = None,
-    times: str | None = None,
-    value: str | None = None,
-    time_format: str | None = None,
-    timezone: str | None = None,
-) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
-    """Read roles, context and conditions from what was asked for."""
-    clock = TimeFormat(time_format, timezone)
-    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
-    conditions += time_window(time, since, until, clock)
-    read = read_context(context, contexts, clock, select=select_contexts)
-    for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
-        if given is not None and not _clocks(read, conditions):
-            raise UsageError(
-                f"{flag} is given, but no time is read",
-                remedy="leave it out, or use --context weekday:COL, --since or --until",
-            )
-    return Roles(user, item, times, value), read, tuple(conditions)
-
-
 def _columns(roles: Roles, context: Context | None, conditions: Sequence[Condition]) -> tuple[str, ...]:
     named = [roles.user, roles.item, roles.times, roles.value, *(context.columns if context else ())]
     named += [condition.column for condition in conditions]
     return tuple(dict.fromkeys(name for name in named if name is not None))
-
-
-def _clocks(context: Context | None, conditions: Sequence[Condition]) -> list[TimeFormat]:
-    """Return how times are read, wherever they are."""
-    read = [context.time] if context is not None and context.part is not None else []
-    return read + [each.time for each in conditions if isinstance(each, TimeWindow)]
 
 
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ from headcount.events.store import (
     refuse_existing_store,
 )
 from headcount.events.texts import is_textual
-from headcount.releases import move_into_place
+from headcount.folders import move_into_place
 
 _HEADER = 128
 

@@ -19,8 +19,9 @@ from headcount.events.catalogue import Catalogue, UnknownCatalogue, read_catalog
 from headcount.events.contexts import Context, UnknownContext
 from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
-from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store, understood
+from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store
 from headcount.events.readers import open_source
+from headcount.events.roles import understood
 from headcount.events.sources.asked import Asked
 from headcount.events.store import open_store
 from headcount.spelling import documented

@@ -45,152 +45,20 @@ Reference
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 from headcount.budget import Amount, amount, probability
-from headcount.errors import HeadcountError, RefusedError, UsageError
-from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing, in_short
+from headcount.errors import RefusedError, UsageError
+from headcount.guarantee import in_short
+from headcount.ledger.charges import EXACT, ZERO, Charge, Spent, check_amount, in_words, plain
 from headcount.ledger.windows import Span, Windows
 from headcount.zcdp import epsilon_for, pure_rho, rho_for
 
 Filter = Literal["sum", "zcdp"]
-
-_ZERO = Decimal(0)
-_PLACES = 160  # decimals that an amount may have
-_MOST = Decimal("1e12")
-_EXACT = Context(prec=_PLACES + 60, traps=[Inexact, InvalidOperation])  # adds up more than 10^40 charges exactly
-
-
-def plain(number: Decimal) -> str:
-    """Write an amount exactly, in one way only.
-
-    >>> plain(Decimal("1E+1")), plain(Decimal("0.10")), plain(Decimal("0E-7"))
-    ('10', '0.1', '0')
-    """
-    text = f"{number:f}"
-    return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
-
-
-@dataclass(frozen=True)
-class Charge:
-    """The cost of one request, known without data.
-
-    ``epsilon`` and ``delta`` are what the request promises as a whole. ``rho`` is what it costs in zero-
-    concentrated privacy where that is known better than from ε alone; ``slack`` is the part of δ that it does not
-    cover.
-
-    >>> Charge(Decimal("0.5"))
-    Charge(epsilon=Decimal('0.5'), delta=Decimal('0'), rho=None, slack=Decimal('0'))
-    """
-
-    epsilon: Decimal
-    delta: Decimal = _ZERO
-    rho: Decimal | None = None
-    slack: Decimal = _ZERO
-
-    def __post_init__(self) -> None:
-        for name, value in (("epsilon", self.epsilon), ("delta", self.delta), ("slack", self.slack)):
-            _check_amount(name, value)
-        if self.rho is not None:
-            _check_amount("rho", self.rho)
-        if self.epsilon <= 0:
-            raise UsageError("a charge must have a positive epsilon", given=self.epsilon)
-        if self.delta >= 1 or self.slack > self.delta:
-            raise UsageError(
-                f"a charge must have δ below 1 and slack within it, not δ = {self.delta}, slack = {self.slack}"
-            )
-        if self.rho == 0:
-            raise UsageError("a charge must have a positive rho, or none", given=self.rho)
-
-    @classmethod
-    def of(cls, guarantee: Guarantee, *, rho: Decimal | None = None, slack: Decimal = _ZERO) -> Charge:
-        """Return the cost of what a guarantee promises; what is only claimed cannot be charged.
-
-        >>> Charge.of(Guarantee(epsilon=Decimal("1"), standing=Standing.CLAIMED, reason="the limit is read off"))
-        Traceback (most recent call last):
-        headcount.errors.RefusedError: a ledger keeps account of proven promises alone, and this one is only \
-claimed: the limit is read off; use a proven method, or no ledger
-        """
-        if guarantee.standing is not Standing.PROVEN:
-            raise RefusedError(
-                "a ledger keeps account of proven promises alone, and this one is only claimed: "
-                f"{guarantee.reason}",
-                remedy="use a proven method, or no ledger",
-            )
-        if guarantee.unit not in (UNIT, GROUP_UNIT):  # one person of a group loses no more than the group
-            raise RefusedError(f"a ledger keeps account per person ({UNIT}) alone", given=guarantee.unit)
-        return cls(guarantee.epsilon, guarantee.delta, rho, slack)
-
-    @classmethod
-    def of_stages(
-        cls,
-        *,
-        pure: Iterable[Decimal] = (),
-        gaussian: Iterable[tuple[Decimal, Decimal, Decimal]] = (),
-        threshold: Iterable[tuple[Decimal, Decimal]] = (),
-    ) -> Charge:
-        """Return the cost of a request from its stages, which may each look at the answers of those before.
-
-        ``pure`` stages have an ε; ``gaussian`` ones ε, δ and the ρ their noise was made for; ``threshold`` ones
-        (selecting unknown items with Laplace noise) ε and δ, where δ is slack.
-
-        >>> table = Decimal("0.5"), Decimal("5e-7"), Decimal("0.0061")
-        >>> Charge.of_stages(gaussian=[table, table])  # by sum it would be ε = 1
-        Charge(epsilon=Decimal('0.691193769447'), delta=Decimal('0.0000010'), rho=Decimal('0.0122'), \
-slack=Decimal('0'))
-        """
-        pures, gaussians, thresholds = list(pure), list(gaussian), list(threshold)
-        by_epsilon = pures + [epsilon for epsilon, _ in thresholds]
-        by_rho = total(rho for _, _, rho in gaussians)
-        rho = total([*map(pure_rho, by_epsilon), by_rho])
-        delta = total(delta for _, delta, _ in gaussians)
-        ways = [total([*by_epsilon, *(epsilon for epsilon, _, _ in gaussians)])]
-        if gaussians:
-            ways += [total([*by_epsilon, epsilon_for(by_rho, delta)]), epsilon_for(rho, delta)]
-        slack = total(each for _, each in thresholds)
-        return cls(min(ways), total([delta, slack]), rho, slack)
-
-    @property
-    def amounts(self) -> str:
-        """What it costs, in a few words."""
-        return _amounts(self.epsilon, self.delta)
-
-    def to_json(self) -> dict[str, str | None]:
-        """Return the charge as plain data, exactly."""
-        rho = None if self.rho is None else plain(self.rho)
-        return {
-            "epsilon": plain(self.epsilon),
-            "delta": plain(self.delta),
-            "rho": rho,
-            "slack": plain(self.slack),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Charge:
-        """Read back what :meth:`to_json` wrote."""
-        rho = None if data["rho"] is None else Decimal(data["rho"])
-        return cls(Decimal(data["epsilon"]), Decimal(data["delta"]), rho, Decimal(data["slack"]))
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What was spent so far, in the unit of a filter: ε and δ for ``sum``, ρ and slack for ``zcdp``."""
-
-    loss: Decimal = _ZERO
-    delta: Decimal = _ZERO
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(total([self.loss, other.loss]), total([self.delta, other.delta]))
-
-    def __sub__(self, other: Spent) -> Spent:
-        rest = Spent(less(self.loss, other.loss), less(self.delta, other.delta))
-        if rest.loss < 0 or rest.delta < 0:
-            raise HeadcountError("more would be refunded than was ever spent; run `headcount ledger verify`")
-        return rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +77,7 @@ class Budget:
     """
 
     epsilon: Decimal
-    delta: Decimal = _ZERO
+    delta: Decimal = ZERO
     per_analyst: Decimal | None = None
     filter: Filter = "sum"
     windows: Windows | None = None
@@ -236,9 +104,9 @@ class Budget:
         whole, each = amount(epsilon), None if per_analyst is None else amount(per_analyst)
         if each is not None and each > whole:
             raise UsageError(f"an analyst cannot spend more than the whole ε = {plain(whole)}", given=plain(each))
-        small = _ZERO if delta is None else probability(delta)
-        for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", each or _ZERO)):
-            _check_amount(name, value)
+        small = ZERO if delta is None else probability(delta)
+        for name, value in (("epsilon", whole), ("delta", small), ("per_analyst", each or ZERO)):
+            check_amount(name, value)
         kind = cast("Filter", filter)
         budget = cls(epsilon=whole, delta=small, per_analyst=each, filter=kind, windows=windows, lifetime=lifetime)
         budget._check_lifetime()
@@ -255,12 +123,12 @@ class Budget:
         Traceback (most recent call last):
         headcount.errors.UsageError: an analyst cannot spend more than the whole ε = 3, not '4'
         """
-        each = _ZERO if str(epsilon).strip() == "0" else amount(epsilon)
+        each = ZERO if str(epsilon).strip() == "0" else amount(epsilon)
         if each > self.epsilon:
             raise UsageError(
                 f"an analyst cannot spend more than the whole ε = {plain(self.epsilon)}", given=plain(each)
             )
-        _check_amount("epsilon", each)
+        check_amount("epsilon", each)
         return replace(self, per_analyst=each)
 
     def _check_lifetime(self) -> None:
@@ -285,7 +153,7 @@ class Budget:
     @property
     def amounts(self) -> str:
         """How much it is, in a few words."""
-        return _amounts(self.epsilon, self.delta)
+        return in_words(self.epsilon, self.delta)
 
     def touched(self, span: Span | None) -> range:
         """Return the windows that a request is charged to: none if the budget is one for all time."""
@@ -315,7 +183,7 @@ class Budget:
     @cached_property
     def slack(self) -> Decimal:
         """The part of δ that may be spent beside ρ."""
-        return _EXACT.divide(self.delta, Decimal(2))
+        return EXACT.divide(self.delta, Decimal(2))
 
     @cached_property
     def most_rho(self) -> Decimal:
@@ -326,7 +194,7 @@ class Budget:
     def most_rho_each(self) -> Decimal:
         """The ρ that implies the ε of one analyst."""
         each = self.epsilon if self.per_analyst is None else self.per_analyst
-        return rho_for(each, self.slack) if each else _ZERO
+        return rho_for(each, self.slack) if each else ZERO
 
     @property
     def most_loss_each(self) -> Decimal:
@@ -394,29 +262,4 @@ class Budget:
             filter=data["filter"],
             windows=Windows.from_json(data.get("window")),
             lifetime=None if most is None else cls.from_json(most),
-        )
-
-
-def _amounts(epsilon: Decimal, delta: Decimal) -> str:
-    return f"ε = {plain(epsilon)}" + (f", δ = {in_short(delta)}" if delta else "")
-
-
-def total(amounts: Iterable[Decimal]) -> Decimal:
-    """Add up exactly."""
-    result = _ZERO
-    for each in amounts:
-        result = _EXACT.add(result, each)
-    return result
-
-
-def less(whole: Decimal, taken: Decimal) -> Decimal:
-    """Subtract exactly."""
-    return _EXACT.subtract(whole, taken)
-
-
-def _check_amount(name: str, value: Decimal) -> None:
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or value < 0 or value > _MOST or exponent < -_PLACES:
-        raise UsageError(
-            f"{name} must be a number from 0 to {_MOST:f} with at most {_PLACES} decimals", given=str(value)[:40]
         )

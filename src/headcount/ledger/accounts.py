@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from headcount.ledger.accounting import Budget, Spent, less, plain
+from headcount.ledger.accounting import Budget
 from headcount.ledger.book import Balance, Book, Place
+from headcount.ledger.charges import Spent, less, plain
 
 
 @dataclass(frozen=True)

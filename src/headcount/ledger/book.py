@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from headcount.budget import Amount
 from headcount.errors import RefusedError
-from headcount.ledger.accounting import Budget, Charge, Spent, less, plain
+from headcount.ledger.accounting import Budget
+from headcount.ledger.charges import Charge, Spent, less, plain
 from headcount.ledger.journal import Entry
 from headcount.ledger.windows import Span
 

@@ -20,10 +20,11 @@ from typing import Any, TypeVar
 from headcount.budget import Amount
 from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.ledger import queries
-from headcount.ledger.accounting import Budget, Charge, plain
+from headcount.ledger.accounting import Budget
 from headcount.ledger.accounts import Account, Issued, account_of
 from headcount.ledger.anchor import Anchor, Mark
 from headcount.ledger.book import Asked, Book
+from headcount.ledger.charges import Charge, plain
 from headcount.ledger.journal import (
     Chain,
     Entry,

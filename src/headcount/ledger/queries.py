@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from headcount.errors import UsageError
-from headcount.ledger.accounting import Budget, Spent, plain
+from headcount.ledger.accounting import Budget
 from headcount.ledger.anchor import Mark
 from headcount.ledger.book import Balance, Place
+from headcount.ledger.charges import Spent, plain
 from headcount.ledger.journal import Entry, Signed, canonical
 from headcount.ledger.transactions import Transaction
 from headcount.ledger.verifying import Replay, Stored

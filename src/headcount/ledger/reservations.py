@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headcount.errors import UsageError
-from headcount.ledger.accounting import Charge
 from headcount.ledger.accounts import Issued
+from headcount.ledger.charges import Charge
 from headcount.ledger.windows import Windows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.ledger.accounting import Charge
+from headcount.ledger.charges import Charge
 from headcount.ledger.journal import Entry
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import HeadcountError, RefusedError
-from headcount.ledger.accounting import Budget, Charge, plain
+from headcount.ledger.accounting import Budget
 from headcount.ledger.anchor import Mark
 from headcount.ledger.book import Asked, Book, Place
+from headcount.ledger.charges import Charge, plain
 from headcount.ledger.journal import Chain, Entry, Signed
 
 _SHOWN = 20

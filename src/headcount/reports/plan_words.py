@@ -98,7 +98,7 @@ def _price(plan: Plan) -> tuple[str, str | None]:
     """Say what a request would cost, and what is left before it."""
     if plan.ledger is None:
         return f"{plan.guarantee.amounts}, charged to no ledger", None
-    from headcount.ledger.accounting import plain
+    from headcount.ledger.charges import plain
 
     found = plan.ledger
     price = f"{found.charge.amounts}, charged to {found.dataset} by {found.analyst}{found.words}"

@@ -17,8 +17,9 @@ from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
 from headcount.counts.walsh_hadamard import WalshHadamardPerturbation
 from headcount.events.catalogue import Catalogue
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 from headcount.guarantee import Standing
 from headcount.lab.published.smoothing import (
     FourierPerturbationPublished,

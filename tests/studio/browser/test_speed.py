@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from fastapi import FastAPI
 
+from headcount.folders import folder_digest
 from headcount.guarantee import Guarantee
 from headcount.noise_law import DiscreteLaplace
-from headcount.releases import Release, folder_digest
+from headcount.releases import Release
 from headcount.studio.access import Role
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.releases import folder_digest, load
+from headcount.folders import folder_digest
+from headcount.releases import load
 from headcount.studio.exploring.files import csv_of, parquet_of, zip_of
 from tests.reports.conftest import make
 

@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 
 from headcount.errors import DataError
-from headcount.releases import folder_digest, load
+from headcount.folders import folder_digest
+from headcount.releases import load
 from headcount.studio.exploring import shelf as shelves
 from headcount.studio.exploring.shelf import Shelf
 from tests.reports.conftest import make

@@ -13,8 +13,9 @@ from headcount.answers.activity import EstimatedActivity
 from headcount.arrays import Floats
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
-from headcount.events.log import EventLog, Roles
+from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
+from headcount.events.roles import Roles
 from headcount.lab.made_up.draws import Ints, below, distinct_items, draw, generator, whole
 
 _ROWS = 50_000  # of a block whose users share one line of items

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from headcount.ledger import Account
-from headcount.ledger.accounting import plain
+from headcount.ledger.charges import plain
 from headcount.ledger.journal import Entry
 from headcount.ledger.telling import about
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headcount.errors import DataError
-from headcount.releases import folder_digest, load
+from headcount.folders import folder_digest
+from headcount.releases import load
 from headcount.studio.exploring.once import Once
 from headcount.studio.exploring.opened import Opened
 

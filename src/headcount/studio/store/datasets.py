@@ -20,7 +20,7 @@ from headcount.errors import RefusedError, UnknownNameError, UsageError
 from headcount.events.flags import READERS
 from headcount.events.times import TimeFormat
 from headcount.ledger import Account, Ledger
-from headcount.ledger.accounting import plain
+from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name
 from headcount.studio import places
 from headcount.studio.access import NotAllowedError, Visitor

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import DataError, HeadcountError
+from headcount.folders import folder_digest
 from headcount.ledger import Ledger
-from headcount.releases import folder_digest
 from headcount.studio.access import Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets

@@ -16,9 +16,10 @@ from headcount.events.catalogue import check_catalogue_given
 from headcount.events.flags import FLAGS, READERS
 from headcount.events.log import the_store
 from headcount.families import FAMILIES
+from headcount.folders import folder_digest
 from headcount.ledger import Ledger, Reservation
 from headcount.prepared import Prepared
-from headcount.releases import Release, folder_digest
+from headcount.releases import Release
 from headcount.reports.plan_words import plan_in_words
 from headcount.request import Spending, request_of
 from headcount.studio import places

@@ -1,0 +1,58 @@
+"""What the words of a request mean: which columns play which part, in which context, and which rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.events.conditions import Condition, TimeWindow, read_condition, time_window
+from headcount.events.contexts import Context, read_context
+from headcount.events.times import TimeFormat
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column says who, what, how often, and holds a number of each record."""
+
+    user: str
+    item: str
+    times: str | None = None
+    value: str | None = None
+
+
+def understood(
+    *,
+    user: str,
+    item: str,
+    context: Any = None,
+    contexts: Any = None,
+    select_contexts: bool = False,
+    where: str | Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    time: str | None = None,
+    times: str | None = None,
+    value: str | None = None,
+    time_format: str | None = None,
+    timezone: str | None = None,
+) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
+    """Read roles, context and conditions from what was asked for."""
+    clock = TimeFormat(time_format, timezone)
+    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
+    conditions += time_window(time, since, until, clock)
+    read = read_context(context, contexts, clock, select=select_contexts)
+    for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
+        if given is not None and not clocks(read, conditions):
+            raise UsageError(
+                f"{flag} is given, but no time is read",
+                remedy="leave it out, or use --context weekday:COL, --since or --until",
+            )
+    return Roles(user, item, times, value), read, tuple(conditions)
+
+
+def clocks(context: Context | None, conditions: Sequence[Condition]) -> list[TimeFormat]:
+    """Return how times are read, wherever they are."""
+    read = [context.time] if context is not None and context.part is not None else []
+    return read + [each.time for each in conditions if isinstance(each, TimeWindow)]

@@ -1,0 +1,84 @@
+"""Folders of releases: what belongs to one, its digest, and how it comes into place, whole or not at all.
+
+A folder is complete when ``release.json`` is in it: everything is written aside first and renamed into
+place, so an interrupted run leaves nothing that looks like a release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from headcount.errors import DataError, UsageError
+
+TABLE = re.compile(r"(model/)?[a-z][a-z_]*")
+"""How tables are named: those that make up a model are in a folder of their own."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A folder that was published before for the same request, as the ledger knows it."""
+
+    folder: Path
+    digest: str
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy the release, and see that the copy is the one that was published."""
+        for each in files_of(self.folder):
+            (folder / each).parent.mkdir(exist_ok=True)
+            shutil.copyfile(self.folder / each, folder / each)
+        if folder_digest(folder) != self.digest:
+            raise DataError(f"{self.folder} has changed since it was published", remedy="restore it")
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 of a release folder: of its description and its tables; other files do not count."""
+    whole = hashlib.sha256()
+    for name in files_of(folder):
+        whole.update(f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def files_of(folder: Path) -> list[str]:
+    """Return the names of the files that make up a release: its description and its tables."""
+    try:
+        tables = json.loads((folder / "release.json").read_text(encoding="utf-8"))["tables"]
+        return ["release.json", *sorted(f"{table}.parquet" for table in tables if TABLE.fullmatch(table))]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder} is damaged ({error})", remedy="release again, or restore it") from error
+
+
+def refuse_existing(target: Path, *, force: bool) -> None:
+    """Refuse to overwrite, before any work is done; ``force`` replaces releases and empty folders only."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not force:
+        raise UsageError.taken(target, "--out")
+    if not (target / "release.json").is_file():
+        raise UsageError(
+            f"{target} exists and is not a release, so --force does not replace it",
+            remedy="choose another --out",
+        )
+
+
+def move_into_place(aside: Path, target: Path) -> None:
+    """Put a finished folder where it belongs, in place of what is there; whatever happens, one of both stays."""
+    if not target.exists():
+        aside.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    try:
+        target.rename(old / "previous")
+        aside.rename(target)
+    except BaseException:  # an interrupt, too, must not cost the previous release
+        if not target.exists():
+            (old / "previous").rename(target)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
