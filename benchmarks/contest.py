@@ -69,7 +69,8 @@ RIVALS = (
         "smartnoise",
         "smartnoise.txt",
         "smartnoise-sql",
-        "takes no public keys: only those in the log are returned; cuts fractions off",
+        "takes no public keys: it tells without noise which are in the log, so that most of its counts are exact "
+        "zeros and its errors cannot be compared; it cuts fractions off",
         slow=True,
         rounds_down=True,
     ),

@@ -22,7 +22,8 @@ NOTES = (
     "Cold: one whole process. Warm: the median in a process that has done the job on 1M records; ¹: its only "
     "call in a process, since it is slow. Peak: of the cold process, of Spark with its Java.",
     "Everybody keeps 10 records of each person, but for the adaptive method, which finds its own limit and "
-    "corrects for what it cut. Before it is timed, each must return Σ min(records, 10) at a huge ε.",
+    "corrects for what it cut. What smartnoise does not return counts as zero. Before it is timed, each must "
+    "return Σ min(records, 10) at a huge ε.",
 )
 
 Found = dict[str, Any]
