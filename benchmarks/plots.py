@@ -42,7 +42,7 @@ def contest(seen: Mapping[str, Any]) -> Any:
         for title, key in FACETS.items()
     ]
     panels = [_bars([row for row in rows if row["what"] == title], title) for title in FACETS]
-    return alt.concat(*panels, columns=2).properties(title=f"The same job, {size.upper()} records, ε = 1")
+    return alt.concat(*panels, columns=2).properties(title=f"Counts from {size.upper()} records at ε = 1")
 
 
 def costs(seen: Mapping[str, Any]) -> Any:
@@ -58,8 +58,10 @@ def costs(seen: Mapping[str, Any]) -> Any:
         ]
         grown = key.removeprefix("costs ")
         base = alt.Chart({"values": rows}).encode(
-            x=alt.X("size:Q", title=GROWN.get(grown, grown)).scale(type="log").axis(grid=False, format="~s"),
-            y=alt.Y("seconds:Q", title="seconds").scale(type="log").axis(format="~g"),
+            x=alt.X("size:Q", title=GROWN.get(grown, grown))
+            .scale(type="log", nice=False)
+            .axis(grid=False, format="~s", tickCount=4),
+            y=alt.Y("seconds:Q", title="seconds").scale(type="log").axis(format="~g", tickCount=4),
             color=alt.Color("method:N", title=None).legend(orient="top"),
         )
         panels.append((base.mark_line() + base.mark_point()).properties(width=WIDTH, height=180))
@@ -81,7 +83,7 @@ def _bars(rows: list[dict[str, Any]], title: str) -> Any:
     colour = alt.Color("ours:N").legend(None).scale(domain=[True, False], range=["#0b6e4f", "#9aa5b1"])
     return alt.layer(
         base.mark_bar().encode(color=colour),
-        base.mark_text(align="left", dx=3, fontSize=10).encode(text=alt.Text("value:Q", format=".3~s")),
+        base.mark_text(align="left", dx=3, fontSize=10).encode(text=alt.Text("value:Q", format=".3~r")),
     ).properties(width=WIDTH)
 
 
@@ -94,7 +96,7 @@ def main() -> None:
     drawn = []
     for name, chart in (("contest.png", contest(seen)), ("costs.png", costs(seen))):
         if chart is not None:
-            chart.save(given.folder / name, scale_factor=1.5)
+            chart.configure_view(stroke=None).save(given.folder / name, scale_factor=1.5)
             drawn.append(name)
     print(json.dumps({"drawn": drawn}))
 
