@@ -1,4 +1,4 @@
-"""Models of ratings and of tags: ``python -m benchmarks.models [--records 10m] [--against SRC] [--surprise]``.
+"""Models of ratings and of tags: ``python -m benchmarks.models [--records 10m] [--against SRC] [--surprise SVD]``.
 
 A process of its own makes each model, first of a small log, which loads and compiles everything, then of the large
 one. Told is by how much the large one raised its resident memory at most, in bytes a record, and the CPU seconds.
@@ -76,10 +76,10 @@ def make_logs(size: str) -> None:
             write_log(each)
 
 
-def surprise(size: str, timeout: float) -> dict[str, float]:
+def surprise(size: str, model: str, timeout: float) -> dict[str, float]:
     """Seconds of Surprise's fit of the same ratings, of a whole process, and its peak memory."""
     command: list[str | Path] = [environment(SURPRISE), "-m", f"benchmarks.rivals.{SURPRISE.module}"]
-    done = run([*command, model_path(size)], env=rival_environment(SURPRISE), timeout=timeout)
+    done = run([*command, model_path(size), "--model", model], env=rival_environment(SURPRISE), timeout=timeout)
     return {**done.answer, "cold": done.seconds, "peak": done.peak}
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.models", description=__doc__)
     parser.add_argument("--records", default="10m", choices=list(SIZES))
     parser.add_argument("--against", type=Path, metavar="SRC")
-    parser.add_argument("--surprise", action="store_true")
+    parser.add_argument("--surprise", choices=("KNNBasic", "SVD"))
     parser.add_argument("--measure", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help="write the logs, and nothing else")
     given = parser.parse_args()
@@ -126,7 +126,7 @@ def main() -> None:
             )
     if given.surprise:
         try:
-            told = surprise(given.records, 3600.0)
+            told = surprise(given.records, given.surprise, 3600.0)
         except CouldNotRunError as reason:
             print(f"Surprise could not run: {reason}")
         else:
