@@ -8,7 +8,6 @@ from benchmarks.contest import RIVALS, Rival
 from benchmarks.data import SIZES
 from benchmarks.measure import CouldNotRunError, median
 from benchmarks.row import GIB, Row, judge, other_size, seconds
-from benchmarks.versions import headcount_version
 
 OURS = {"sra": "Headcount, SRA: the same job", "adaptive": "Headcount, adaptive: its own limit"}
 HEAD = (
@@ -93,7 +92,7 @@ def _against_fastest(bench: Bench, size: str, ran: Mapping[str, Found]) -> list[
     ]
 
 
-def contest_lines(seen: Mapping[str, Found]) -> list[tuple[str, ...]]:
+def contest_lines(seen: Mapping[str, Found], version: str) -> list[tuple[str, ...]]:
     """The table of all contestants that were asked, and what became of each."""
     lines: list[tuple[str, ...]] = []
     for size in SIZES:
@@ -103,7 +102,7 @@ def contest_lines(seen: Mapping[str, Found]) -> list[tuple[str, ...]]:
         for method, name in OURS.items():
             found = seen.get(f"contestant {method} {size}")
             if found is not None:
-                lines.append(_line(name, headcount_version(), size, found, ours))
+                lines.append(_line(name, version, size, found, ours))
         for rival in RIVALS:
             failed = seen.get(f"rival {rival.name} does the job", {})
             found = seen.get(f"rival {rival.name} {size}", failed if "could not run" in failed else None)

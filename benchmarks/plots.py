@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 
 from benchmarks.contest import RIVALS
+from benchmarks.costs import METHODS
 
 GIB = 1024**3
 FACETS = {
@@ -25,6 +26,7 @@ NAMES = {"contestant sra": "Headcount, SRA", "contestant adaptive": "Headcount, 
 }
 GROWN = {"users": "people"}
 WIDTH = 230
+COLOURS = ["#0b6e4f", "#b5541c"]
 
 
 def contest(seen: Mapping[str, Any]) -> Any:
@@ -52,22 +54,24 @@ def costs(seen: Mapping[str, Any]) -> Any:
         if not key.startswith("costs ") or "curves" not in found:
             continue
         rows = [
-            {"size": size, "seconds": median, "method": f"{curve['method']}, exponent {curve['exponent']:.2f}"}
+            {"size": size, "seconds": median, "method": curve["method"]}
             for curve in found["curves"]
             for size, median in zip(curve["sizes"], curve["medians"], strict=True)
         ]
         grown = key.removeprefix("costs ")
+        exponents = ", ".join(f"{curve['method']} {curve['exponent']:.2f}" for curve in found["curves"])
         base = alt.Chart({"values": rows}).encode(
             x=alt.X("size:Q", title=GROWN.get(grown, grown))
             .scale(type="log", nice=False)
             .axis(grid=False, format="~s", tickCount=4),
             y=alt.Y("seconds:Q", title="seconds").scale(type="log").axis(format="~g", tickCount=4),
-            color=alt.Color("method:N", title=None).legend(orient="top"),
+            color=alt.Color("method:N", title=None).scale(domain=METHODS, range=COLOURS).legend(orient="top"),
         )
-        panels.append((base.mark_line() + base.mark_point()).properties(width=WIDTH, height=180))
+        drawn = (base.mark_line() + base.mark_point()).properties(title=f"Exponents: {exponents}")
+        panels.append(drawn.properties(width=WIDTH, height=180))
     if not panels:
         return None
-    return alt.concat(*panels, columns=2).resolve_scale(color="independent")
+    return alt.concat(*panels, columns=2)
 
 
 def _value(found: Mapping[str, Any], key: str) -> float:

@@ -37,7 +37,7 @@ def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def contestants(kept: Kept) -> str:
     """Everybody at the same job, and what who cannot do."""
-    lines = contest_lines(kept.seen)
+    lines = contest_lines(kept.seen, kept.document["headcount"])
     if not lines:
         return "No rival was measured."
     said = [*NOTES, "What they cannot do:", *(f"- {each}" for each in cannot((*RIVALS, SURPRISE, MBI)))]

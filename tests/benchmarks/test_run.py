@@ -99,7 +99,7 @@ def test_contestants_in_one_table() -> None:
     run.seen["contestant sra 1m"] = {**MEASURED, "errors": ERRORS}
     run.seen["rival opendp 1m"] = {**MEASURED, "warm": 60.0, "errors": ERRORS, "once": True}
     run.seen["rival tumult does the job"] = {"could not run": "no Java"}
-    lines = contest_rows.contest_lines(run.seen)
+    lines = contest_rows.contest_lines(run.seen, "1")
     assert [line[0] for line in lines] == [contest_rows.OURS["sra"], "opendp", "tumult"]
     assert lines[1][5:7] == ("60¹", "30")
     assert "no Java" in lines[2][3]
