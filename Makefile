@@ -23,8 +23,8 @@ check: $(MARK)                  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against rivals, in one run
-	$(BENCH)/bin/python -m benchmarks
+bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against rivals, in one run; ARGS=--resume
+	$(BENCH)/bin/python -m benchmarks --page $(ARGS)
 
 docs: $(MARK)                   ## write again what is generated in docs/, and make the site in build/site
 	$(BIN)/python tools/option_types.py

@@ -1,19 +1,24 @@
-"""``python -m benchmarks``: measure once, print one table, keep every number in .work/results.json."""
+"""``python -m benchmarks``: measure once, print one table, keep every number in .work/results.json.
+
+A measurement that fails is told and the rest goes on. An interrupted run loses nothing: --resume goes on from it.
+"""
 
 import argparse
-import json
-import os
-import platform
 import signal
 import sys
-from datetime import UTC, datetime
 
 from benchmarks.bench import Bench, source_digest
 from benchmarks.contest import FAMILIES, chosen
-from benchmarks.data import SIZES, WORK
+from benchmarks.data import SIZES
+from benchmarks.every_row import ROWS
+from benchmarks.kept import Kept
 from benchmarks.measure import CouldNotRunError
-from benchmarks.rows import ROWS, Row
+from benchmarks.page import write_page
+from benchmarks.row import Row
 from benchmarks.table import render
+
+PATIENCE = 600.0
+INTERRUPTED = 130
 
 
 def main() -> int:
@@ -22,6 +27,11 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="1M and 10M only; a rival's process may take 60 s")
     parser.add_argument("--only", nargs="+", metavar="ROW", choices=list(ROWS), help=", ".join(ROWS))
     parser.add_argument("--rivals", default=",".join(FAMILIES), help=f"a subset of {','.join(FAMILIES)}, or none")
+    parser.add_argument("--resume", action="store_true", help="go on from the last run")
+    parser.add_argument("--page", action="store_true", help="write tables and plots into docs/performance.md")
+    parser.add_argument(
+        "--patience", type=float, help=f"seconds a rival's process may take, {PATIENCE:.0f} if not said"
+    )
     given = parser.parse_args()
     asked = "1m,10m" if given.quick else given.records
     sizes = [size for size in SIZES if size in asked.split(",")]
@@ -29,34 +39,39 @@ def main() -> int:
     unknown = set(asked.split(",")) - set(SIZES), set(families) - set(FAMILIES)
     if any(unknown):
         parser.error(f"unknown: {', '.join(sorted(set().union(*unknown)))}")
-    bench = Bench(sizes=sizes, rivals=chosen(families), rival_timeout=60.0 if given.quick else 3600.0)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
-    rows: list[Row] = []
     source = source_digest()
-    for name in given.only or ROWS:
-        try:
-            rows.extend(ROWS[name](bench))
-        except CouldNotRunError as reason:
-            rows.append(Row(name, f"could not run: {reason}", "–", "not measured"))
-    print(render(rows))
-    changed = source_digest() != source
-    if changed:
+    kept = Kept(source)
+    if given.resume:
+        print(kept.resume(), file=sys.stderr)
+    patience = given.patience or (60.0 if given.quick else PATIENCE)
+    bench = Bench(sizes=sizes, rivals=chosen(families), rival_timeout=patience, seen=kept.seen, keep=kept.save)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ended = measure(bench, kept, given.only or list(ROWS))
+    print(render(kept))
+    if source_digest() != source:
         print("WARNING: the source changed during this run; its rows are not comparable with each other.")
-    document = {
-        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "cores": os.cpu_count(),
-            "load at the end": os.getloadavg(),
-            "platform": platform.platform(),
-            "python": sys.version,
-        },
-        "source": source,
-        "source changed during the run": changed,
-        "rows": [row.as_json() for row in rows],
-        "measurements": bench.seen,
-    }
-    WORK.mkdir(exist_ok=True)
-    (WORK / "results.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if given.page:
+        write_page(kept)
+    return ended
+
+
+def measure(bench: Bench, kept: Kept, names: list[str]) -> int:
+    """Take all rows that are not kept already; the exit code."""
+    try:
+        for name in names:
+            if name in kept.rows:
+                continue
+            try:
+                kept.rows[name] = ROWS[name](bench)
+            except CouldNotRunError as reason:
+                kept.rows[name] = [Row(name, f"could not run: {reason}", "–", "not measured")]
+            kept.save()
+    except KeyboardInterrupt:
+        print("interrupted; --resume goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        kept.rows = {name: kept.rows[name] for name in ROWS if name in kept.rows}
+        kept.save()
     return 0
 
 

@@ -10,19 +10,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import HUGE_EPSILON, ROOT, Rival, check_tables, measure_rival
+from benchmarks.contest import (
+    HUGE_EPSILON,
+    ROOT,
+    SMALL,
+    Rival,
+    check_rival,
+    check_tables,
+    counts_folder,
+    measure_rival,
+)
 from benchmarks.data import DATA, WORK, catalogue_path, expected_total_path, keys_path, log_path
-from benchmarks.measure import CouldNotRunError, Finished, run
+from benchmarks.errors import errors_in
+from benchmarks.measure import CouldNotRunError, Finished, median, run
+from benchmarks.ours import limit_of
 
 
 @dataclass
 class Bench:
-    """One run: the sizes and rivals asked for, and what has been measured so far."""
+    """One run: the sizes and rivals asked for, what has been measured so far, and how it is kept."""
 
     sizes: list[str]
     rivals: list[Rival]
     rival_timeout: float
     seen: dict[str, Any] = field(default_factory=dict)
+    keep: Callable[[], None] = lambda: None
 
     @property
     def largest(self) -> str:
@@ -31,6 +43,10 @@ class Bench:
     @property
     def contest_size(self) -> str:
         return "10m" if "10m" in self.sizes else self.sizes[0]
+
+    @property
+    def contest_sizes(self) -> list[str]:
+        return [size for size in self.sizes if size in (SMALL, self.contest_size)]
 
     def pair(self, kind: str, size: str, method: str, repeat: int = 5) -> dict[str, Any]:
         """Floor and release in turns: lists of seconds."""
@@ -42,7 +58,27 @@ class Bench:
             options = ["--method", method, "--repeat", str(repeat), *dictionary]
             return self._ours("pair", kind, size, "--warm-up", log_path(kind, "1m"), *options).answer
 
-        return self._once(f"pair {kind} {size} {method}", measure)
+        return self.once(f"pair {kind} {size} {method}", measure)
+
+    def csv(self, size: str, repeat: int = 5) -> dict[str, Any]:
+        """Reading a CSV file with PyArrow, and releasing from it, in turns."""
+
+        def measure() -> Any:
+            self.need("dense", size)
+            command = [sys.executable, "-m", "benchmarks.passes", "--pair", size, str(repeat)]
+            return run(command, env=self.environment()).answer
+
+        return self.once(f"csv {size}", measure)
+
+    def model(self, kind: str, size: str) -> dict[str, Any]:
+        """What a model of ratings or of tags takes."""
+
+        def measure() -> Any:
+            command = [sys.executable, "-m", "benchmarks.models", "--records", size]
+            run([*command, "--write"], env=self.environment())
+            return run([*command, "--measure", kind], env=self.environment()).answer
+
+        return self.once(f"model {kind} {size}", measure)
 
     def packed(self, size: str, method: str, repeat: int = 3) -> dict[str, Any]:
         """Releases from a log and from a packed store of it, in turns."""
@@ -53,7 +89,7 @@ class Bench:
             options = ["--method", method, "--repeat", str(repeat)]
             return self._ours("packed", "dense", size, "--warm-up", log_path("dense", "1m"), *options).answer
 
-        return self._once(f"packed {size} {method}", measure)
+        return self.once(f"packed {size} {method}", measure)
 
     def sensing(self, size: str) -> dict[str, Any]:
         """DPSense and DPSense-S, whole and their searches alone."""
@@ -70,7 +106,7 @@ class Bench:
             ]
             return run([*command, *options], env=self.environment()).answer
 
-        return self._once(f"sensing {size}", measure)
+        return self.once(f"sensing {size}", measure)
 
     def alone(self, kind: str, size: str, method: str) -> dict[str, Any]:
         """Peak memory of a process that makes one release."""
@@ -82,7 +118,7 @@ class Bench:
             finished = self._ours("alone", kind, size, "--method", method)
             return {"peak": finished.peak, **finished.answer}
 
-        return self._once(f"alone {kind} {size} {method}", measure)
+        return self.once(f"alone {kind} {size} {method}", measure)
 
     def cold(self, size: str, method: str, repeat: int = 3) -> dict[str, Any]:
         """CLI processes with the kernels cached: the first primes the cache and is not counted."""
@@ -93,36 +129,57 @@ class Bench:
             runs = [self.command_line(size, method, WORK / "kernels") for _ in range(repeat)]
             return {"seconds": [one.seconds for one in runs], "peak": max(one.peak for one in runs)}
 
-        return self._once(f"cold {size} {method}", measure)
+        return self.once(f"cold {size} {method}", measure)
 
-    def contestant(self, size: str) -> dict[str, Any]:
-        """Headcount's own warm time at the rivals' job, checked like theirs."""
+    def contestant(self, size: str, method: str) -> dict[str, Any]:
+        """Headcount at the rivals' job, told like theirs; SRA does the very same and is checked like them."""
 
         def measure() -> Any:
             self.need("dense", size)
-            self.need("dense", "1m")
-            env, start = self.environment(), [sys.executable, "-m", "benchmarks.ours_job"]
+            self.need("dense", SMALL)
+            env, start = {**self.environment(), "METHOD": method}, [sys.executable, "-m", "benchmarks.ours_job"]
             keys: list[str | Path] = ["--keys", keys_path()]
-            tables = run([*start, log_path("dense", "1m"), *keys, "--epsilon", str(HUGE_EPSILON)], env=env).answer[
-                "tables"
-            ]
-            check_tables(tables, "1m")
-            warm_up: list[str | Path] = ["--warm-up", log_path("dense", "1m"), "--repeat", "5"]
-            return run([*start, log_path("dense", size), *keys, *warm_up], env=env).answer
+            if method == "sra":
+                huge = ["--epsilon", str(HUGE_EPSILON)]
+                check_tables(
+                    run([*start, log_path("dense", SMALL), *keys, *huge], env=env).answer["tables"], SMALL
+                )
+            with counts_folder() as counts:
+                warm_up: list[str | Path] = ["--warm-up", log_path("dense", SMALL), "--repeat", "5"]
+                command = [*start, log_path("dense", size), *keys, *warm_up, "--counts", counts]
+                answer = run(command, env=env).answer
+                warm = answer["seconds"]
+                errors = errors_in(Path(counts), size, len(warm))
+            cold = self.cold(size, method)
+            return {
+                "warm": median(warm),
+                "warm runs": warm,
+                "cold": median(cold["seconds"]),
+                "peak": cold["peak"],
+                "rows": [rows for rows, _total in answer["tables"]],
+                "errors": errors,
+                "once": False,
+            }
 
-        return self._once(f"contestant {size}", measure)
+        return self.once(f"contestant {method} {size}", measure)
 
     def rival(self, rival: Rival, size: str) -> dict[str, Any]:
+        """A rival at one size, once it has shown that it does the job."""
+
+        def check() -> Any:
+            self.need("wide", SMALL)
+            return check_rival(rival, self.rival_timeout)
+
         def measure() -> Any:
             self.need("wide", size)
-            self.need("wide", "1m")
             return measure_rival(rival, size, self.rival_timeout)
 
-        return self._once(f"rival {rival.name} {size}", measure)
+        self.once(f"rival {rival.name} does the job", check)
+        return self.once(f"rival {rival.name} {size}", measure)
 
     def noise(self) -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.ours", "noise"]
-        return self._once("noise", lambda: run(command, env=self.environment()).answer)
+        return self.once("noise", lambda: run(command, env=self.environment()).answer)
 
     def all_kernels(self) -> Path:
         """A folder with every kernel a release compiles: NUMBA_CACHE_DIR overrules whatever the source does."""
@@ -155,13 +212,14 @@ class Bench:
         command: list[str | Path] = [sys.executable, "-m", "benchmarks.ours", task, log_path(kind, size)]
         return run([*command, "--catalogue", catalogue_path(kind), *options], env=self.environment())
 
-    def _once(self, key: str, measure: Callable[[], Any]) -> dict[str, Any]:
+    def once(self, key: str, measure: Callable[[], Any]) -> dict[str, Any]:
         if key not in self.seen:
             print(f"measuring: {key}", file=sys.stderr, flush=True)
             try:
                 self.seen[key] = measure()
             except CouldNotRunError as reason:
                 self.seen[key] = {"could not run": str(reason)}
+            self.keep()
         found: dict[str, Any] = self.seen[key]
         if "could not run" in found:
             raise CouldNotRunError(found["could not run"])
@@ -177,10 +235,12 @@ def environment_of(source: Path, kernels: Path) -> dict[str, str]:
 
 def release_options(size: str, method: str, out: str | Path) -> list[str | Path]:
     """The arguments of ``headcount`` that do the job of the benchmark."""
+    limit = limit_of(method)
     return [
         *("release", log_path("dense", size), "--user", "user", "--item", "item"),
         *("--items", catalogue_path("dense"), "--context", "weekday", "--contexts", "0,1,2,3,4,5,6"),
-        *("--epsilon", "1", "--method", method, "--limit", "10", "--out", out, "--json"),
+        *("--epsilon", "1", "--method", method, "--out", out, "--json"),
+        *([] if limit is None else ["--limit", str(limit)]),
     ]
 
 

@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, ITEMS, LIMIT, WEEKDAYS
+from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, ITEMS, LIMIT, TABLES, WEEKDAYS
 
 WORK = Path(__file__).parent / ".work"
 DATA = WORK / "data"
 SIZES = {"1m": 1_000_000, "10m": 10_000_000, "100m": 100_000_000}
+TRUTHS = ("exact", "bounded")
 KINDS = ("dense", "wide", "sparse", "text")
 NETFLIX_USERS, NETFLIX_RECORDS, NETFLIX_LARGEST = 480_189, 100_480_507, 17_653
 _SCATTER = 0x9E3779B97F4A7C15  # odd, so multiplying by it modulo 2**63 maps no two ids to one
@@ -41,6 +42,11 @@ def expected_total_path(size: str) -> Path:
     return DATA / f"expected-{size}.txt"
 
 
+def truth_path(size: str, kind: str, table: str) -> Path:
+    """Counts of all records ("exact"), or of at most LIMIT of each person on average ("bounded"), as doubles."""
+    return DATA / f"truth-{size}-{kind}-{table}.f64"
+
+
 def users_of(size: str) -> int:
     return round(SIZES[size] * NETFLIX_USERS / NETFLIX_RECORDS)
 
@@ -57,7 +63,7 @@ def _make(kind: str, size: str) -> None:
             _derive(kind, log_path("dense", size), unfinished)
         unfinished.rename(target)
     if not expected_total_path(size).exists():
-        expected_total_path(size).write_text(str(_expected_total(target)))
+        _write_truth(log_path("dense", size), size)
 
 
 def _generate(target: Path, size: str) -> None:
@@ -130,12 +136,23 @@ def _write_catalogues(kind: str) -> None:
     pq.write_table(pa.table({"item": np.repeat(items, WEEKDAYS), "weekday": weekdays}), keys_path() / EDGE_KEYS)
 
 
-def _expected_total(log: Path) -> int:
+def _write_truth(log: Path, size: str) -> None:
     import numpy as np
     import pyarrow.parquet as pq
 
-    users = pq.read_table(log, columns=["user"])["user"].to_numpy()
-    return int(np.minimum(np.unique(users, return_counts=True)[1], LIMIT).sum())
+    records = np.zeros(users_of(size), dtype=np.int64)
+    for batch in pq.ParquetFile(log).iter_batches(columns=["user"]):
+        records += np.bincount(batch.column("user").to_numpy(), minlength=records.size)
+    kept = np.minimum(1.0, LIMIT / records)
+    counts = {(kind, table): np.zeros(cells) for kind in TRUTHS for table, cells in TABLES.items()}
+    for batch in pq.ParquetFile(log).iter_batches(columns=["user", "item", "weekday"]):
+        user, item, weekday = (column.to_numpy().astype(np.int64) for column in batch.columns)
+        for table, cell in zip(TABLES, (item, item * WEEKDAYS + weekday), strict=True):
+            counts["exact", table] += np.bincount(cell, minlength=TABLES[table])
+            counts["bounded", table] += np.bincount(cell, kept[user], minlength=TABLES[table])
+    for (kind, table), found in counts.items():
+        truth_path(size, kind, table).write_bytes(found.tobytes())
+    expected_total_path(size).write_text(str(int(np.minimum(records, LIMIT).sum())))
 
 
 if __name__ == "__main__":

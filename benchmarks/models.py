@@ -1,8 +1,9 @@
-"""Memory of the models of ratings and of tags: ``python -m benchmarks.models [--records 10m] [--against SRC]``.
+"""Models of ratings and of tags: ``python -m benchmarks.models [--records 10m] [--against SRC] [--surprise SVD]``.
 
 A process of its own makes each model, first of a small log, which loads and compiles everything, then of the large
 one. Told is by how much the large one raised its resident memory at most, in bytes a record, and the CPU seconds.
-With ``--against``, the source folder of another version, that one is measured as well.
+With ``--against``, the source folder of another version, that one is measured as well; with ``--surprise``,
+Surprise's fit of the same ratings. It has no privacy, no tags, and no ε that errors could be compared at.
 """
 
 import argparse
@@ -15,12 +16,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contest import Rival, environment, rival_environment
 from benchmarks.data import DATA, SIZES, catalogue_path, log_path
+from benchmarks.measure import CouldNotRunError, run
 
 KINDS = ("ratings", "tags")
 TAGS = 2_000
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = "1m"
+SURPRISE = Rival(
+    "surprise", "surprise_fit", "surprise.txt", "scikit-surprise", "has no privacy: no ε, no bound; no tags"
+)
 
 
 def model_path(size: str) -> Path:
@@ -62,6 +68,21 @@ def make(kind: str, size: str) -> None:
         hc.release_tags(tagged, epsilon="1", delta="1e-6")
 
 
+def make_logs(size: str) -> None:
+    """Write what is not there yet."""
+    for each in (SMALL, size):
+        subprocess.run([sys.executable, "-m", "benchmarks.data", "dense", each], check=True)
+        if not model_path(each).exists():
+            write_log(each)
+
+
+def surprise(size: str, model: str, timeout: float) -> dict[str, float]:
+    """Seconds of Surprise's fit of the same ratings, of a whole process, and its peak memory."""
+    command: list[str | Path] = [environment(SURPRISE), "-m", f"benchmarks.rivals.{SURPRISE.module}"]
+    done = run([*command, model_path(size), "--model", model], env=rival_environment(SURPRISE), timeout=timeout)
+    return {**done.answer, "cold": done.seconds, "peak": done.peak}
+
+
 def measure(kind: str, size: str) -> dict[str, float]:
     make(kind, SMALL)
     before = 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
@@ -74,6 +95,7 @@ def measure(kind: str, size: str) -> dict[str, float]:
         "bytes": (peak - before) / SIZES[size],
         "cpu": used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime,
         "seconds": time.perf_counter() - started,
+        "peak": peak,
     }
 
 
@@ -81,15 +103,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.models", description=__doc__)
     parser.add_argument("--records", default="10m", choices=list(SIZES))
     parser.add_argument("--against", type=Path, metavar="SRC")
+    parser.add_argument("--surprise", choices=("KNNBasic", "SVD"))
     parser.add_argument("--measure", choices=KINDS, help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help="write the logs, and nothing else")
     given = parser.parse_args()
     if given.measure:
         print(json.dumps(measure(given.measure, given.records)))
         return
-    for size in (SMALL, given.records):
-        subprocess.run([sys.executable, "-m", "benchmarks.data", "dense", size], check=True)
-        if not model_path(size).exists():
-            write_log(size)
+    make_logs(given.records)
+    if given.write:
+        return
     sources = {"this": ROOT / "src"} | ({"other": given.against.resolve()} if given.against else {})
     for kind in KINDS:
         for name, source in sources.items():
@@ -100,6 +123,15 @@ def main() -> None:
             print(
                 f"{kind}, {given.records}, {name}: {found['bytes']:.1f} bytes a record, {found['cpu']:.1f} CPU "
                 f"seconds, {found['seconds']:.1f} seconds"
+            )
+    if given.surprise:
+        try:
+            told = surprise(given.records, given.surprise, 3600.0)
+        except CouldNotRunError as reason:
+            print(f"Surprise could not run: {reason}")
+        else:
+            print(
+                f"Surprise, {given.records}: fit {told['fit']:.1f} seconds, after {told['prepare']:.1f} of reading"
             )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.data import catalogue_path, log_path
-from benchmarks.ours import release, stream_columns
+from benchmarks.ours import release, stream_columns, timed
 from benchmarks.reading import text_path, write_texts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,12 +83,28 @@ def measure(name: str) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
+def csv_pair(size: str, repeat: int) -> dict[str, list[float]]:
+    """Wall seconds of reading a CSV file, and of releasing from it, in turns."""
+    make_logs("csv", size)
+    floor, ours = both("csv", size, "sra")
+    ours()
+    found: dict[str, list[float]] = {"floor": [], "ours": []}
+    for _ in range(repeat):
+        found["floor"].append(timed(floor))
+        found["ours"].append(timed(ours))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.passes", description=__doc__)
     parser.add_argument("--against", type=Path, metavar="SRC")
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--measure", choices=list(CASES), help=argparse.SUPPRESS)
+    parser.add_argument("--pair", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.pair:
+        print(json.dumps(csv_pair(given.pair[0], int(given.pair[1]))))
+        return
     if given.measure:
         print(json.dumps(measure(given.measure)))
         return

@@ -15,8 +15,8 @@ from typing import Any
 import headcount as hc
 from benchmarks.data import catalogue_path
 from benchmarks.ours import CONTEXTS
-from benchmarks.ours_job import summary
-from benchmarks.rivals.job import LIMIT
+from benchmarks.ours_job import cells
+from benchmarks.rivals.job import LIMIT, totals
 
 
 def conf() -> dict[str, str]:
@@ -56,7 +56,7 @@ def main() -> None:
         tables = release(given.log, given.epsilon, given.partitions)
         seconds.append(time.perf_counter() - started)
     driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "tables": summary(tables), "driver": driver}))
+    print(json.dumps({"seconds": seconds, "tables": totals(cells(tables)), "driver": driver}))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ read from there the next time.
 import argparse
 import json
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -28,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headcount as hc
-from benchmarks.contest import ROOT, Rival, bare_environment, environment
+from benchmarks.contest import Rival, environment, rival_environment
 from benchmarks.measure import run
 from headcount.arrays import Floats, Integers
 from headcount.bounding import Cells, Marginals, Places
@@ -59,6 +60,7 @@ class Found:
     tables: Tables
     seconds: float
     cpu: float
+    peak: int
 
 
 def bins_for(people: pa.Table) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def ours(log: Any, grid: Grid) -> Found:
     shapes = [tuple(grid.shape[place] for place in each) for each in places]
     parts = np.split(answers, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
     tables = {each: part.reshape(shape) for each, part, shape in zip(places, parts, shapes, strict=True)}
-    return Found(tables, seconds, cpu)
+    return Found(tables, seconds, cpu, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def codes_of(people: pa.Table, grid: Grid) -> Integers:
@@ -111,7 +113,7 @@ def codes_of(people: pa.Table, grid: Grid) -> Integers:
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def theirs(people: pa.Table, grid: Grid, max_size: float, kept: Path) -> Found:
+def theirs(people: pa.Table, grid: Grid, max_size: float, kept: Path, timeout: float) -> Found:
     """AIM's tables, from the folder if they are kept there."""
     told, tables = kept / "aim.json", kept / "aim.npz"
     if not told.exists():
@@ -119,12 +121,11 @@ def theirs(people: pa.Table, grid: Grid, max_size: float, kept: Path) -> Found:
         rho = float(rho_for(Decimal(EPSILON), Decimal(DELTA)))
         command: list[str | Path] = [environment(AIM), "-m", f"benchmarks.rivals.{AIM.module}", kept / "table.npz"]
         options: list[str | Path] = ["--rho", repr(rho), "--max-size", str(max_size), "--out", tables]
-        env = {**bare_environment(), "PYTHONPATH": str(ROOT)}
-        done = run([*command, *options], env=env, timeout=24 * 3600)
-        told.write_text(json.dumps({**done.answer, "max_size": max_size}), encoding="utf-8")
+        done = run([*command, *options], env=rival_environment(AIM), timeout=timeout)
+        told.write_text(json.dumps({**done.answer, "peak": done.peak, "max_size": max_size}), encoding="utf-8")
     said, held = json.loads(told.read_text(encoding="utf-8")), np.load(tables)
     found = {places: held[" ".join(map(str, places))].astype(float) for places in wanted(grid)}
-    return Found(found, said["seconds"], said["cpu"])
+    return Found(found, said["seconds"], said["cpu"], said.get("peak", 0))
 
 
 def off(found: Tables, exact: Tables, columns: int) -> float:
@@ -137,6 +138,10 @@ def off(found: Tables, exact: Tables, columns: int) -> float:
     return float(np.mean(apart))
 
 
+def _told(seconds: float, peak: int, off: Mapping[int, float]) -> dict[str, Any]:
+    return {"seconds": seconds, "peak": peak, "off": off}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("HEADCOUNT_DATA", "../shared/data"))
@@ -145,6 +150,8 @@ def main() -> int:
     parser.add_argument("--columns", type=int, default=15, help="the first so many, for AIM in less time")
     parser.add_argument("--alone", action="store_true", help="without AIM")
     parser.add_argument("--keep", type=Path, help="folder for what AIM found")
+    parser.add_argument("--timeout", type=float, default=24 * 3600, help="seconds that AIM may take")
+    parser.add_argument("--json", action="store_true", help="end with one JSON document")
     given = parser.parse_args()
     people = pq.read_table(Path(given.data) / "uci-adult.parquet")
     people = people.select(people.column_names[: given.columns])
@@ -168,7 +175,7 @@ def main() -> int:
     kept = given.keep or Path(tempfile.mkdtemp())
     kept.mkdir(parents=True, exist_ok=True)
     try:
-        rival = theirs(people, grid, given.max_size, kept)
+        rival = theirs(people, grid, given.max_size, kept, given.timeout)
     finally:
         if given.keep is None:
             shutil.rmtree(kept)
@@ -176,6 +183,10 @@ def main() -> int:
     print(f"AIM, pairs     {aim[2]:.4f}: ours has {np.mean(mine[2]) / aim[2]:.2f} of that")
     print(f"AIM, triples   {aim[3]:.4f}: ours has {np.mean(mine[3]) / aim[3]:.2f} of that")
     print(f"AIM, seconds   {rival.seconds:,.0f} (CPU {rival.cpu:,.0f}): {rival.seconds / seconds:,.0f} times ours")
+    if given.json:
+        told = {"ours": _told(float(seconds), runs[-1].peak, {size: float(np.mean(mine[size])) for size in mine})}
+        print(json.dumps({**told, "aim": _told(rival.seconds, rival.peak, aim)}))
+        return 0
     return int(np.mean(mine[3]) > aim[3] or rival.seconds < SLOWER * seconds)
 
 

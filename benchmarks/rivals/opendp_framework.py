@@ -4,13 +4,14 @@ The Context API searches for the noise scale by building the measurement again a
 than the release itself. Whoever knows the scale (2 * LIMIT / epsilon) builds it once; ``check`` confirms it.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import opendp.prelude as dp
 import polars as pl
 
-from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, main
+from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, WEEKDAYS, main
 
 dp.enable_features("contrib")
 COLUMNS = ("user", "item", "weekday")
@@ -38,9 +39,13 @@ def release(log: Path, keys: Path, epsilon: float) -> list[Any]:
     return tables
 
 
-def summary(tables: list[Any]) -> list[tuple[int, float]]:
-    return [(table.height, float(table["len"].sum())) for table in tables]
+def cells(tables: list[Any]) -> list[Iterable[tuple[int, float]]]:
+    items, edges = tables
+    return [
+        items.select("item", "len").iter_rows(),
+        edges.select(pl.col("item") * WEEKDAYS + pl.col("weekday"), "len").iter_rows(),
+    ]
 
 
 if __name__ == "__main__":
-    main(release, summary)
+    main(release, cells)

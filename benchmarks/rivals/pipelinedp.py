@@ -1,5 +1,6 @@
 """PipelineDP on its local backend; ``max_contributions`` bounds records (partitions × 1 would dedupe)."""
 
+from collections.abc import Iterable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pipeline_dp  # type: ignore[import-not-found]
 import pyarrow.parquet as pq
 
-from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, main
+from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, WEEKDAYS, main
 
 
 def release(log: Path, keys: Path, epsilon: float) -> list[Any]:
@@ -38,9 +39,10 @@ def release(log: Path, keys: Path, epsilon: float) -> list[Any]:
     return [[(key, metrics.count) for key, metrics in counts] for counts in lazy]
 
 
-def summary(tables: list[Any]) -> list[tuple[int, float]]:
-    return [(len(table), float(sum(count for _key, count in table))) for table in tables]
+def cells(tables: list[Any]) -> list[Iterable[tuple[int, float]]]:
+    items, edges = tables
+    return [items, (((item * WEEKDAYS) + weekday, count) for (item, weekday), count in edges)]
 
 
 if __name__ == "__main__":
-    main(release, summary)
+    main(release, cells)

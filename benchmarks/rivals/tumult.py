@@ -6,11 +6,12 @@ small only: each query bounds the users anew.
 
 import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, main
+from benchmarks.rivals.job import EDGE_KEYS, ITEM_KEYS, LIMIT, WEEKDAYS, main
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -57,9 +58,13 @@ def release(log: Path, keys: Path, epsilon: float) -> list[Any]:
     ]
 
 
-def summary(tables: list[Any]) -> list[tuple[int, float]]:
-    return [(len(table), float(table["count"].sum())) for table in tables]
+def cells(tables: list[Any]) -> list[Iterable[tuple[int, float]]]:
+    items, edges = tables
+    return [
+        zip(items["item"], items["count"], strict=True),
+        zip(edges["item"] * WEEKDAYS + edges["weekday"], edges["count"], strict=True),
+    ]
 
 
 if __name__ == "__main__":
-    main(release, summary)
+    main(release, cells)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Integers
@@ -90,6 +91,7 @@ def sorted_by_user(
         counts = batch.cells >= 0
         batches.append((batch.users[counts], batch.cells[counts], beside(batch)[counts]))
         progress(stage, coded.tally.rows, coded.log.source.rows)
+    pa.default_memory_pool().release_unused()  # what was read is gone, and Arrow keeps its room for more
     starts = np.zeros(coded.users.size + 1, dtype=np.int64)
     for users, _, _ in batches:
         ordering.count_rows(users, starts)

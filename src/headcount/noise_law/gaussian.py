@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class DiscreteGaussian:
     step: Fraction = Fraction(1)
     on: str = "counts"
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """The exact variance."""
         steps = float(self.sigma / self.step)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ class DiscreteLaplace:
     step: Fraction = Fraction(1)
     on: str = "counts"
 
-    @property
+    @cached_property
     def alpha(self) -> float:
         """The ratio of neighbouring probabilities, exp(-step / scale)."""
         return math.exp(-self.step / self.scale)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """The exact variance, 2α / (1 - α)² steps squared."""
         return 2 * self.alpha / math.expm1(-self.step / self.scale) ** 2 * float(self.step) ** 2

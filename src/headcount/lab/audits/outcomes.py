@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,11 @@ class Observations:
                [ 1.e+00]]), names=())
         """
         return cls(np.array([f"{FAILED}{error}"]), np.empty((1, 0)))
+
+    @cached_property
+    def one_kind(self) -> bool:
+        """Whether all runs are of the same kind; many strings are slow to sort, and quick to compare with one."""
+        return bool((self.kinds[1:] == self.kinds[:-1]).all())
 
     @property
     def all_failed(self) -> bool:
@@ -153,16 +159,18 @@ def chosen_outcomes(often: Observations, rarely: Observations, most: int) -> lis
 def _candidates(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
     yield from _of_kinds(often, rarely)
     yield from _of_scores(often, rarely, None)
-    kinds, counts = np.unique(often.kinds, return_counts=True)
-    if len(kinds) > 1:
+    if not often.one_kind:
+        kinds, counts = np.unique(often.kinds, return_counts=True)
         for kind in kinds[np.argsort(-counts, kind="stable")][:_MOST_KINDS]:
             yield from _of_scores(often, rarely, (str(kind),))
 
 
 def _of_kinds(often: Observations, rarely: Observations) -> Iterator[tuple[OutcomeSet, float]]:
     """Sets of kinds: those that are the more likely in one log, in the order of how much more."""
+    if often.one_kind and rarely.one_kind and often.kinds[0] == rarely.kinds[0]:
+        return
     kinds, codes = np.unique(np.concatenate([often.kinds, rarely.kinds]), return_inverse=True)
-    if len(kinds) == 1 or len(kinds) > len(often) / 4:
+    if len(kinds) > len(often) / 4:
         return
     here = np.bincount(codes[: len(often)], minlength=len(kinds))
     there = np.bincount(codes[len(often) :], minlength=len(kinds))
@@ -182,7 +190,7 @@ def _of_scores(
     there = there if there.shape[1] else np.empty((0, here.shape[1]))
     for score in _scores(here, there if len(there) else here, often.names):
         ours, theirs = np.sort(score.of(here)), np.sort(score.of(there))
-        thresholds = np.unique(np.concatenate([_quantiles(each) for each in (ours, theirs) if len(each)]))
+        thresholds = np.unique(np.concatenate([_thresholds(each) for each in (ours, theirs) if len(each)]))
         for above in (True, False):
             if above:
                 hits = [len(each) - np.searchsorted(each, thresholds, side="left") for each in (ours, theirs)]
@@ -197,8 +205,14 @@ def _numbers(runs: Observations, kinds: tuple[str, ...] | None) -> Floats:
     return runs.numbers if kinds is None else runs.numbers[np.isin(runs.kinds, kinds)]
 
 
-def _quantiles(values: Floats) -> Floats:
-    return np.asarray(np.quantile(values, np.linspace(0, 1, _THRESHOLDS), method="inverted_cdf"), dtype=np.float64)
+def _thresholds(rising: Floats) -> Floats:
+    """Return values that divide sorted ones into even parts.
+
+    >>> _thresholds(np.arange(1000.0))[[0, 1, -1]].tolist()
+    [0.0, 2.0, 999.0]
+    """
+    places = np.ceil(np.linspace(0, 1, _THRESHOLDS) * rising.size).astype(np.int64) - 1
+    return rising[np.maximum(places, 0)]
 
 
 def _scores(here: Floats, there: Floats, names: tuple[str, ...]) -> Iterator[Score]:

@@ -1,0 +1,44 @@
+"""How the time of a release grows with one thing, as rows: an exponent each."""
+
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from benchmarks.bench import Bench
+from benchmarks.costs import GROWN
+from benchmarks.measure import CouldNotRunError, run
+from benchmarks.row import Row, judge
+
+MOST = 1.05
+NOUNS = {"users": "people", "limit": "the limit"}
+
+
+def _measure(bench: Bench, grown: str, quick: bool) -> Any:
+    command = [sys.executable, "-m", "benchmarks.costs", "--only", grown, *(["--quick"] if quick else [])]
+    return run(command, env=bench.environment()).answer
+
+
+def costs(bench: Bench) -> list[Row]:
+    """A curve for each thing and method, all on logs with a tenth of the records unless 100M are asked for."""
+    rows: list[Row] = []
+    quick = bench.largest != "100m"
+    for grown in GROWN:
+        try:
+            found = bench.once(f"costs {grown}", partial(_measure, bench, grown, quick))
+        except CouldNotRunError as reason:
+            rows.append(Row(f"growth with {grown}", f"could not run: {reason}", f"≤ {MOST}", "not measured"))
+            continue
+        for curve in found["curves"]:
+            sizes, medians = curve["sizes"], curve["medians"]
+            row = judge(
+                f"{curve['method']}: growth with {NOUNS.get(grown, grown)}, {sizes[0]:,} to {sizes[-1]:,}",
+                curve["exponent"],
+                MOST,
+                unit="(exponent)",
+                raw=f"{', '.join(f'{one:.3f}' for one in medians)} s",
+                unlike="of small logs" if quick else "",
+            )
+            shown = f"{curve['exponent']:.2f}, over the last decade {curve['last decade']:.2f}"
+            rows.append(replace(row, measured=shown))
+    return rows

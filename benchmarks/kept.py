@@ -1,0 +1,75 @@
+"""What a run has measured, in .work/results.json after every measurement, and how a later run goes on from it."""
+
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import WORK
+from benchmarks.row import Row
+from benchmarks.versions import headcount_version, underneath
+
+RESULTS = WORK / "results.json"
+OF_RIVALS = "rival "  # what hangs on no line of ours
+
+
+class Kept:
+    """The document of one run; rows by the name they were asked for."""
+
+    def __init__(self, source: str) -> None:
+        self.rows: dict[str, list[Row]] = {}
+        self.document: dict[str, Any] = {
+            "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+            "headcount": headcount_version(),
+            "underneath": underneath(),
+            "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "memory": _memory()},
+            "load at the end": os.getloadavg(),
+            "source": source,
+            "measurements": {},
+        }
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """All measurements so far."""
+        found: dict[str, Any] = self.document["measurements"]
+        return found
+
+    def resume(self) -> str:
+        """Take over what the last run measured, and say what that is; failures are tried again."""
+        if not RESULTS.exists():
+            return "nothing to go on from"
+        last = json.loads(RESULTS.read_text())
+        same = last["source"] == self.document["source"]
+        for key, found in last["measurements"].items():
+            if "could not run" not in found and (same or key.startswith(OF_RIVALS)):
+                self.seen[key] = found
+        if not same:
+            return (
+                f"the source has changed: {len(self.seen)} measurements of rivals are kept, all else is taken anew"
+            )
+        self.document["taken"] = last["taken"]
+        for name, rows in last["rows"].items():
+            if all("could not run" not in row["measured"] for row in rows):
+                self.rows[name] = [Row(**row) for row in rows]
+        return f"{len(self.seen)} measurements and {len(self.rows)} rows are kept"
+
+    def save(self) -> None:
+        """Write everything; an interrupted write leaves the last document whole."""
+        self.document["load at the end"] = os.getloadavg()
+        told = {
+            **self.document,
+            "rows": {name: [row.as_json() for row in rows] for name, rows in self.rows.items()},
+        }
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = RESULTS.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        unfinished.rename(RESULTS)
+
+
+def _memory() -> int:
+    if sys.platform != "linux":
+        return 0
+    return 1024 * int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0])
