@@ -120,7 +120,7 @@ def _answers(release: Release) -> list[Markup]:
 
 
 def _table(caption: str, rows: Rows, *, number: str | None = "count") -> Markup:
-    """Return rows as a table: labels with ids, bars where there is a number to draw, nothing that is always empty."""
+    """Return rows as a table: labels with ids, bars of a number if it has intervals, nothing always empty."""
     if not rows:
         return _line(f"{caption}: none.")
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
