@@ -38,7 +38,7 @@ def told(root: Path, log: Path) -> Iterator[str]:
     marked = re.search(r"^<!-- first hour -->\n```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     if marked is None:
         raise SystemExit("docs/getting-started.md has no block marked <!-- first hour -->")
-    commands = marked[1]
+    commands = re.sub(r" \\\n\s*", " ", marked[1])
     for old, new in {"headcount-demo/visits.parquet": str(log), **COLUMNS}.items():
         commands = commands.replace(old, new)
     yield from commands.splitlines()
