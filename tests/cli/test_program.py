@@ -42,7 +42,8 @@ def test_version(run: Run) -> None:
 
 
 def test_python_runs_it_as_a_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "headcount", "--version"], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "headcount", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"headcount, version {headcount.__version__}\n"
 
 
