@@ -42,12 +42,14 @@ clean:
 	rm -rf $(VENV) $(BENCH) build .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit("headcount needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("headcount needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
+# Python compiles what is imported, when it is: a few of the many thousand files
 $(RUNMARK): $(VENV)/bin/python pyproject.toml requirements.lock
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	@echo "Installing what Headcount needs into $(VENV), some 800 MB: a minute or two, once."
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
+	    --constraint requirements.lock --editable .
 	@touch $@
 
 # the benchmark measures what a user gets: the package and what it needs, nothing else
@@ -57,6 +59,7 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	@touch $@
 
 $(MARK): $(RUNMARK)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev
 	$(BIN)/python tools/browser.py
 	-$(BIN)/python tools/java.py

@@ -200,7 +200,7 @@ def test_a_command_offers_what_is_declared_and_no_more(name: str) -> None:
     for word in family.command:
         found = found.get_command(click.Context(found), word)
     offered = {each.name for each in found.params}
-    charged = {"ledger", "dataset", "analyst", "again", "engine", "conf"}
+    charged = {"ledger", "dataset", "analyst", "again", "engine", "conf", "threads"}
     shared = {"events", "config", *charged, "out", "force", "dry_run", "as_json"}
     declared = {*READERS[family.reads].names, *flags_of(family.request_kind())}
     for_research = {"degrees"} if name == "queries" else set()  # another way to say --option degrees=FILE

@@ -118,6 +118,18 @@ def test_bars_follow_counts_and_arrows_say_where_an_interval_goes_on() -> None:
     assert "l3 3l-3 3" in second
 
 
+def test_answers_have_a_column_for_each_attribute_and_their_statement_once() -> None:
+    table = {"age": [n % 90 for n in range(90)], "sex": ["F", "M", "M"] * 30}
+    bins = {**BINS, "sex": {"values": ["F", "M"]}}
+    asked = "SELECT COUNT(*) FROM people GROUP BY age; SELECT COUNT(*) FROM people GROUP BY sex, age"
+    release = hc.query(hc.read_people(pa.table(table)), asked, epsilon=5, bins=bins)
+    shown = Reader(release._repr_html_())
+    assert shown.read.count("GROUP BY sex, age") == 1
+    assert "sex   age   answer   low   high" in " ".join(shown.read.split()).replace(" ", "   ")
+    assert shown.met.count("svg") == release.answers.num_rows == 9
+    assert " = " not in shown.read.partition("GROUP BY")[2]
+
+
 def test_what_is_not_there_is_not_shown() -> None:
     nothing = pa.table({"item": [], "label": [], "count": []})
     assert "none." in Reader(replace(_made("counts"), tables={"items": nothing})._repr_html_()).read

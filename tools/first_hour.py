@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def told(root: Path, log: Path) -> Iterator[str]:
     marked = re.search(r"^<!-- first hour -->\n```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     if marked is None:
         raise SystemExit("docs/getting-started.md has no block marked <!-- first hour -->")
-    commands = marked[1]
+    commands = re.sub(r" \\\n\s*", " ", marked[1])
     for old, new in {"headcount-demo/visits.parquet": str(log), **COLUMNS}.items():
         commands = commands.replace(old, new)
     yield from commands.splitlines()
@@ -70,6 +71,8 @@ def main() -> int:
     for each, took in zip(commands, seconds, strict=True):
         print(f"{took:6.1f} s  {each}")
     contexts = set(ranking["context"].to_pylist())
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{own.ru_utime + own.ru_stime:6.1f} s  of processors; what is more was waited for")
     print(
         f"{sum(seconds):6.1f} s  {len(commands)} commands: {ranking.num_rows} places in {len(contexts)} rankings, "
         f"ε = {said['guarantee']['epsilon']}, {said['guarantee']['standing']}; a page of {page:,} bytes"

@@ -27,7 +27,7 @@ _DIGITS = 18  # a share of ε that does not terminate is cut here; the last stag
 def amount(value: Amount, name: str = "epsilon") -> Decimal:
     """Read an amount exactly; a float counts as its shortest decimal form.
 
-    >>> amount(0.1), amount("1.50"), amount(2)
+    >>> amount(0.1), amount("1.50"), amount(2.0)
     (Decimal('0.1'), Decimal('1.50'), Decimal('2'))
     >>> amount("plenty")
     Traceback (most recent call last):
@@ -47,7 +47,8 @@ def _positive(value: Amount, name: str) -> Decimal:
     """Read an amount that may be a part of one that was asked for, and so be smaller."""
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
-        number = Decimal(repr(float(value)) if isinstance(value, float) else str(value).strip())
+        written = repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value).strip()
+        number = Decimal(written)
     except InvalidOperation:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:

@@ -278,7 +278,7 @@ class Release:
             elif name in counts and counts & set(self.tables):
                 remedy += "; release again with --what both, which costs ε again"
             elif held and "item" not in self.tables[held].column_names:
-                remedy += ", which are not per item"
+                remedy += ", which are not per item; headcount report and headcount export show them"
             raise UsageError(f"this release holds no {name}", remedy=remedy)
         return self.tables[name]
 

@@ -30,9 +30,23 @@ def suggested(run: Run, work: Path, *arguments: str) -> list[str]:
     return parts
 
 
+def test_the_ranking_runs_as_it_is_printed(run: Run, work: Path) -> None:
+    """It needs no catalogue, so a newcomer copies it and has a result."""
+    rows = [(f"p{n}", item, 970_000_000 + n) for n in range(300) for item in ("tea", "rye")]
+    names = dict(zip(("customer", "product", "timestamp"), zip(*rows, strict=True), strict=True))
+    pq.write_table(pa.table(names), work / "shop.parquet")
+    told = run("inspect", "shop.parquet").out
+    shown = shlex.split(told[told.index("  headcount rank") :].replace("\\\n", " "))
+    assert shown == shlex.split(run("inspect", "shop.parquet", "--json").data["ranking"])
+    assert after(shown, "--time-format") == "s"
+    done = run(*shown[1:], "--json")
+    assert done.code == 0, done.err
+    assert {each["item"] for each in done.data["ranking"]} == {"tea", "rye"}
+
+
 def test_it_shows_columns_types_nulls_and_rows(run: Run, work: Path) -> None:
     seen = run("inspect", "visits.csv", "--json").data
-    assert list(seen) == ["source", "rows", "columns", "command"]
+    assert list(seen) == ["source", "rows", "columns", "command", "ranking"]
     assert (seen["source"], seen["rows"]) == ("visits.csv", 5)
     columns = {column["name"]: column for column in seen["columns"]}
     assert columns["user"] == {"name": "user", "type": "text", "nulls": 0, "first": ["ann", "ann", "bob"]}
@@ -69,8 +83,9 @@ def test_the_command_fits_a_csv_with_times(run: Run, work: Path) -> None:
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1000), ("us", 1_000_000)])
-def test_the_command_fits_epoch_numbers(run: Run, work: Path, unit: str, factor: int) -> None:
-    table = pa.table({"uid": [1, 2], "movie": [1, 2], "rated_at": [1_700_000_000 * factor] * 2})
+@pytest.mark.parametrize("second", [978_300_760, 1_700_000_000])
+def test_the_command_fits_epoch_numbers(run: Run, work: Path, unit: str, factor: int, second: int) -> None:
+    table = pa.table({"uid": [1, 2], "movie": [1, 2], "rated_at": [second * factor] * 2})
     pq.write_table(table, work / "ratings.parquet")
     parts = suggested(run, work, "ratings.parquet")
     assert parts[parts.index("--time-format") + 1] == unit
@@ -113,7 +128,7 @@ def test_an_empty_log_is_shown(run: Run, work: Path) -> None:
 def test_the_command_is_folded_for_copying(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     told = run("inspect", "visits.csv").out
-    shown = told[told.index("  headcount release") :]
+    shown = told[told.index("  headcount release") : told.index("\nWithout a public list")]
     assert max(len(line) for line in shown.splitlines()) <= 80
     wanted = run("inspect", "visits.csv", "--json").data["command"]
     assert shlex.split(shown.replace("\\\n", " ")) == shlex.split(wanted)
@@ -176,10 +191,12 @@ def test_the_command_fits_a_table_of_people(run: Run, work: Path, own: str) -> N
     refused = run(*parts[1:])
     assert refused.code == 2
     assert "bins.toml cannot be read" in refused.complaint or "queries.sql cannot be read" in refused.complaint
-    (work / "bins.toml").write_text("[age]\nedges = [0, 50, 100]\n", encoding="utf-8")
-    (work / "queries.sql").write_text("SELECT COUNT(*) FROM people GROUP BY age", encoding="utf-8")
+    shown = run("inspect", "people.csv").out
+    for name, rest in (("bins.toml", "queries.sql"), ("queries.sql", "Then run")):
+        example = shown[shown.index(f"  {name}\n") :].partition("\n")[2].partition(f"\n  {rest}")[0]
+        (work / name).write_text(example.partition("\nThen")[0], encoding="utf-8")
     done = run(*parts[1:])
     assert done.code == 0, done.err
-    told = " ".join(run("inspect", "people.csv").out.split())
+    told = " ".join(shown.split())
     assert "It looks like a table of people" in told
     assert "one row per person" in told or own

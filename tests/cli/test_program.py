@@ -41,6 +41,12 @@ def test_version(run: Run) -> None:
     assert (done.code, done.out) == (0, f"headcount, version {headcount.__version__}\n")
 
 
+def test_python_runs_it_as_a_module() -> None:
+    command = [sys.executable, "-m", "headcount", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"headcount, version {headcount.__version__}\n"
+
+
 def test_help_lists_every_command(run: Run) -> None:
     done = run("--help")
     assert done.code == 0

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from headcount.engines.local import LocalEngine
 from headcount.events.readers import FileSource
 from headcount.releases import load
 from tests.cli.conftest import FLAGS, RELEASE, WEEKDAY, Run
@@ -33,6 +34,23 @@ def test_json_is_one_document_of_the_agreed_shape(run: Run, work: Path) -> None:
     assert done.data["guarantee"]["unit"] == "add-or-remove-user"
     assert (done.data["guarantee"]["standing"], done.data["guarantee"]["epsilon"]) == ("proven", "1")
     assert "not charged to any ledger" in done.err
+
+
+def test_threads_are_those_of_the_local_engine(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used, measure = set[int](), LocalEngine.measure
+
+    def noted(engine: LocalEngine, *given: Any) -> Any:
+        used.add(engine.threads)
+        return measure(engine, *given)
+
+    monkeypatch.setattr(LocalEngine, "measure", noted)
+    assert run(*RELEASE, "--out", "out", "--threads", "3").code == 0
+    assert used == {3}
+    for wrong in (("--threads", "0"), ("--threads", "1", "--engine", "spark")):
+        refused = run(*RELEASE, "--out", "other", *wrong)
+        assert refused.code == 2
+        assert "--threads" in refused.complaint
+    assert "threads" not in (work / "out" / "release.json").read_text(encoding="utf-8"), "no number hangs on it"
 
 
 def test_the_folder_holds_what_the_interface_says(made: Path) -> None:

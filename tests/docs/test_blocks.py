@@ -51,7 +51,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 def commands(block: Block) -> Iterator[tuple[list[str], int]]:
     """The headcount commands of a block, without the word headcount, and the exit code each should have."""
-    for line in block.text.splitlines():
+    for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["headcount"]:
             promised = re.search(r"# exit (\d+)$", line)

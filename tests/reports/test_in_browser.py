@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser
 
+import headcount as hc
 from headcount.releases import Release
 from headcount.reports.release import write_release_page
 from tests.reports.conftest import Visit
@@ -137,6 +139,21 @@ def test_no_window_is_too_narrow(release: Make, visit: Callable[..., Visit], wid
     seen = visit(given, viewport={"width": width, "height": 800})
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     assert seen.complaints == []
+
+
+def test_a_cross_table_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
+    """Its numbers are what a reader came for: nobody has to move it sideways to see them."""
+    schools = ["HS-grad", "Some-college", "Bachelors", "Masters"]
+    rows = {"education": schools * 500, "income": ["<=50K", ">50K"] * 1000}
+    bins = {name: {"values": sorted({*values})} for name, values in rows.items()}
+    asked = "SELECT education, income, COUNT(*) FROM people GROUP BY education, income"
+    release = hc.query(hc.read_people(pa.table(rows)), asked, epsilon=1, bins=bins)
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(write_release_page(release, tmp_path / "answers.html").as_uri())
+    table = page.locator("table.grouped")
+    assert table.locator("thead th").all_inner_texts() == ["education", "income", "Answer", "Low", "High"]
+    assert table.evaluate("each => each.scrollWidth <= each.parentElement.clientWidth")
+    page.close()
 
 
 def test_a_ranking_is_read_without_scripts_and_in_any_window(

@@ -14,7 +14,7 @@ import click
 
 from headcount.answers.words import some
 from headcount.cli import options, terminal
-from headcount.cli.engines import ENGINE, chosen_engine
+from headcount.cli.engines import ENGINE, THREADS, chosen_engine
 from headcount.cli.options import Command, Flags
 from headcount.cli.planned import show_plan
 from headcount.cli.reading import log_of, one_of_each, reading_options
@@ -42,7 +42,7 @@ def charged_options(family: Family) -> Callable[[Command], Command]:
     """Put on a command what it reads, what can be asked, and how it is charged and kept."""
     asked = [options.option(name, flag) for name, flag in flags_of(family.request_kind()).items()]
     charging = [options.option(name, flag) for name, flag in CHARGING.items()]
-    return options.grouped([reading_options(family.reads), *asked, *charging, *ENGINE, *_OUT])
+    return options.grouped([reading_options(family.reads), *asked, *charging, *ENGINE, THREADS, *_OUT])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""``--engine``: where events are counted, and the tables that only Spark can name."""
+"""``--engine`` and ``--threads``: where events are counted, and the tables that only Spark can name."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ ENGINE = (
     ),
     click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark (repeatable)."),
 )
+THREADS = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads of the local engine; no number hangs on it.  [default: one a processor, at most 8]",
+)
 _TABLE = "spark:"
 
 
@@ -38,8 +44,11 @@ def chosen_engine(flags: Flags, progress: Progress) -> Iterator[tuple[Any, Any]]
             raise UsageError(f"{given} is of Spark", remedy="add --engine spark, or leave it out")
         from headcount.engines.local import LocalEngine
 
-        yield LocalEngine(progress=progress), flags["events"]
+        own = {} if flags.get("threads") is None else {"threads": flags["threads"]}
+        yield LocalEngine(progress=progress, **own), flags["events"]
         return
+    if flags.get("threads") is not None:
+        raise UsageError("--threads is of the local engine", remedy="leave it out: Spark has settings, --conf")
     from headcount.engines.spark.engine import SparkEngine
 
     engine = SparkEngine(conf=pairs(flags["conf"], "--conf") or {}, progress=progress)

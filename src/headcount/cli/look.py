@@ -11,10 +11,10 @@ from headcount.answers.words import some
 from headcount.cli import options, terminal
 from headcount.cli.pack import release_command
 from headcount.cli.reading import reading_options
-from headcount.cli.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, suggestion
+from headcount.cli.suggesting import BINS, CATALOGUE, QUERIES, Suggestion, first_bins, suggestion
 from headcount.events.flags import READERS
 from headcount.events.guessing import well_parted
-from headcount.events.preview import preview
+from headcount.events.preview import Preview, preview
 
 if TYPE_CHECKING:
     from headcount.events.formats import TextOptions
@@ -54,7 +54,8 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
     found = suggestion([shown(each) for each in events], seen, flags)
     if as_json:
         told = {"source": seen.source, "rows": seen.rows, "columns": seen.columns}
-        terminal.print_json({**told, "command": terminal.command_line(found.parts)})
+        ranking = {} if found.ranking is None else {"ranking": terminal.command_line(found.ranking)}
+        terminal.print_json({**told, "command": terminal.command_line(found.parts), **ranking})
         return
     click.echo(f"{source.name}: {some(seen.rows, 'row')}. Raw data, for the curator's eyes only.\n")
     columns = [("column", "left"), ("type", "left"), ("nulls", "right"), ("first rows", "left")]
@@ -63,7 +64,7 @@ def command(events: tuple[str, ...], as_json: bool, quiet: bool, **text: Any) ->
         for each in seen.columns
     ]
     terminal.print_table(columns, rows)
-    _show_suggestion(found)
+    _show_suggestion(found, seen)
 
 
 def _repeated(text: options.Flags) -> list[str]:
@@ -98,20 +99,34 @@ def _show_store(path: Any, how: TextOptions, *, as_json: bool) -> None:
     _show_commands(["headcount", "check", source.name], parts)
 
 
-def _show_suggestion(found: Suggestion) -> None:
+def _show_suggestion(found: Suggestion, seen: Preview) -> None:
     """Show what to copy, and what to see to."""
-    if found.command == "query":
-        one = "" if "--user" in found.read else ", one row per person: if people have several, add --user"
-        terminal.say(
-            f"\nIt looks like a table of people{one}. To count in it, put public bins of its columns into"
-        )
-        terminal.say(f"{BINS} and queries into {QUERIES}, as docs/query.md says, correct and run:\n")
-        click.echo(_folded(found.parts))
+    click.echo()
+    if found.ranking is None:
+        _show_query(found, seen)
         return
-    click.echo(f"\nTo release from it, list the items that may be released in {CATALOGUE}, correct and run:\n")
-    _show_commands(["headcount", "check", *found.read], found.parts)
+    click.echo(f"To release from it, list the items that may be released in {CATALOGUE}, correct and run:\n")
+    _show_commands(found.check, found.parts)
+    click.echo("\nWithout a public list of items, or for the best 20 alone:\n")
+    click.echo(_folded(found.ranking))
     if found.doubt is not None:
-        terminal.say(f"\n{found.doubt}")
+        click.echo()
+        terminal.say(found.doubt)
+
+
+def _show_query(found: Suggestion, seen: Preview) -> None:
+    """Show how people in rows are asked about: bins, a query and the command."""
+    own = found.read[found.read.index("--user") + 1] if "--user" in found.read else None
+    one = "." if own else ", one row per person. If people have several, add --user."
+    bins, query = first_bins(seen, own)
+    terminal.say(
+        f"It looks like a table of people{one} Say in {BINS} which values there may be, from what is public "
+        f"and not from the table, and in {QUERIES} what you want to know; docs/query.md tells how. For example:"
+    )
+    for name, lines in ((BINS, bins), (QUERIES, [query])):
+        click.echo("\n".join(["", f"  {name}", *(f"      {terminal.printable(line)}" for line in lines)]))
+    click.echo("\nThen run:\n")
+    click.echo(_folded(found.parts))
 
 
 def _show_commands(check: list[str], release: list[str]) -> None:

@@ -15,7 +15,7 @@ from headcount.queries import FAMILY, SYNTHETIC
 if TYPE_CHECKING:
     from headcount.releases import Release
 
-_SHOWN = 12
+_SHOWN = 40
 
 
 @click.command(
@@ -62,8 +62,8 @@ def _show_answers(release: Release) -> None:
         if block.statement is not None:
             terminal.say(terminal.printable(block.statement))
         columns = [(name, "left") for name in block.names] + [(name, "right") for name in NUMBERS]
-        terminal.print_table(columns, block.rows)
+        terminal.print_table(columns, block.shown())
         click.echo()
     if release.answers.num_rows > _SHOWN:
-        terminal.say(f"… and {release.answers.num_rows - _SHOWN:,} more.")
+        terminal.say(f"… and {release.answers.num_rows - _SHOWN:,} more, all in the release.")
         click.echo()

@@ -35,6 +35,9 @@ _DELIMITERS = {";": ";", "\t": "\\t", "|": "|"}
 _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d/%m/%y", "%m/%d/%y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 _PATTERNS = tuple(day + clock for day, clock in product(_DAYS, _CLOCKS))
+_UNITS = {9: "s", 10: "s", 12: "ms", 13: "ms", 15: "us", 16: "us"}
+"""By how many digits a time since 1970 has: nine lie between 1973 and 2001."""
+
 _BOTH = re.compile(r"\s*[0-9]{1,2}[/.-][0-9]{1,2}[/.-]")
 _NO_MONTH = "(1[3-9]|2[0-9]|3[01])"
 
@@ -163,10 +166,8 @@ def time_format(column: Mapping[str, Any], order: DayOrder = DayOrder()) -> str 
         if fitting:
             return fitting[0]
     timely = any(word in column["name"].lower() for word in ("time", "date", "when", "stamp", "_at"))
-    units = {10: "s", 13: "ms", 16: "us"}
-    lengths = {len(value) if value.isdecimal() else 0 for value in values}
-    unit = units.get(lengths.pop()) if len(lengths) == 1 else None
-    return unit if timely else None
+    units = {_UNITS.get(len(value)) if value.isdecimal() else None for value in values}
+    return units.pop() if timely and len(units) == 1 else None
 
 
 def _doubt(name: str, written: str, order: DayOrder | None) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from headcount.answers.words import some, whole
+from headcount.answers.words import listed, some, whole
 from headcount.queries import ANSWERS
 from headcount.releases import Release
 from headcount.reports.part import SHOWN, Excerpt, Part
@@ -17,11 +18,6 @@ _SMALL = 10  # below, decimals are shown: published methods answer with shares
 
 def part(release: Release) -> Part:
     """Return what the page of answers is about."""
-    left = release.answers.num_rows - SHOWN
-    more = f" {some(left, 'more answer')} in the release." if left > 0 else ""
-    of = f"of {bound(release)}; {interval_words(release)}{more}"
-    headings = ("Query", "Answer", "Low", "High")
-    shown = Excerpt("The answers", "Counts of records", of, headings, answer_rows(release), texts=1)
     noise = noise_words(release)
     if release.is_private and release.guarantee.group is not None:
         noise = "noise that hides what all people of a group did"
@@ -29,18 +25,19 @@ def part(release: Release) -> Part:
         f"{some(release.answers.num_rows, 'answer')} to counting queries, of {release.bounded}. All are made from "
         f"numbers that carry random {noise}."
     )
-    return Part(ANSWERS.title, lede, [shown] if release.answers.num_rows else [])
+    blocks = answer_blocks(release, SHOWN)
+    return Part(ANSWERS.title, lede, [_excerpt(release, each, last=each is blocks[-1]) for each in blocks])
 
 
-def answer_rows(release: Release, most: int = SHOWN) -> list[tuple[str, ...]]:
-    """Return the first answers as they are shown; a statement stands before the first cell of its GROUP BY."""
-    shown, before = [], None
-    for row in release.answers.slice(0, most).to_pylist():
-        cell = "" if row["cell"] is None else f"[{row['cell']}]"
-        goes_on = cell and row["query"] == before
-        before = row["query"]
-        shown.append((cell if goes_on else f"{row['query']} {cell}".rstrip(), *_numbers(row)))
-    return shown
+def _excerpt(release: Release, block: Block, *, last: bool) -> Excerpt:
+    left = release.answers.num_rows - SHOWN if last else 0
+    more = f" {some(left, 'more answer')} in the release." if left > 0 else ""
+    of = f"of {bound(release)}; {interval_words(release)}{more}"
+    headings = tuple(name.capitalize() if name == "query" else name for name in block.names)
+    title = "Counts" if block.statement is None else f"By {listed(block.names)}"
+    rows = [tuple(each) for each in block.shown()]
+    said = "Counts of records" if block.statement is None else block.statement
+    return Excerpt(title, said, of, (*headings, "Answer", "Low", "High"), rows, texts=len(headings))
 
 
 class Block(NamedTuple):
@@ -48,7 +45,14 @@ class Block(NamedTuple):
 
     statement: str | None
     names: list[str]
-    rows: list[list[str]]
+    rows: list[dict[str, Any]]
+
+    def shown(self) -> list[list[str]]:
+        """Return the rows as they are written."""
+        return [
+            [*(str(row[name]) for name in self.names), *(_number(row[name]) for name in NUMBERS)]
+            for row in self.rows
+        ]
 
 
 def answer_blocks(release: Release, most: int) -> list[Block]:
@@ -58,16 +62,20 @@ def answer_blocks(release: Release, most: int) -> list[Block]:
     blocks = []
     for statement, alike in groupby(rows, lambda row: None if row["cell"] is None else row["query"]):
         found = list(alike)
-        names = ["query"]
-        if statement is not None:
-            names = [name for name in own if found[0][name] is not None] or ["cell"]
-        shown = [[*(str(row[name]) for name in names), *_numbers(row)] for row in found]
-        blocks.append(Block(statement, names, shown))
+        names = ["query"] if statement is None else _asked(found[0], own) or ["cell"]
+        kept = [{name: row[name] for name in (*names, *NUMBERS)} for row in found]
+        blocks.append(Block(statement, names, kept))
     return blocks
 
 
-def _numbers(row: dict[str, Any]) -> list[str]:
-    return [_number(row[name]) for name in NUMBERS]
+def _asked(row: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the attributes that a statement groups by, in its order.
+
+    >>> _asked({"cell": "sex = F, age = 0–17", "age": "0–17", "sex": "F", "job": None}, ["age", "sex", "job"])
+    ['sex', 'age']
+    """
+    there = [name for name in names if row[name] is not None]
+    return sorted(there, key=lambda name: row["cell"].find(f"{name} = {row[name]}"))
 
 
 def _number(value: Any) -> str:

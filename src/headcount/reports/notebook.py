@@ -84,11 +84,13 @@ def _sections(release: Release) -> list[Markup]:
         return [_table("The largest counts", release.top(ROWS))]
     if "edges" in release.tables:
         return [_table("The largest counts", top(release.edges, ROWS))]
+    if "answers" in release.tables:
+        return _answers(release)
     return [
         _table(
             described(name).title or name.rpartition("/")[2].capitalize(),
             each.slice(0, ROWS).to_pylist(),
-            counted=False,
+            number=None,
         )
         for name, each in list(release.tables.items())[:_TABLES]
     ]
@@ -108,18 +110,27 @@ def _rankings(release: Release) -> list[Markup]:
     return shown
 
 
-def _table(caption: str, rows: Rows, *, counted: bool = True) -> Markup:
-    """Return rows as a table: labels with ids, bars where items are counted, nothing that is always empty."""
+def _answers(release: Release) -> list[Markup]:
+    from headcount.reports.answers import answer_blocks
+
+    blocks = answer_blocks(release, 2 * ROWS)
+    shown = [_table(each.statement or "Counts of records", each.rows, number="answer") for each in blocks]
+    more = release.answers.num_rows - 2 * ROWS
+    return [*shown, _line(f"And {some(more, 'more answer')}: see to_pandas()." if more > 0 else "")]
+
+
+def _table(caption: str, rows: Rows, *, number: str | None = "count") -> Markup:
+    """Return rows as a table: labels with ids, bars of a number if it has intervals, nothing always empty."""
     if not rows:
         return _line(f"{caption}: none.")
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     labelled = "label" in names and "item" in names
     if labelled:
         names.remove("label")
-    if counted and "context" in names and len({row["context"] for row in rows}) == 1:
+    if number and "context" in names and len({row["context"] for row in rows}) == 1:
         names.remove("context")
-    bar = _bars(rows) if counted and "high" in names else None
-    heads = [_head(name, rows) for name in names]
+    bar = None if number is None or any(row.get("high") is None for row in rows) else _bars(rows, number)
+    heads = [_head(name, rows, text=labelled and name == "item") for name in names]
     body = []
     for row in rows:
         cells = [_named(row) if labelled and name == "item" else _cell(name, row[name]) for name in names]
@@ -130,8 +141,8 @@ def _table(caption: str, rows: Rows, *, counted: bool = True) -> Markup:
     ).format(caption, Markup("").join(heads), Markup("\n").join(body))
 
 
-def _head(name: str, rows: Rows) -> Markup:
-    text = any(isinstance(row[name], str) for row in rows)
+def _head(name: str, rows: Rows, *, text: bool) -> Markup:
+    text = text or any(isinstance(row[name], str) for row in rows)
     return Markup('<th class="{}" scope="col">{}</th>').format("text" if text else "", name)
 
 
@@ -160,9 +171,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _bars(rows: Rows) -> Callable[[Mapping[str, Any]], Markup]:
-    """Return how a row's count is drawn, with its interval, on one scale; where one goes on, an arrow says so."""
-    largest: float = max(1.0, *(row["count"] for row in rows))
+def _bars(rows: Rows, number: str) -> Callable[[Mapping[str, Any]], Markup]:
+    """Return how a row's number is drawn, with its interval, on one scale; where one goes on, an arrow says so."""
+    largest: float = max(1.0, *(row[number] for row in rows))
     most: float = min(max(1.0, *(row["high"] for row in rows)), _FURTHEST * largest)
     least: float = min(0.0, *(max(row["low"], -largest / 4) for row in rows))
 
@@ -170,7 +181,7 @@ def _bars(rows: Rows) -> Callable[[Mapping[str, Any]], Markup]:
         return round(3 + (min(max(value, least), most) - least) / (most - least) * (_WIDTH - 6), 1)
 
     def bar(row: Mapping[str, Any]) -> Markup:
-        zero, end, low, high = map(place, (0, row["count"], row["low"], row["high"]))
+        zero, end, low, high = map(place, (0, row[number], row["low"], row["high"]))
         left = f"M{low} 4v6" if row["low"] >= least else f"M{low + 3} 4l-3 3l3 3"
         right = f"M{high} 4v6" if row["high"] <= most else f"M{high - 3} 4l3 3l-3 3"
         return Markup(
@@ -179,7 +190,7 @@ def _bars(rows: Rows) -> Callable[[Mapping[str, Any]], Markup]:
             '<path d="M{low} 7H{high}{ends}" stroke="currentColor" stroke-width="1.3" fill="none"/></svg>'
         ).format(
             wide=_WIDTH, start=min(zero, end), length=round(abs(end - zero), 1), low=low, high=high,
-            ends=left + right, words=f"{whole(row['count'])}, from {whole(row['low'])} to {whole(row['high'])}",
+            ends=left + right, words=f"{whole(row[number])}, from {whole(row['low'])} to {whole(row['high'])}",
         )  # fmt: skip
 
     return bar
