@@ -313,6 +313,23 @@ def test_an_address_does_not_try_for_ever(browser: Opened, monkeypatch: pytest.M
     assert browser(address="10.0.0.1").sign_in("ann").status_code == 303
 
 
+def test_people_of_one_address_who_know_their_passwords_are_let_in(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class behind one router; who guesses among them is stopped as ever."""
+    monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 4)
+    monkeypatch.setattr(people_module, "matches", lambda _kept, password: password == PASSWORD)
+    for _ in range(3):
+        with pytest.raises(HeadcountError, match="not right"):
+            studio.people.sign_in("bob", "a guess of mine", "router")
+    for _ in range(9):
+        studio.people.sign_in("ann", PASSWORD, "router")
+    with pytest.raises(HeadcountError, match="not right"):
+        studio.people.sign_in("cora", "a guess of mine", "router")
+    with pytest.raises(throttling.TooManyError):
+        studio.people.sign_in("ann", PASSWORD, "router")
+
+
 def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 

@@ -6,14 +6,14 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
 
-from headcount.errors import HeadcountError, UnknownNameError
+from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.studio.access import Door, Role, Visitor, door_of
 from headcount.studio.app import routers
 from headcount.studio.settings import Settings
@@ -23,6 +23,8 @@ from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from headcount.studio.work.asked import split
 from headcount.studio.work.tasks import request_for
+from headcount.studio.work.telling import Told
+from headcount.studio.work.worker import _placeless
 from tests.reports.conftest import make
 from tests.studio.conftest import Browser
 from tests.studio.showing import put, visitor_of
@@ -424,3 +426,25 @@ def test_a_large_upload_shows_its_token_in_the_header(published: Studio, client:
     assert cora.post("/uploads", files={"file": ("late.csv", large)}, data={"csrf": token}).status_code == 403
     assert len(list(published.settings.files.rglob("large.csv"))) == 2
     assert not list(published.settings.files.rglob("late.csv"))
+
+
+def test_a_form_that_does_not_say_how_long_it_is_is_not_held(published: Studio, client: Client) -> None:
+    """Where uploads are taken a body may be long: one without a length must not be read to find its token."""
+    cora = client("cora")
+    token, read = cora.headers.pop("x-csrf-token"), []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(50):
+            read.append(number)
+            yield b"csrf=" + token.encode() + b"&" if not number else b"x" * 1000
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert cora.post("/uploads", content=parts(), headers=kind).status_code == 403
+
+
+def test_no_error_says_where_the_studio_lies(published: Studio) -> None:
+    """What was released, and is gone from its folder, is said to be gone from there: by its name alone."""
+    told = Told.of(published.settings, "release", by_curator=True)
+    error = _placeless(UsageError(f"published in {told.data}/releases/7, which is gone", remedy=told.data), told)
+    assert "the studio's folder/releases/7" in str(error)
+    assert told.data not in repr(error.to_json())

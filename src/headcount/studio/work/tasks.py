@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -108,11 +109,18 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     with Ledger(told.ledger) as ledger:
         charging = Announced(ledger, about["name"], about["version"], told.analyst, again, line=line, gate=gate)
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
-        made = curator.run(curator.prepare(request, log))
+        made = _dated(curator.run(curator.prepare(request, log)), told.at)
         target = made.save(told.out)
         digest = folder_digest(target)
         payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
     return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+
+
+def _dated(made: Release, at: float) -> Release:
+    """Date a release by when it was asked for: when it was made tells how long the work took."""
+    if made.earlier is not None:  # it is what it was, to the byte
+        return made
+    return replace(made, created=datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"))
 
 
 def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:

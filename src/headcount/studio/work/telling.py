@@ -46,6 +46,8 @@ class Told:
     left: str | None = None
     """The ε that an analyst knows to be left, in a plan: what the ledger says may be ahead of what is shown."""
     out: str = ""
+    at: float = 0.0
+    """When it was asked for, in seconds since 1970."""
 
     @classmethod
     def of(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> Told:
