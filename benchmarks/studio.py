@@ -55,6 +55,7 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         where = ["--data", str(settings.data), "--port", str(settings.port), "--quiet"]
+        where += ["--step", str(settings.limits.step_seconds)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", _SERVE, "serve", *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -52,7 +52,7 @@ def parquet_of(table: pa.Table) -> bytes:
 
 
 def zip_of(folder: Path, tables: list[str]) -> bytes:
-    """Return the files of a release as a ZIP, and nothing else that may lie in its folder, nor when they were made."""
+    """Return the files of a release as a ZIP: nothing else of its folder, and not when they were made."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as packed:  # Parquet is compressed already
         for name in ("release.json", *(f"{each}.parquet" for each in tables)):

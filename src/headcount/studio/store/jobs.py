@@ -209,9 +209,8 @@ class Jobs:
             first = _job(row)
             if not first.by_curator and now < self._begins(run):
                 return None
-            started = {"state": "running", "started": now}
-            run.execute(jobs.update().where(jobs.c.id == first.id).values(**started))
-            return replace(first, **started)
+            run.execute(jobs.update().where(jobs.c.id == first.id).values(state="running", started=now))
+            return replace(first, state="running", started=now)
 
     def _begins(self, run: sa.Connection) -> float:
         """Return from when on a job of an analyst may begin."""

@@ -266,7 +266,7 @@ class Runner:
         self._end(job, "failed", self._broke_off(running, charged=entry is not None))
 
     def _broke_off(self, running: _Running, *, charged: bool) -> HeadcountError:
-        """Say how a process ended that said nothing; of one that read events, an analyst is told no more than ever."""
+        """Say how a process ended that said nothing; once events were read, an analyst is told as ever."""
         if charged and not running.job.by_curator:
             return WithheldError()
         minutes = self._settings.limits.work_seconds / 60

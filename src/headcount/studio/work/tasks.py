@@ -101,11 +101,7 @@ class Announced(Charging):
 
 def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
-    settings = told.settings
-    fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
-    about = _dataset(told)
-    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
         charging = Announced(ledger, about["name"], about["version"], told.analyst, again, line=line, gate=gate)
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
@@ -114,6 +110,15 @@ def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
         digest = folder_digest(target)
         payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
     return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+
+
+def _asked(told: Told) -> tuple[Mapping[str, Any], Spending, Any, bool]:
+    """Return the dataset, the request and the log that are asked for, and whether to draw anew."""
+    fields, said, again = split(told.asked)
+    request = request_for(told.settings, told.family or "", fields, by_curator=told.by_curator)
+    about = _dataset(told)
+    log = log_of(told.settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    return about, request, log, again
 
 
 def _dated(made: Release, at: float) -> Release:
@@ -131,11 +136,7 @@ def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
-    settings = told.settings
-    fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
-    about = _dataset(told)
-    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
         known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
         charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
