@@ -341,6 +341,20 @@ def _clocked(studio: Studio, now: list[float]) -> Jobs:
     return Jobs(studio.settings.limits, studio.store, studio.datasets, lambda: now[0])
 
 
+def test_a_plan_is_told_what_its_asker_sees_and_no_more(
+    published: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(published, make(), state="review", digest="e" * 64)
+    put(published, make(), state="own", owner="bob", digest="f" * 64)
+    dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
+    told: list[Told] = []
+    monkeypatch.setattr(published.work._looking, "look", lambda each: told.append(each) or {})
+    published.work.look(visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=ASKED)
+    shared = [each.digest for each in published.releases.listed(visitor_of(published, "ann"))]
+    assert list(told[0].seen) == shared
+    assert not {"e" * 64, "f" * 64} & set(shared)
+
+
 def test_nobody_is_an_analyst_without_an_account(published: Studio) -> None:
     with pytest.raises(HeadcountError):
         _ = published.datasets.get(Visitor(), published.datasets.listed(visitor_of(published, "cora"))[0].id)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headcount.charging import Charging
+from headcount.charging import Charging, Outlook
 from headcount.curator import Curator, Plan
 from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
@@ -99,6 +99,23 @@ class Announced(Charging):
         return made
 
 
+@dataclass(frozen=True)
+class AsSeen(Charging):
+    """Charging as an analyst may know it: what they do not see was not issued.
+
+    Else a plan of what they asked for would tell when it is done, long before they are shown it.
+    """
+
+    seen: Collection[str] = ()
+
+    def outlook(self, ready: Prepared) -> Outlook:
+        """Say where the request stands, for who sees so much."""
+        found = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
+        if found is not None and found.digest not in self.seen:
+            return replace(self, again=True).outlook(ready)
+        return super().outlook(ready)
+
+
 def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
     about, request, log, again = _asked(told)
@@ -139,8 +156,9 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
         known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
-        charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
-        curator = Curator(charging=charging)
+        who = (ledger, about["name"], about["version"], told.analyst, again)
+        charging = Charging(*who) if told.by_curator else AsSeen(*who, seen=told.seen)
+        curator = Curator(charging=charging if known else None)
         ready = curator.prepare(request, log)
         made = _told(curator.plan(ready), told)
     promise = ready.guarantee
