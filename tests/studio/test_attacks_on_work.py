@@ -348,7 +348,12 @@ def test_a_plan_is_told_what_its_asker_sees_and_no_more(
     put(published, make(), state="own", owner="bob", digest="f" * 64)
     dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
     told: list[Told] = []
-    monkeypatch.setattr(published.work._looking, "look", lambda each: told.append(each) or {})
+
+    def look(asked: Told) -> dict[str, Any]:
+        told.append(asked)
+        return {}
+
+    monkeypatch.setattr(published.work._looking, "look", look)
     published.work.look(visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=ASKED)
     shared = [each.digest for each in published.releases.listed(visitor_of(published, "ann"))]
     assert list(told[0].seen) == shared
