@@ -51,6 +51,7 @@ def outlook_part(request: Request, dataset: str, sent: forms.Posted) -> Response
         request,
         "outlook.html.jinja",
         dataset=held,
+        family=family,
         fields=None if method == text(sent, _SHOWN) else forms.shown(known, {}, sent, {}),
         method=method,
         labels={each.name: each.label for each in known},
