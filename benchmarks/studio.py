@@ -2,8 +2,8 @@
 
 A real server on loopback, as ``headcount serve`` starts it. Each analyst reads a page or the API, thinks for a
 second on average, and reads on; one time in thirty they ask for a release of their own instead, and work runs
-beside, without a pause: steps of time are short here. Every page was opened once before. At the end the ledger must verify, and nobody may have spent more than
-they were allowed.
+beside without a pause, since steps of time are short here. Every page was opened once before. At the end the
+ledger must verify, and nobody may have spent more than they were allowed.
 """
 
 from __future__ import annotations

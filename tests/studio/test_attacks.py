@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import stat
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from headcount.errors import HeadcountError
 from headcount.studio import passwords
 from headcount.studio.access import Door, Role, door
 from headcount.studio.app import app_of
-from headcount.studio.security import HEADERS
+from headcount.studio.security import HEADERS, Shell
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store import people as people_module
 from headcount.studio.store import sessions, throttling
@@ -584,3 +585,25 @@ def test_a_studio_that_listens_everywhere_is_reached_by_its_addresses_alone(tmp_
     far = {**near, "origin": "http://10.0.0.8:8000"}
     assert Browser(app_of(studio)).post("/sign-in", data=sent, headers=far).status_code == 403
     studio.stop()
+
+
+def test_a_server_that_ends_answers_who_waits_and_prints_no_traceback(studio: Studio) -> None:
+    sent: list[Any] = []
+
+    async def waits(_scope: Any, _receive: Any, _send: Any) -> None:
+        await asyncio.sleep(3600)
+
+    async def ends() -> None:
+        async def keep(message: Any) -> None:
+            sent.append(message)
+
+        host = [(b"host", b"127.0.0.1:8000")]
+        scope = {"type": "http", "method": "GET", "path": "/api/v1/jobs", "query_string": b"", "headers": host}
+        asked = asyncio.create_task(Shell(waits, studio)({**scope, "scheme": "http"}, keep, keep))  # type: ignore[arg-type]
+        await asyncio.sleep(0.2)
+        asked.cancel()
+        await asked
+
+    asyncio.run(ends())
+    assert sent[0]["status"] == 503
+    assert b"the studio was stopped" in sent[1]["body"]
