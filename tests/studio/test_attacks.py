@@ -140,7 +140,7 @@ def test_a_cookie_is_for_the_server_alone(browser: Opened, tmp_path: Path) -> No
 def test_a_name_is_never_part_of_a_statement(client: Client, browser: Opened, name: str) -> None:
     assert browser().sign_in(name).status_code == 401
     cora = client("cora")
-    assert cora.post("/api/v1/people", json={"name": name + "'"}).status_code == 400
+    assert cora.post("/api/v1/people", json={"name": name + "'"}).status_code in (400, 422)
     assert cora.get("/deeds", params={"person": name}).status_code in (200, 404, 422)
     assert len(cora.studio.people.listed()) == 3
 
