@@ -2,8 +2,8 @@
 
 A real server on loopback, as ``headcount serve`` starts it. Each analyst reads a page or the API, thinks for a
 second on average, and reads on; one time in thirty they ask for a release of their own instead, and work runs
-beside. Every page was opened once before. At the end the ledger must verify, and nobody may have spent more than
-they were allowed.
+beside without a pause, since steps of time are short here. Every page was opened once before. At the end the
+ledger must verify, and nobody may have spent more than they were allowed.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         where = ["--data", str(settings.data), "--port", str(settings.port), "--quiet"]
+        where += ["--step", str(settings.limits.step_seconds)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", _SERVE, "serve", *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -102,9 +103,9 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def lay_out(folder: Path, analysts: int, items: int, people: int, limits: Limits | None = None) -> Desk:
+def lay_out(folder: Path, analysts: int, items: int, people: int) -> Desk:
     """Make a studio with one published release, and analysts who may each spend a little."""
-    settings = Settings(folder / "desk", port=free_port(), limits=limits or Limits())
+    settings = Settings(folder / "desk", port=free_port(), limits=Limits(step_seconds=0.1))
     studio = Studio(settings)
     try:
         cora = studio.people.create("cora", Role.CURATOR, "four words are good")

@@ -33,6 +33,7 @@ def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
         (["--demo", "--host", "0.0.0.0"], "this machine alone"),
         (["--host", "192.0.2.1"], "choose a --host of this machine"),
         (["--public-url", "studio.example"], "must begin with https://"),
+        (["--step", "0"], "0.1"),
     ],
 )
 def test_what_it_does_not_listen_to(run: Run, tmp_path: Path, flags: list[str], words: str) -> None:

@@ -6,14 +6,14 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
 
-from headcount.errors import HeadcountError, UnknownNameError
+from headcount.errors import HeadcountError, UnknownNameError, UsageError
 from headcount.studio.access import Door, Role, Visitor, door_of
 from headcount.studio.app import routers
 from headcount.studio.settings import Settings
@@ -23,6 +23,8 @@ from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from headcount.studio.work.asked import split
 from headcount.studio.work.tasks import request_for
+from headcount.studio.work.telling import Told
+from headcount.studio.work.worker import _placeless
 from tests.reports.conftest import make
 from tests.studio.conftest import Browser
 from tests.studio.showing import put, visitor_of
@@ -339,6 +341,25 @@ def _clocked(studio: Studio, now: list[float]) -> Jobs:
     return Jobs(studio.settings.limits, studio.store, studio.datasets, lambda: now[0])
 
 
+def test_a_plan_is_told_what_its_asker_sees_and_no_more(
+    published: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(published, make(), state="review", digest="e" * 64)
+    put(published, make(), state="own", owner="bob", digest="f" * 64)
+    dataset = published.datasets.listed(visitor_of(published, "cora"))[0].id
+    told: list[Told] = []
+
+    def look(asked: Told) -> dict[str, Any]:
+        told.append(asked)
+        return {}
+
+    monkeypatch.setattr(published.work._looking, "look", look)
+    published.work.look(visitor_of(published, "ann"), "plan", dataset=dataset, family="counts", asked=ASKED)
+    shared = [each.digest for each in published.releases.listed(visitor_of(published, "ann"))]
+    assert list(told[0].seen) == shared
+    assert not {"e" * 64, "f" * 64} & set(shared)
+
+
 def test_nobody_is_an_analyst_without_an_account(published: Studio) -> None:
     with pytest.raises(HeadcountError):
         _ = published.datasets.get(Visitor(), published.datasets.listed(visitor_of(published, "cora"))[0].id)
@@ -424,3 +445,25 @@ def test_a_large_upload_shows_its_token_in_the_header(published: Studio, client:
     assert cora.post("/uploads", files={"file": ("late.csv", large)}, data={"csrf": token}).status_code == 403
     assert len(list(published.settings.files.rglob("large.csv"))) == 2
     assert not list(published.settings.files.rglob("late.csv"))
+
+
+def test_a_form_that_does_not_say_how_long_it_is_is_not_held(published: Studio, client: Client) -> None:
+    """Where uploads are taken a body may be long: one without a length must not be read to find its token."""
+    cora = client("cora")
+    token, read = cora.headers.pop("x-csrf-token"), []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(50):
+            read.append(number)
+            yield b"csrf=" + token.encode() + b"&" if not number else b"x" * 1000
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert cora.post("/uploads", content=parts(), headers=kind).status_code == 403
+
+
+def test_no_error_says_where_the_studio_lies(published: Studio) -> None:
+    """What was released, and is gone from its folder, is said to be gone from there: by its name alone."""
+    told = Told.of(published.settings, "release", by_curator=True)
+    error = _placeless(UsageError(f"published in {told.data}/releases/7, which is gone", remedy=told.data), told)
+    assert "the studio's folder/releases/7" in str(error)
+    assert told.data not in repr(error.to_json())

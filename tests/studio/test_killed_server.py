@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.studio import Analyst, Server, lay_out, spent
 from headcount.releases import load
-from headcount.studio.settings import Limits
 from headcount.studio.store.jobs import ENDED
 from headcount.studio.studio import Studio
 from tests.studio.desk import who
@@ -21,7 +20,7 @@ ROUNDS = 3
 
 @pytest.mark.slow
 def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
-    desk = lay_out(tmp_path, analysts=4, items=50, people=200, limits=Limits(step_seconds=0.1))
+    desk = lay_out(tmp_path, analysts=4, items=50, people=200)
     acknowledged: list[str] = []
     for number in range(ROUNDS):
         server = Server(desk.settings)

@@ -213,3 +213,27 @@ def test_an_item_says_where_it_stands_out(studio: Studio, client: Client) -> Non
         assert words in page
     assert client("analyst").get(f"/releases/{key}/items/{quote('no such item')}").status_code == 404
     assert client("analyst").get(f"/releases/{key}/contexts?context=Someday").status_code == 404
+
+
+def test_a_curator_gets_from_a_release_to_its_review_and_an_analyst_does_not(
+    published: Studio, client: Client
+) -> None:
+    waiting = put(published, make(), state="review", title="To be looked at")
+    cora, ann = client("cora"), client("ann")
+    assert f"/releases/{waiting}/review" in Links(cora.get("/").text).links
+    assert f"/releases/{waiting}/review" in Links(cora.get(f"/releases/{waiting}").text).links
+    shown = next(each for each in Links(ann.get("/").text).links if each.startswith("/releases/"))
+    assert not [each for each in Links(ann.get(shown).text).links if each.endswith("/review")]
+
+
+def test_home_says_what_one_may_spend_and_of_what(published: Studio, client: Client) -> None:
+    dataset = published.datasets.listed(client("cora").visitor())[0].id
+    for who, words, place in (("cora", "0 of 10 spent", "/datasets/"), ("ann", "0 of 1 spent", "/ask/")):
+        page = client(who).get("/").text
+        assert words in page
+        assert f"{place}{dataset}" in Links(page).links
+    assert dataset not in client("bob").get("/").text
+
+
+def test_comparing_says_that_it_takes_two(published: Studio, client: Client) -> None:
+    assert "it takes two to compare" in client("ann").get("/compare").text

@@ -16,6 +16,7 @@ from headcount.studio.access import NotAllowedError, Visitor
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.store.jobs import ENDED
+from headcount.studio.store.schema import jobs as jobs_table
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from tests import servers
@@ -259,9 +260,48 @@ def test_an_analyst_sees_how_a_job_ended_at_fixed_steps_of_time(
     clock(1030.0)
     seen = studio.jobs.get(ann, job.id)
     assert (seen.state, seen.started, seen.ended, seen.entry) == (state, None, 1030.0, None)
-    assert len(studio.releases.listed(ann)) == (state == "done")
+    assert [each.created for each in studio.releases.listed(ann)] == [1000.0] * (state == "done")
     with pytest.raises(UnknownNameError):
         studio.jobs.get(who(studio, "bob"), job.id)
+
+
+@pytest.mark.parametrize("first", ["cora", "ann"])
+def test_when_another_job_ended_is_not_told_by_when_ones_own_begins(
+    studio: Studio, dataset: Dataset, ann: Visitor, clock: Callable[[float], None], first: str
+) -> None:
+    """Twenty requests that cost nothing, sent at twenty moments, would measure it twenty times as well."""
+    begun = []
+    for seconds in (1.0, 2.5, 14.0):
+        clock(STEP * 100)
+        job = studio.jobs.ask(who(studio, first), dataset=dataset.id, family="counts", asked=ASKED)
+        assert studio.jobs.take() is not None  # nothing ended lately
+        mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+        clock(STEP * 100 + seconds)
+        studio.jobs.end(job.id, "failed", {})
+        assert studio.jobs.take() is None
+        clock(STEP * 101)
+        taken = studio.jobs.take()
+        assert taken is not None
+        assert taken.id == mine.id
+        begun.append(taken.started)
+        clock(STEP * 99)
+        studio.jobs.end(mine.id, "failed", {})
+        with studio.store.writing() as run:
+            run.execute(jobs_table.delete())
+    assert begun == [STEP * 101] * 3
+
+
+def test_curators_wait_for_no_step_and_neither_does_who_is_alone(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor, clock: Callable[[float], None]
+) -> None:
+    clock(1000.0)
+    studio.jobs.cancel(ann, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED).id)
+    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    taken = studio.jobs.take()  # what was cancelled before it began took no time
+    assert taken is not None
+    studio.jobs.end(taken.id, "failed", {})
+    studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    assert studio.jobs.take() is not None
 
 
 def test_waiting_running_and_ended_jobs_are_cancelled_alike_for_an_analyst(
@@ -269,25 +309,26 @@ def test_waiting_running_and_ended_jobs_are_cancelled_alike_for_an_analyst(
 ) -> None:
     """What a cancelled job reads as tells neither whether it had begun nor whether it had ended."""
     seen = []
-    for far in ("waiting", "running", "done"):
-        clock(1000.0)
+    for begin, far in enumerate(("waiting", "running", "done")):
+        asked = 1000.0 * (begin + 1)
+        clock(asked)
         job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
-        clock(1001.0)
+        clock(asked + 1)
         if far == "running":
             studio.jobs.take()
         elif far == "done":
             _ended(studio, job.id)
-        clock(1002.0)
+        clock(asked + 2)
         before = studio.jobs.cancel(ann, job.id)
         if far == "running":
             studio.jobs.end(job.id, "cancelled", {})
-        clock(1015.0)
+        clock(asked + 15)
         after = studio.jobs.get(ann, job.id)
         assert studio.releases.listed(ann) == []
-        seen.append((before.state, before.outcome, after.state, after.ended))
+        seen.append((before.state, before.outcome, after.state, after.ended and after.ended - asked))
         with pytest.raises(RefusedError, match="ended already"):
             studio.jobs.cancel(ann, job.id)
-    assert set(seen) == {("running", None, "cancelled", 1015.0)}
+    assert set(seen) == {("running", None, "cancelled", 15.0)}
 
 
 def test_what_has_ended_can_be_asked_for_again(studio: Studio, dataset: Dataset, cora: Visitor) -> None:

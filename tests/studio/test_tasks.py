@@ -35,7 +35,7 @@ def about(**changes: Any) -> dict[str, Any]:
 
 def run(desk: Settings, task: str, **more: Any) -> dict[str, Any]:
     """Do something, as a worker would."""
-    told = Told(task, str(desk.data), desk.ledger_url, by_curator=True, **{"dataset": about(), **more})
+    told = Told(task, str(desk.data), desk.ledger_url, **{"by_curator": True, "dataset": about(), **more})
     line = Line(io.StringIO())
     done: dict[str, Any] = {**tasks.JOBS, **tasks.LOOKS}[task](Told.from_line(told.line()), line, Gate(line))
     return json.loads(json.dumps(done))  # type: ignore[no-any-return]
@@ -55,6 +55,20 @@ def test_a_dataset_that_reads_in_another_way_says_what_is_missing(desk: Settings
 def test_what_is_left_empty_was_not_said(desk: Settings) -> None:
     empty = {**FLAGS, "where": [], "since": "", "context": None, "select_items": False, "drop_nulls": False}
     assert run(desk, "plan", family="counts", asked=ASKED, dataset=about(flags=empty))["cells"] == {"items": 3}
+
+
+def test_a_plan_tells_an_analyst_of_no_release_that_they_do_not_see(studio: Studio, desk: Settings) -> None:
+    """Asked again and again, it would tell to the moment when the work on their own request has ended."""
+    studio.ledger.create("visits", epsilon="3")
+    asked: dict[str, Any] = {"family": "counts", "asked": ASKED}
+    as_ann = {**asked, "by_curator": False, "analyst": "ann"}
+    before = run(desk, "plan", **as_ann)
+    made = run(desk, "release", **asked, analyst="ann", out=str(desk.releases / "one"))
+    after = run(desk, "plan", **as_ann, left="3")
+    assert after["ledger"]["published"] is None
+    assert after == before
+    assert run(desk, "plan", **as_ann, seen=[made["digest"]])["ledger"]["published"] == "this studio"
+    assert run(desk, "plan", **asked)["ledger"]["published"] == "this studio"
 
 
 def test_a_request_may_narrow_what_is_read(desk: Settings) -> None:

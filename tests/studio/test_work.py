@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) ->
     (made,) = studio.releases.listed(cora)
     release = load(studio.releases.folder_of(made))
     assert (release.is_private, release.ledger and release.ledger["entry"]) == (True, 3)
+    assert datetime.fromisoformat(release.created).timestamp() == int(first.created) == int(made.created)
     assert studio.ledger.show("visits").epsilon == 1
     early = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
     assert early.state == "failed"  # what a curator reviews, or withheld, is not had by asking for it
@@ -127,6 +129,13 @@ def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_no
     assert crashed.outcome["problem"] == "the process that worked on it crashed; what was reserved stays charged"
     account = studio.ledger.show("visits")
     assert (account.epsilon, account.open) == (Decimal(2), 2)
+    ann = who(studio, "ann")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "1")
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    os.kill(_reserved(studio, theirs), signal.SIGKILL)
+    told = _over(studio, theirs).outcome
+    assert told is not None
+    assert told["error"] == "WithheldError"  # whether data took all memory is not for an analyst
 
 
 def test_a_worker_ends_when_its_server_does(studio: Studio, tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ _FOLDER = "headcount-studio"
 )
 @click.option("--public-url", metavar="URL", help="How people reach it, behind a reverse proxy.")
 @click.option("--remote", is_flag=True, help="Let curators name databases and object stores, not only files.")
+@click.option(
+    "--step",
+    type=click.FloatRange(0.1, 86400),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What analysts pay for begins, and appears, at such steps of time.",
+)
 @click.option("--demo", is_flag=True, help="Open on a made-up city, with a curator and an analyst.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @options.quiet_option
@@ -56,6 +64,7 @@ def command(
     store: str | None,
     public_url: str | None,
     remote: bool,
+    step: float,
     demo: bool,
     opens: bool,
     quiet: bool,
@@ -66,7 +75,7 @@ def command(
         for package in ("argon2", "fastapi", "itsdangerous", "python_multipart", "uvicorn"):
             importlib.import_module(package)
     with _folder(data, demo=demo) as folder, _listening(host, port) as sockets:
-        from headcount.studio.settings import Settings
+        from headcount.studio.settings import Limits, Settings
 
         settings = Settings(
             folder,
@@ -77,6 +86,7 @@ def command(
             public_url=public_url,
             remote=remote,
             demo=demo,
+            limits=Limits(step_seconds=step),
         )
         _serve(settings, sockets, opens=opens, quiet=quiet)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -13,6 +13,11 @@ Told = dict[str, Any]
 
 class Shape(BaseModel):
     """What a program gets."""
+
+    @classmethod
+    def of(cls, held: Any) -> Self:
+        """Return what is told of something: those of its fields that the shape has, and no other."""
+        return cls.model_validate({name: getattr(held, name) for name in cls.model_fields})
 
 
 class Body(BaseModel):

@@ -41,8 +41,9 @@ async def _shown(request: Request) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if shown is not None or kind not in _FORMS:
         return shown or ""
-    if int(request.headers.get("content-length", "0")) > request.app.state.studio.settings.limits.form_bytes:
-        return ""  # who sends a large file names it in the header
+    length, most = request.headers.get("content-length"), request.app.state.studio.settings.limits.form_bytes
+    if length is None or int(length) > most:
+        return ""  # who sends a large file, or does not say how large, shows it in the header
     await request.body()  # held, so that the route may read it as a stream
     field = (await request.form()).get(FIELD, "")
     return field if isinstance(field, str) else ""

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from headcount.answers.words import whole
 from headcount.studio import assets
 from headcount.studio.access import Door, Role, Visitor, door_of
+from headcount.studio.forms.words import label
 from headcount.version import __version__
 
 
@@ -111,7 +112,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     made.globals.update(asset=assets.address, version=__version__)
-    made.filters.update(whole=whole, moment=moment, machine_time=machine_time, size=size)
+    made.filters.update(whole=whole, moment=moment, machine_time=machine_time, size=size, label=label)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ipaddress
 import logging
@@ -151,6 +152,11 @@ class Shell:
                 raise UnknownNameError("there is nothing at this address", remedy="begin at /")
             request.state.visitor = await run_in_threadpool(self._who, request)
             await self._app(scope, receive, headed)
+        except asyncio.CancelledError:  # the server ends, and does not wait any longer
+            if begun:
+                raise
+            ended = SurroundingsError("the studio was stopped", remedy="open the page anew when it is back")
+            await failures.answer(request, ended)(scope, receive, headed)
         except Exception as error:
             if failures.status_of(error) == 500:
                 _LOG.exception("%s %s failed", request.method, request.url.path)

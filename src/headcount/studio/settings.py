@@ -23,7 +23,8 @@ class Limits:
     waiting: int = 20
     """So many may wait for each person."""
     step_seconds: float = 15.0
-    """What an analyst paid for appears at whole steps of this, counted from when it was asked for."""
+    """What an analyst paid for appears at whole steps of this, counted from when it was asked for; and what waited
+    for another job begins at whole steps of the clock."""
 
 
 @dataclass(frozen=True)

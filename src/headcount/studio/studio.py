@@ -33,7 +33,7 @@ class Studio:
         self.jobs = Jobs(settings.limits, self.store, self.datasets)
         self.releases = Releases(settings, self.store)
         self.shelf = Shelf()
-        self.work = Work(settings, self.jobs, self.datasets, self.ledger)
+        self.work = Work(settings, self.jobs, self.datasets, self.releases, self.ledger)
 
     def set_up_link(self) -> str | None:
         """Return a new link for the first curator, which ends earlier ones; None once somebody can sign in."""

@@ -51,7 +51,7 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with studio.store.writing() as run:
             made = releases.add(
                 run, dataset=held.id, job=job.id, owner=str(cora.id), by_curator=True, family="counts",
-                title="Very long", folder=job.id, digest=folder_digest(folder), now=time.time(),
+                title="Very long", folder=job.id, digest=folder_digest(folder), asked=time.time(),
             )  # fmt: skip
         studio.releases.publish(cora, made)
         where.append(f"/releases/{made}")

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,6 +22,9 @@ from headcount.flags import Flag
 from headcount.request import Spending, flags_of, request_of
 from headcount.studio import forms
 from headcount.studio.forms.posting import read_request
+from headcount.studio.studio import Studio
+from tests.studio.conftest import Browser
+from tests.studio.showing import visitor_of
 
 _BINS = "[age]\nedges = [0, 18, 65, 120]\n"
 _ASKED = "SELECT COUNT(*) FROM people WHERE age < 18"
@@ -247,6 +251,20 @@ def test_a_method_that_is_registered_has_its_form(monkeypatch: pytest.MonkeyPatc
     sent = {"epsilon": ["1"], "method": ["mine"], "limit": ["3"], "options.flavour": ["sour"]}
     _, request = forms.request_from(counts, read_request(counts, sent))
     assert getattr(request.build(), "flavour", None) == "sour"
+
+
+@pytest.mark.usefixtures("module")
+@pytest.mark.parametrize("name", ["cora", "ann"])
+def test_a_method_that_is_registered_is_on_the_pages_and_in_the_api(
+    published: Studio, client: Callable[[str], Browser], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(FAMILIES["counts"].methods, "mine", Listed("made_up:Mine"))
+    asks, dataset = client(name), published.datasets.listed(visitor_of(published, "cora"))[0].id
+    page = asks.get(f"/datasets/{dataset}/plan" if name == "cora" else f"/ask/{dataset}")
+    assert '<option value="mine"' in page.text
+    fields = {each["name"]: each for each in asks.get(f"/api/v1/datasets/{dataset}/fields").json()}
+    assert fields["options.flavour"]["choices"] == ["sweet", "sour"]
+    assert fields["options.flavour"]["only"] == ["mine"]
 
 
 @pytest.mark.usefixtures("module")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from fastapi import Request
-from pydantic import BaseModel
 
 from headcount.studio.access import Door, Role, door, visitor
-from headcount.studio.store.tokens import Token
+from headcount.studio.bodies import Shape
 from headcount.studio.studio import studio_of
 
 _mine = door(Door.SIGNED_IN, prefix="/api/v1/account", tags=["account"])
 
 
-class Me(BaseModel):
+class Me(Shape):
     """Who asks."""
 
     id: str
@@ -20,7 +19,7 @@ class Me(BaseModel):
     role: Role
 
 
-class Kept(BaseModel):
+class Kept(Shape):
     """A token of one's own, without its secret; times are seconds since 1970."""
 
     id: str
@@ -29,23 +28,11 @@ class Kept(BaseModel):
     last_used: float | None
     revoked: float | None
 
-    @classmethod
-    def of(cls, token: Token) -> Kept:
-        """Return what may be told of a token."""
-        return cls(
-            id=token.id,
-            label=token.label,
-            created=token.created,
-            last_used=token.last_used,
-            revoked=token.revoked,
-        )
-
 
 @_mine.get("")
 def who_am_i(request: Request) -> Me:
     """Return who asks."""
-    asks = visitor(request)
-    return Me.model_validate({"id": asks.id, "name": asks.name, "role": asks.role})
+    return Me.of(visitor(request))
 
 
 @_mine.get("/tokens")

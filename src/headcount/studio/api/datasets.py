@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import Query, Request, Response
 from pydantic import Field
@@ -13,7 +13,6 @@ from headcount.studio import forms, uploads
 from headcount.studio.access import Door, door, visitor
 from headcount.studio.access import uploads as takes_uploads
 from headcount.studio.bodies import Body, Shape, Told
-from headcount.studio.store.datasets import Dataset, Member
 from headcount.studio.studio import studio_of
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["datasets"])
@@ -37,10 +36,10 @@ class Known(Shape):
     created: float
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Known:
+    def of(cls, held: Any) -> Self:
         """Return what may be told of a dataset."""
-        told = {name: getattr(dataset, name) for name in cls.model_fields if name not in ("place", "flags")}
-        return cls(**told, place=dataset.place or None, flags=dict(dataset.flags))
+        told = {name: getattr(held, name) for name in cls.model_fields if name != "place"}
+        return cls(**told, place=held.place or None)
 
 
 class Source(Body):
@@ -92,9 +91,9 @@ class Allowed(Shape):
     added: float
 
     @classmethod
-    def of(cls, member: Member) -> Allowed:
+    def of(cls, held: Any) -> Self:
         """Return what is told of a member."""
-        return cls(person=member.person, name=member.name, epsilon=f"{member.epsilon:f}", added=member.added)
+        return cls(person=held.person, name=held.name, epsilon=f"{held.epsilon:f}", added=held.added)
 
 
 class Kept(Shape):

@@ -12,7 +12,6 @@ from headcount.studio.access import Door, door, visitor
 from headcount.studio.bodies import Body, Shape, Told
 from headcount.studio.curating.asking import asking_fields, family_for, given_asked
 from headcount.studio.curating.experiments import EXPERIMENTS, experiment
-from headcount.studio.store.jobs import Job
 from headcount.studio.studio import studio_of
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["jobs"])
@@ -60,11 +59,6 @@ class Running(Shape):
     progress: dict[str, Any] | None
     outcome: dict[str, Any] | None
     asker_name: str
-
-    @classmethod
-    def of(cls, job: Job) -> Running:
-        """Return what is told of a job."""
-        return cls.model_validate({name: getattr(job, name) for name in cls.model_fields})
 
 
 class Asking(Shape):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Query, Request
-from pydantic import BaseModel, ConfigDict
 
 from headcount.studio.access import Door, Role, door, visitor
-from headcount.studio.store.people import Person
+from headcount.studio.bodies import Body, Shape
 from headcount.studio.studio import studio_of
 
 _curators = door(Door.CURATORS, prefix="/api/v1", tags=["people"])
 
 
-class Known(BaseModel):
+class Known(Shape):
     """Somebody who is known; times are seconds since 1970."""
 
     id: str
@@ -24,36 +23,22 @@ class Known(BaseModel):
     disabled: bool
     invited: bool
 
-    @classmethod
-    def of(cls, person: Person) -> Known:
-        """Return what may be told of a person."""
-        return cls(
-            id=person.id,
-            name=person.name,
-            role=person.role,
-            created=person.created,
-            disabled=person.disabled,
-            invited=person.invited,
-        )
 
-
-class Invitation(BaseModel):
+class Invitation(Body):
     """Whom to invite, and as what."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     role: Role = Role.ANALYST
 
 
-class Invited(BaseModel):
+class Invited(Shape):
     """Somebody with the link that lets them in: shown once, for one use."""
 
     person: Known
     link: str
 
 
-class Done(BaseModel):
+class Done(Shape):
     """What somebody did."""
 
     number: int
@@ -109,11 +94,7 @@ def audit_log(
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[Done]:
     """Return the audit log, the newest first: as many as asked for, those before a number."""
-    found = studio_of(request).deeds.listed(before=before, most=most)
-    return [
-        Done(number=each.number, at=each.at, person=each.person, name=each.name, deed=each.deed, about=each.about)
-        for each in found
-    ]
+    return [Done.of(each) for each in studio_of(request).deeds.listed(before=before, most=most)]
 
 
 ROUTERS = (_curators,)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
 
 from headcount.studio.access import Door, door, visitor
+from headcount.studio.bodies import Shape
 from headcount.studio.exploring.comparing import compare
 from headcount.studio.exploring.files import zip_of
 from headcount.studio.exploring.parts import title_of
 from headcount.studio.exploring.profiles import profile
 from headcount.studio.exploring.standing_out import stands_out
 from headcount.studio.reading import reading
-from headcount.studio.store.releases import Published
 from headcount.studio.studio import studio_of
 
 _all = door(Door.SIGNED_IN, prefix="/api/v1", tags=["releases"])
@@ -27,7 +26,7 @@ Size = Annotated[int, Query(ge=1, le=500)]
 Row = dict[str, Any]
 
 
-class Listed(BaseModel):
+class Listed(Shape):
     """A release that one sees; times are seconds since 1970."""
 
     id: str
@@ -40,21 +39,13 @@ class Listed(BaseModel):
     published: float | None
 
     @classmethod
-    def of(cls, known: Published) -> Listed:
-        """Return what may be told of a release in a list."""
-        return cls(
-            id=known.id,
-            title=known.title,
-            note=known.note,
-            dataset=known.dataset_name,
-            family=known.family,
-            state=known.state,
-            created=known.created,
-            published=known.published,
-        )
+    def of(cls, held: Any) -> Self:
+        """Return what may be told of a release in a list: its dataset by name."""
+        own = {name: getattr(held, name) for name in cls.model_fields if name != "dataset"}
+        return cls(dataset=held.dataset_name, **own)
 
 
-class Held(BaseModel):
+class Held(Shape):
     """A table of a release."""
 
     name: str
@@ -75,7 +66,7 @@ class Described(Listed):
     digest: str
 
 
-class Rows(BaseModel):
+class Rows(Shape):
     """Some rows of a table, as released; ``next`` is where the following ones start."""
 
     rows: list[Row]
@@ -85,7 +76,7 @@ class Rows(BaseModel):
     next: int | None
 
 
-class InContext(BaseModel):
+class InContext(Shape):
     """What an item has in one context, and would have if it were like all others."""
 
     context: str
@@ -96,7 +87,7 @@ class InContext(BaseModel):
     stands_out: bool
 
 
-class Item(BaseModel):
+class Item(Shape):
     """What a release says of one item."""
 
     item: Any
@@ -108,7 +99,7 @@ class Item(BaseModel):
     related: list[Row]
 
 
-class Standing(BaseModel):
+class Standing(Shape):
     """An item that has more in a context than in general, at least so many times as much as expected."""
 
     item: Any
@@ -120,7 +111,7 @@ class Standing(BaseModel):
     at_least: float
 
 
-class Differences(BaseModel):
+class Differences(Shape):
     """Two releases compared: the second less the first; ``level`` is how sure the intervals are at least."""
 
     table: list[Row]

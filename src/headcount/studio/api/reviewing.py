@@ -9,7 +9,6 @@ from pydantic import Field
 
 from headcount.studio.access import Door, door, visitor
 from headcount.studio.bodies import Body, Shape
-from headcount.studio.store.releases import Published
 from headcount.studio.studio import studio_of
 
 _curators = door(Door.CURATORS, prefix="/api/v1", tags=["releases"])
@@ -30,11 +29,6 @@ class Decided(Shape):
     note: str
     state: str
     published: float | None
-
-    @classmethod
-    def of(cls, release: Published) -> Decided:
-        """Return what is told of a release."""
-        return cls.model_validate({name: getattr(release, name) for name in cls.model_fields})
 
 
 @_curators.post("/releases/{release}/publish")

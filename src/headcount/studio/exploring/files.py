@@ -52,9 +52,11 @@ def parquet_of(table: pa.Table) -> bytes:
 
 
 def zip_of(folder: Path, tables: list[str]) -> bytes:
-    """Return the files of a release as a ZIP, and nothing else that may lie in its folder."""
+    """Return the files of a release as a ZIP: nothing else of its folder, and not when they were made."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as packed:  # Parquet is compressed already
         for name in ("release.json", *(f"{each}.parquet" for each in tables)):
-            packed.write(folder / name, name)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, (folder / name).read_bytes())
     return held.getvalue()

@@ -30,8 +30,8 @@ _WHOLE = ("count", "users", "first", "second", "first_low", "first_high", "secon
 _SMALL = 10  # below, decimals are shown of what may be a share
 _HEADINGS = {
     "rank": "#",
-    "low": "From",
-    "high": "To",
+    "low": "Low",
+    "high": "High",
     "told_apart": "Told apart",
     "rank_low": "Lowest rank",
     "rank_high": "Highest rank",

@@ -127,11 +127,11 @@ def _gathered(fields: Iterable[Field], read: Callable[[Field], Any]) -> dict[str
 
 def _of_texts(field: Field, sent: Posted) -> Any:
     if field.kind == "listing":
-        file = _text(sent, f"{field.name}.{FILE_OF}")
+        file = text(sent, f"{field.name}.{FILE_OF}")
         if file:
-            return _file(field, file, _text(sent, f"{field.name}.{COLUMNS_OF}"))
-    text = "\n".join(sent.get(field.name, ())).strip()
-    return field.read(text) if text else None
+            return _file(field, file, text(sent, f"{field.name}.{COLUMNS_OF}"))
+    written = "\n".join(sent.get(field.name, ())).strip()
+    return field.read(written) if written else None
 
 
 def _file(field: Field, file: str, columns: str) -> str:
@@ -141,7 +141,12 @@ def _file(field: Field, file: str, columns: str) -> str:
     return f"{file}:{columns}" if columns else file
 
 
-def _text(sent: Posted, name: str) -> str:
+def text(sent: Posted, name: str) -> str:
+    """Return what was sent under a name, "" if nothing was.
+
+    >>> text({"name": [" visits "]}, "name"), text({}, "name")
+    ('visits', '')
+    """
     return next(iter(sent.get(name, ())), "").strip()
 
 
@@ -162,18 +167,18 @@ def _of_data(field: Field, value: Any) -> Any:
     return field.read(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _names_file(field: Field, text: str) -> bool:
+def _names_file(field: Field, name: str) -> bool:
     """Tell whether a text is what a listing keeps of a file, with its columns or without."""
-    return bool({text, text.rpartition(":")[0]} & {each.value for each in field.choices})
+    return bool({name, name.rpartition(":")[0]} & {each.value for each in field.choices})
 
 
 def _as_sent(field: Field, sent: Posted) -> Any:
     """Return what was sent, to be shown once more."""
-    text = "\n".join(sent.get(field.name, ()))
+    written = "\n".join(sent.get(field.name, ()))
     if field.kind == "flag":
-        return bool(text)
-    file = _text(sent, f"{field.name}.{FILE_OF}") if field.kind == "listing" else ""
-    return {FILE_OF: file, COLUMNS_OF: _text(sent, f"{field.name}.{COLUMNS_OF}")} if file else text
+        return bool(written)
+    file = text(sent, f"{field.name}.{FILE_OF}") if field.kind == "listing" else ""
+    return {FILE_OF: file, COLUMNS_OF: text(sent, f"{field.name}.{COLUMNS_OF}")} if file else written
 
 
 def _as_text(field: Field, held: Mapping[str, Any]) -> Any:

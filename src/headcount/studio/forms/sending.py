@@ -6,7 +6,9 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 
-from headcount.studio.forms.posting import posted
+from headcount.studio.forms.posting import posted, text
+
+__all__ = ["Sent", "text"]
 
 
 async def _sent(request: Request) -> dict[str, list[str]]:
@@ -15,12 +17,3 @@ async def _sent(request: Request) -> dict[str, list[str]]:
 
 Sent: TypeAlias = Annotated[dict[str, list[str]], Depends(_sent)]
 """Texts by the names of fields."""
-
-
-def text(sent: dict[str, list[str]], name: str) -> str:
-    """Return what was sent under a name, "" if nothing was.
-
-    >>> text({"name": [" visits "]}, "name"), text({}, "name")
-    ('visits', '')
-    """
-    return next(iter(sent.get(name, ())), "").strip()

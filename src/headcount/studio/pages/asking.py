@@ -5,7 +5,7 @@ Nothing here reads an event: plans are made of what is public. Curators ask wher
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -15,11 +15,12 @@ from headcount.family import Family
 from headcount.ledger import Account
 from headcount.studio import forms, rendering
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.asking import asking_fields, family_for, read_asked
+from headcount.studio.curating.asking import asking_fields, family_for
 from headcount.studio.curating.budgets import gauge
 from headcount.studio.failures import status_of
 from headcount.studio.forecasts import figures, forecast_part
 from headcount.studio.forms.sending import Sent, text
+from headcount.studio.outlooks import asked_of, outlook_part, planned
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 
@@ -54,30 +55,16 @@ def asking_page(request: Request, dataset: str, family: Words = "") -> Response:
 @_all.post("/ask/{dataset}/outlook")
 def outlook(request: Request, dataset: str, sent: Sent) -> Response:
     """Say what a request would promise and cost, and what is left; where the method changed, show its fields."""
-    held, family = _asked_of(request, dataset, sent)
-    method = text(sent, "method")
-    fields = None if method == text(sent, "shown") else _fields(held, family, sent, {})
-    found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
-    try:
-        found["plan"] = _planned(request, held, family, sent)
-    except forms.FormError as error:
-        found["wrong"] = error.by_field
-    except HeadcountError as error:
-        found["error"] = error
-    labels = {each.name: each.label for each in asking_fields(held, family, method or None, curator=False)}
-    return rendering.part(
-        request, "outlook.html.jinja", dataset=held, fields=fields, method=method, labels=labels, **found
-    )
+    return outlook_part(request, dataset, sent)
 
 
 @_all.post("/ask/{dataset}")
 def ask(request: Request, dataset: str, sent: Sent) -> Response:
     """Ask for it; it is charged once it is run."""
     studio, who = studio_of(request), visitor(request)
-    held, family = _asked_of(request, dataset, sent)
+    held, family = asked_of(request, dataset, sent)
     try:
-        _planned(request, held, family, sent)  # what cannot be paid is refused here already
-        asked = read_asked(held, family, sent, curator=False)
+        asked, _ = planned(request, held, family, sent)
         job = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
     except HeadcountError as error:
         return _page(request, held, family, sent, error)
@@ -88,18 +75,6 @@ def ask(request: Request, dataset: str, sent: Sent) -> Response:
 def forecast(request: Request, dataset: str, sent: Sent) -> Response:
     """Say how far off a release would be, from what is published or from public figures."""
     return forecast_part(request, studio_of(request).datasets.get(visitor(request), dataset), sent)
-
-
-def _asked_of(request: Request, dataset: str, sent: forms.Posted) -> tuple[Dataset, Family]:
-    held = studio_of(request).datasets.get(visitor(request), dataset)
-    return held, family_for(held, next(iter(sent.get("family", ())), ""))
-
-
-def _planned(request: Request, dataset: Dataset, family: Family, sent: forms.Posted) -> dict[str, Any]:
-    """Return the plan of what is asked, if it can be paid."""
-    studio, who = studio_of(request), visitor(request)
-    asked = read_asked(dataset, family, sent, curator=False)
-    return studio.work.look(who, "plan", dataset=dataset.id, family=family.name, asked=asked)
 
 
 def is_exhausted(account: Account | None) -> bool:

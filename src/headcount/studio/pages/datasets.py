@@ -118,7 +118,7 @@ def _page(request: Request, dataset: str, error: HeadcountError | None = None) -
         offers=forms.offers(held.reads, held.flags),
         members=studio.datasets.members(who, dataset),
         releases=studio.releases.listed(who, dataset=dataset),
-        jobs=[each for each in studio.jobs.listed(who) if each.dataset == dataset][:10],
+        jobs=studio.jobs.listed(who, dataset=dataset, most=10),
         files=[(each, file_words(each)) for each in uploads.listed(studio.settings)],
         error=error,
     )

@@ -1,4 +1,4 @@
-"""Where everybody begins: what was published, and what one asked for; and all releases, to be searched."""
+"""Where everybody begins: what was published, what one may spend and asked for; all releases, to be searched."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from headcount.studio import rendering
 from headcount.studio.access import Door, door, visitor
+from headcount.studio.curating.budgets import gauge
 from headcount.studio.exploring.browsing import fold
 from headcount.studio.studio import studio_of
 
@@ -31,7 +32,12 @@ def home(request: Request) -> Response:
         releases=releases[:NEWEST],
         more=len(releases) > NEWEST,
         waiting=[each for each in releases if each.state == "review"] if who.is_curator else [],
-        jobs=studio.jobs.listed(who)[:ASKED],
+        jobs=studio.jobs.listed(who, most=ASKED),
+        budgets=[
+            (each, gauge(studio.datasets.account(who, each.id)))
+            for each in studio.datasets.listed(who)
+            if each.state == "open"
+        ][:NEWEST],
     )
 
 

@@ -14,17 +14,15 @@ from headcount.errors import HeadcountError
 from headcount.family import Family
 from headcount.studio import forms, rendering
 from headcount.studio.access import Door, door, visitor
-from headcount.studio.curating.asking import asking_fields, family_for, read_asked
+from headcount.studio.curating.asking import asking_fields, family_for
 from headcount.studio.failures import status_of
 from headcount.studio.forecasts import figures, forecast_part
 from headcount.studio.forms.sending import Sent, text
+from headcount.studio.outlooks import asked_of, outlook_part, planned
 from headcount.studio.store.datasets import Dataset
 from headcount.studio.studio import studio_of
 
 _curators = door(Door.CURATORS, include_in_schema=False)
-
-_SHOWN = "shown"
-"""The method whose fields a form shows."""
 
 
 @_curators.get("/datasets/{dataset}/plan")
@@ -41,13 +39,10 @@ def plan(request: Request, dataset: str, family: str = "", job: str = "") -> Res
 def ask(request: Request, dataset: str, sent: Sent) -> Response:
     """Put a release into the queue."""
     studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, dataset)
-    family = family_for(held, text(sent, "family"))
+    held, family = asked_of(request, dataset, sent)
     try:
-        asked = read_asked(held, family, sent)
-        studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)  # what fails, fails here
-        title = text(sent, "title")
-        made = studio.jobs.ask(who, kind="release", dataset=dataset, family=family.name, asked=asked, title=title)
+        asked, _ = planned(request, held, family, sent)  # what fails, fails here
+        made = studio.jobs.ask(who, dataset=dataset, family=family.name, asked=asked, title=text(sent, "title"))
     except HeadcountError as error:
         return _page(request, held, family, {}, sent, error)
     return RedirectResponse(f"/runs/{made.id}", 303)
@@ -56,23 +51,7 @@ def ask(request: Request, dataset: str, sent: Sent) -> Response:
 @_curators.post("/datasets/{dataset}/plan/outlook")
 def outlook(request: Request, dataset: str, sent: Sent) -> Response:
     """Say what a request would promise and cost; where the method changed, show its fields, too."""
-    studio, who = studio_of(request), visitor(request)
-    held = studio.datasets.get(who, dataset)
-    family = family_for(held, text(sent, "family"))
-    method = text(sent, "method")
-    fields = None if method == text(sent, _SHOWN) else _fields(held, family, {}, sent, {})
-    found: dict[str, Any] = {"plan": None, "error": None, "wrong": {}}
-    try:
-        asked = read_asked(held, family, sent)
-        found["plan"] = studio.work.look(who, "plan", dataset=dataset, family=family.name, asked=asked)
-    except forms.FormError as error:
-        found["wrong"] = error.by_field
-    except HeadcountError as error:
-        found["error"] = error
-    labels = {each.name: each.label for each in asking_fields(held, family, method or None)}
-    return rendering.part(
-        request, "outlook.html.jinja", dataset=held, fields=fields, method=method, labels=labels, **found
-    )
+    return outlook_part(request, dataset, sent)
 
 
 @_curators.post("/datasets/{dataset}/plan/forecast")

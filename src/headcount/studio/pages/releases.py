@@ -13,6 +13,7 @@ from headcount.studio import charts, rendering
 from headcount.studio.access import Door, door
 from headcount.studio.exploring import parts
 from headcount.studio.exploring.grids import grid
+from headcount.studio.exploring.opened import Opened
 from headcount.studio.exploring.rows import columns_of, lines_of
 from headcount.studio.exploring.standing_out import has_edges, stands_out
 from headcount.studio.reading import Reading, reading
@@ -68,7 +69,7 @@ def contexts_page(request: Request, release: str, context: Words = "") -> Respon
     read = reading(request, release)
     opened = read.opened
     known = opened.release.contexts or ()
-    chosen = context or next(iter(known), "")
+    chosen = context or _telling(opened) or next(iter(known), "")
     table = opened.of_contexts
     shown: dict[str, Any] = {"lines": [], "columns": [], "standing": []}
     if chosen and table is not None:
@@ -91,6 +92,12 @@ def contexts_page(request: Request, release: str, context: Words = "") -> Respon
         counted=counted_words(opened.release),
         **shown,
     )
+
+
+def _telling(opened: Opened) -> str | None:
+    """Return the first context in which something stands out, to begin with."""
+    known = opened.release.contexts or () if has_edges(opened.release) else ()
+    return next((each for each in known if stands_out(opened, each, 1)), None)
 
 
 @_all.get("/heat")

@@ -194,17 +194,30 @@ class Jobs:
     # For the runner
 
     def take(self) -> Job | None:
-        """Return the job that has waited longest, which runs from now on; None if nothing waits."""
+        """Return the job that has waited longest, which runs from now on; None if nothing may begin.
+
+        What an analyst asked for does not begin as soon as another job has ended: when their own ends would then
+        tell when that one did, however often they ask, and requests that cost nothing would measure it. It begins
+        at the next whole step of the clock.
+        """
+        now = self._clock()
         with self._store.writing() as run:
-            first = sa.select(jobs.c.id).where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
-            key = run.execute(first.limit(1)).scalar()
-            if key is None:
+            waiting = _selected().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
+            row = run.execute(waiting.limit(1)).first()
+            if row is None:
                 return None
-            mine = (jobs.c.id == key) & (jobs.c.state == "waiting")
-            started = {"state": "running", "started": self._clock()}
-            if run.execute(jobs.update().where(mine).values(**started)).rowcount == 0:
+            first = _job(row)
+            if not first.by_curator and now < self._begins(run):
                 return None
-            return _found(run, key)
+            run.execute(jobs.update().where(jobs.c.id == first.id).values(state="running", started=now))
+            return replace(first, state="running", started=now)
+
+    def _begins(self, run: sa.Connection) -> float:
+        """Return from when on a job of an analyst may begin."""
+        worked_on = sa.select(sa.func.max(jobs.c.ended)).where(jobs.c.started.is_not(None))
+        last = run.execute(worked_on).scalar()
+        step = self._limits.step_seconds
+        return 0.0 if last is None or step <= 0 else math.ceil(last / step) * step
 
     def running(self) -> list[Job]:
         """Return the jobs that run, or ran when the server ended."""
@@ -253,7 +266,7 @@ class Jobs:
                     by_curator=held.by_curator,
                     family=held.family,
                     title=held.title,
-                    now=now,
+                    asked=held.created,
                     folder=str(made["folder"]),
                     digest=str(made["digest"]),
                 )

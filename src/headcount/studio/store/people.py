@@ -126,7 +126,7 @@ class People:
                 who = Visitor() if held is None else Visitor(held.id, held.name)
                 deeds.append(run, who, "failed to sign in", now, {"address": address})
             else:
-                throttling.forgive(run, name)
+                throttling.forgive(run, name, address)
                 if earlier is not None:
                     sessions.end(run, earlier)
                 deeds.append(run, _person(held).visitor(), "signed in", now, {"address": address})
@@ -151,7 +151,7 @@ class People:
             raise UsageError("this is not your password", remedy="type the one that you signed in with")
         kept = hashed(new)
         with self._store.writing() as run:
-            throttling.forgive(run, person.name)
+            throttling.forgive(run, person.name, address)
             run.execute(people.update().where(people.c.id == person.id).values(password=kept))
             sessions.end_all(run, person.id)
             deeds.append(run, visitor, "changed the password", now, {})

@@ -134,9 +134,12 @@ class Releases:
 
 def add(
     run: sa.Connection, *, dataset: str, job: str, owner: str, by_curator: bool, family: str, title: str,
-    folder: str, digest: str, now: float,
+    folder: str, digest: str, asked: float,
 ) -> str:  # fmt: skip
-    """Add what a job has made, in the transaction that ends it; once, however often it is said."""
+    """Add what a job has made, in the transaction that ends it; once, however often it is said.
+
+    It is dated by when it was ``asked`` for: when it was made would tell its asker how long the work took.
+    """
     held = run.execute(sa.select(releases.c.id).where(releases.c.job == job)).scalar()
     if held is not None:
         return str(held)
@@ -153,7 +156,7 @@ def add(
             folder=folder,
             digest=digest,
             state="review" if by_curator else "own",
-            created=now,
+            created=asked,
         )
     )
     return key

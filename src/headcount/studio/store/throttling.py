@@ -25,17 +25,23 @@ class TooManyError(RefusedError):
 def enter(run: sa.Connection, name: str, address: str, now: float) -> None:
     """Count a try, or refuse it."""
     run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
-    keys = {_of_name(name): OF_A_NAME, f"address {address}"[:160]: FROM_AN_ADDRESS}
+    keys = {_of_name(name): OF_A_NAME, _of_address(address): FROM_AN_ADDRESS}
     for key, most in keys.items():
         if run.execute(sa.select(sa.func.count()).where(tries.c.key == key)).scalar_one() >= most:
             raise TooManyError("too many tries", remedy=f"wait {WITHIN / 60:.0f} minutes, then try again")
     run.execute(tries.insert(), [{"key": key, "at": now} for key in keys])
 
 
-def forgive(run: sa.Connection, name: str) -> None:
-    """Forget the tries of a name whose password was right."""
+def forgive(run: sa.Connection, name: str, address: str) -> None:
+    """Forget the tries of a name whose password was right, and of its address this one: no other was right."""
     run.execute(tries.delete().where(tries.c.key == _of_name(name)))
+    last = sa.select(sa.func.max(tries.c.number)).where(tries.c.key == _of_address(address)).scalar_subquery()
+    run.execute(tries.delete().where(tries.c.number == last))
 
 
 def _of_name(name: str) -> str:
     return f"name {digest_of(name.strip().casefold())}"  # what is typed there may be a password
+
+
+def _of_address(address: str) -> str:
+    return f"address {address}"[:160]

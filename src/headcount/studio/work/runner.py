@@ -21,6 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headcount.charging import WithheldError
 from headcount.errors import DataError, HeadcountError
 from headcount.folders import folder_digest
 from headcount.ledger import Ledger
@@ -149,7 +150,7 @@ class Runner:
 
     def _loop(self) -> None:
         while not self._stopping:
-            self._wanted.wait(_TICK)
+            self._wanted.wait(_TICK - time.time() % _TICK)  # by the clock, not by when something ended
             self._wanted.clear()
             try:
                 self._tend()
@@ -220,6 +221,7 @@ class Runner:
             analyst=job.asker_name,
             by_curator=job.by_curator,
             out=str(out.absolute()),
+            at=job.created,
         )
         last, ended = 0.0, dict[str, Any]()
         with started() as process:
@@ -261,11 +263,17 @@ class Runner:
         if running.told_to_end is not None:
             self._end(job, "cancelled", CancelledError.of(charged=entry is not None))
             return
+        self._end(job, "failed", self._broke_off(running, charged=entry is not None))
+
+    def _broke_off(self, running: _Running, *, charged: bool) -> HeadcountError:
+        """Say how a process ended that said nothing; once events were read, an analyst is told as ever."""
+        if charged and not running.job.by_curator:
+            return WithheldError()
         minutes = self._settings.limits.work_seconds / 60
         why = (
             f"it took longer than {minutes:g} minutes" if running.late else "the process that worked on it crashed"
         )
-        self._end(job, "failed", _interrupted(why, charged=entry is not None))
+        return _interrupted(why, charged=charged)
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
         self._jobs.end(job.id, state, for_the_web(error.to_json()))

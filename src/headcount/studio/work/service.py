@@ -14,6 +14,7 @@ from headcount.studio.access import NotAllowedError, Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Dataset, Datasets
 from headcount.studio.store.jobs import Jobs
+from headcount.studio.store.releases import Releases
 from headcount.studio.work.asked import NARROWING, READING
 from headcount.studio.work.looking import Looking
 from headcount.studio.work.runner import Runner
@@ -28,8 +29,10 @@ _SERVER = Visitor(role=Role.CURATOR, name="the studio")
 class Work:
     """The processes of a studio."""
 
-    def __init__(self, settings: Settings, jobs: Jobs, datasets: Datasets, ledger: Ledger) -> None:
-        self._settings, self._jobs, self._datasets = settings, jobs, datasets
+    def __init__(
+        self, settings: Settings, jobs: Jobs, datasets: Datasets, releases: Releases, ledger: Ledger
+    ) -> None:
+        self._settings, self._jobs, self._datasets, self._releases = settings, jobs, datasets, releases
         self.runner = Runner(settings, jobs, datasets, ledger)
         self._looking = Looking()
         jobs.wake = self.runner.wake
@@ -79,7 +82,7 @@ class Work:
             asked=said,
             analyst=visitor.name,
             by_curator=visitor.is_curator,
-            left=self._left(visitor, dataset) if kind == "plan" and dataset is not None else None,
+            **(self._known(visitor, dataset) if kind == "plan" and dataset is not None else {}),
         )
         return self._looking.look(told)
 
@@ -95,10 +98,13 @@ class Work:
         """Work on the job that has waited longest, here and now; False if nothing waits."""
         return self.runner.once()
 
-    def _left(self, visitor: Visitor, dataset: str) -> str | None:
-        """Return what an analyst knows to be left of a budget for all time."""
-        own = None if visitor.is_curator else self._datasets.account(visitor, dataset)
-        return None if own is None or own.budget.windows is not None else str(own.left)
+    def _known(self, visitor: Visitor, dataset: str) -> dict[str, Any]:
+        """Return what an analyst knows of a dataset: what is left of a budget for all time, and what they see."""
+        if visitor.is_curator:
+            return {}
+        own = self._datasets.account(visitor, dataset)
+        left = None if own is None or own.budget.windows is not None else str(own.left)
+        return {"left": left, "seen": [each.digest for each in self._releases.listed(visitor, dataset=dataset)]}
 
     def _about(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headcount.charging import Charging
+from headcount.charging import Charging, Outlook
 from headcount.curator import Curator, Plan
 from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
@@ -99,21 +100,50 @@ class Announced(Charging):
         return made
 
 
+@dataclass(frozen=True)
+class AsSeen(Charging):
+    """Charging as an analyst may know it: what they do not see was not issued.
+
+    Else a plan of what they asked for would tell when it is done, long before they are shown it.
+    """
+
+    seen: Collection[str] = ()
+
+    def outlook(self, ready: Prepared) -> Outlook:
+        """Say where the request stands, for who sees so much."""
+        found = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
+        if found is not None and found.digest not in self.seen:
+            return replace(self, again=True).outlook(ready)
+        return super().outlook(ready)
+
+
 def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
-    settings = told.settings
-    fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
-    about = _dataset(told)
-    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
         charging = Announced(ledger, about["name"], about["version"], told.analyst, again, line=line, gate=gate)
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
-        made = curator.run(curator.prepare(request, log))
+        made = _dated(curator.run(curator.prepare(request, log)), told.at)
         target = made.save(told.out)
         digest = folder_digest(target)
         payer = None if made.earlier is None else _payer(ledger, about["name"], digest)
     return {"folder": target.name, "digest": digest, "earlier": made.earlier is not None, "payer": payer}
+
+
+def _asked(told: Told) -> tuple[Mapping[str, Any], Spending, Any, bool]:
+    """Return the dataset, the request and the log that are asked for, and whether to draw anew."""
+    fields, said, again = split(told.asked)
+    request = request_for(told.settings, told.family or "", fields, by_curator=told.by_curator)
+    about = _dataset(told)
+    log = log_of(told.settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    return about, request, log, again
+
+
+def _dated(made: Release, at: float) -> Release:
+    """Date a release by when it was asked for: when it was made tells how long the work took."""
+    if made.earlier is not None:  # it is what it was, to the byte
+        return made
+    return replace(made, created=datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"))
 
 
 def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
@@ -124,15 +154,12 @@ def _payer(ledger: Ledger, dataset: str, digest: str) -> str | None:
 
 def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     """Say what a request would promise and cost, and how noisy it would be; reads no event, charges nothing."""
-    settings = told.settings
-    fields, said, again = split(told.asked)
-    request = request_for(settings, told.family or "", fields, by_curator=told.by_curator)
-    about = _dataset(told)
-    log = log_of(settings, about, FAMILIES[told.family or ""].reads, said, items=request.needs_items)
+    about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
         known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
-        charging = Charging(ledger, about["name"], about["version"], told.analyst, again) if known else None
-        curator = Curator(charging=charging)
+        who = (ledger, about["name"], about["version"], told.analyst, again)
+        charging = Charging(*who) if told.by_curator else AsSeen(*who, seen=told.seen)
+        curator = Curator(charging=charging if known else None)
         ready = curator.prepare(request, log)
         made = _told(curator.plan(ready), told)
     promise = ready.guarantee

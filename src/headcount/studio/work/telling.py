@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -45,7 +45,11 @@ class Told:
     by_curator: bool = False
     left: str | None = None
     """The ε that an analyst knows to be left, in a plan: what the ledger says may be ahead of what is shown."""
+    seen: Sequence[str] = ()
+    """Digests of what an analyst sees, in a plan: what else was released is not told."""
     out: str = ""
+    at: float = 0.0
+    """When it was asked for, in seconds since 1970."""
 
     @classmethod
     def of(cls, settings: Settings, task: str, dataset: Dataset | None = None, **more: Any) -> Told:

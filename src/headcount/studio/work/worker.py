@@ -63,7 +63,7 @@ def _answer(task: Task, told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     except CancelledError as error:
         return {"cancelled": error.to_json()}
     except HeadcountError as error:
-        return {"failed": _tellable(error, told).to_json()}
+        return {"failed": _placeless(_tellable(error, told), told).to_json()}
     except Exception as error:
         return {"failed": (WithheldError() if gate.passed else _unforeseen(error, told)).to_json()}
 
@@ -73,6 +73,12 @@ def _tellable(error: HeadcountError, told: Told) -> HeadcountError:
     if told.by_curator or isinstance(error, WithheldError) or not isinstance(error, DataError | SurroundingsError):
         return error
     return DataError("the data of this dataset cannot be read as it is set up", remedy="tell a curator")
+
+
+def _placeless(error: HeadcountError, told: Told) -> HeadcountError:
+    """Say nothing of where on this machine the studio lies."""
+    error.put(lambda text: text.replace(told.data, "the studio's folder"))
+    return error
 
 
 def _unforeseen(error: Exception, told: Told) -> HeadcountError:
