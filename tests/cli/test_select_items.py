@@ -90,6 +90,7 @@ def test_no_item_is_selected(run: Run, big: Path) -> None:
     )
     assert done.code == 0
     assert done.out.startswith("No item was selected, so the release is empty: out")
+    assert "ε = 0.002, δ = 1e-14 were spent" in done.err  # a fifth: nothing but selection
     assert "headcount top" not in done.err
     assert hc.load("out").items.num_rows == 0
     assert "the tables are empty" in run("explain", "out").out

@@ -207,16 +207,16 @@ def _note_price(release: Release, charging: Charging | None, ready: Prepared) ->
             "get. For a fresh draw, charged as new, add --again."
         )
         return
-    where, amounts, delta = "not charged to any ledger", release.guarantee.amounts, release.guarantee.delta
-    if charging is not None:
-        from headcount.charging import cost
+    from headcount.charging import cost, cost_in_the_end
 
-        price = cost(ready)
-        amounts, delta = price.amounts, price.delta
+    where, price = "not charged to any ledger", cost_in_the_end(ready, release)
+    if charging is not None:
+        price = price or cost(ready)
         version = "" if charging.version is None else f"@{charging.version}"
         entry = (release.ledger or {})["entry"]
         where = f"charged to {charging.dataset}{version} by {charging.analyst}, entry {entry}"
-    terminal.note(f"{amounts} {'were' if delta else 'was'} spent, {where}.")
+    spent = price or release.guarantee
+    terminal.note(f"{spent.amounts} {'were' if spent.delta else 'was'} spent, {where}.")
 
 
 def _note_large(epsilon: Decimal) -> None:
