@@ -331,6 +331,16 @@ def test_waiting_running_and_ended_jobs_are_cancelled_alike_for_an_analyst(
     assert set(seen) == {("running", None, "cancelled", 15.0)}
 
 
+def test_nothing_is_charged_for_somebody_who_was_shut_out(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
+) -> None:
+    mine = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    assert ann.id is not None
+    studio.people.disable(cora, ann.id)
+    assert studio.jobs.take() is None
+    assert studio.jobs.get(cora, mine.id).state == "cancelled"
+
+
 def test_what_has_ended_can_be_asked_for_again(studio: Studio, dataset: Dataset, cora: Visitor) -> None:
     job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED, title="Teas")
     with pytest.raises(RefusedError, match="not ended"):

@@ -198,10 +198,12 @@ class Jobs:
 
         What an analyst asked for does not begin as soon as another job has ended: when their own ends would then
         tell when that one did, however often they ask, and requests that cost nothing would measure it. It begins
-        at the next whole step of the clock.
+        at the next whole step of the clock. What waits for somebody who was shut out meanwhile is not worked on.
         """
         now = self._clock()
         with self._store.writing() as run:
+            for shut_out in run.execute(_selected().where(jobs.c.state == "waiting", people.c.disabled)).all():
+                self._end(run, _job(shut_out), "cancelled", CancelledError.of(charged=False).to_json(), now)
             waiting = _selected().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
             row = run.execute(waiting.limit(1)).first()
             if row is None:
