@@ -140,7 +140,10 @@ class DirectTopK(Staged):
     def stages(self, log: EventLog, price: Price) -> Stages:
         """The ranking of each context; before it a histogram of activity, where there are two ways to rank."""
         two_ways, by_rho = self._has_two_ways(log), price.delta > 0
-        ranking = Stage("ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways))
+        picks = self._rounds(log) if self._picks_alone(price) else 0
+        ranking = Stage(
+            "ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways), picks=picks
+        )
         if not two_ways:
             return (ranking,)
         one = Sensitivity.of_l1(1)
@@ -199,6 +202,8 @@ class DirectTopK(Staged):
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
         price, columns = grant.price, self._columns(log, noise.key(), engine)
+        if self._picks_alone(price):
+            grant = grant.for_picks(self._rounds(log), instead=self._has_two_ways(log))
         parts = share_out(self._rankings(log, price, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
@@ -286,7 +291,14 @@ class DirectTopK(Staged):
 
     def _round(self, log: EventLog, price: Price) -> Round:
         """Return the noise of a round, were all places peeled off at a price."""
-        return round_of(self._rounds(log), price, self._peeling(price)[0].share)
+        rounds, share = self._rounds(log), self._peeling(price)[0].share
+        if self._picks_alone(price):
+            price = price.for_picks(rounds, instead=self._has_two_ways(log))
+        return round_of(rounds, price, share)
+
+    def _picks_alone(self, price: Price) -> bool:
+        """Say whether picks are the last that is paid for with ρ, so that they may cost more of it."""
+        return price.delta > 0 and not self.with_counts
 
     def _has_two_ways(self, log: EventLog) -> bool:
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
@@ -299,7 +311,7 @@ class DirectTopK(Staged):
         apart = _rounded(self._round(log, price).apart)
         return (
             in_random_order(apart, will=True, more=unless * self._has_two_ways(log)),
-            *self._better_without(log, price_of(priced)),
+            *self._better_without(log, price),
         )
 
     def _better_without(self, log: EventLog, price: Price) -> tuple[str, ...]:
