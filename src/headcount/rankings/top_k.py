@@ -25,10 +25,12 @@ Why it is private
     where contexts divide the users, one user joining or leaving touches one of them alone, and the loss is that of
     this one. With δ each round is a pick, and all of them, of all contexts, cost ρ
     (:mod:`headcount.noise.picking`), as do counts with Gaussian noise; all ρ of a ranking sum to what ε and δ
-    allow for. The counts of the K winners move by at most K in L1, and √K in L2: noise of scale K/ε₂ pays for ε₂,
-    and Gaussian noise of variance K/2ρ₂ for ρ₂. The histogram of activity and counts of everything are those of
-    the adaptive method, and so is why they are private; which way is taken hangs on the released histogram alone.
-    Counts of contexts have their proof in :mod:`headcount.rankings.by_context`.
+    allow for. Where picks come last, they may cost more: after Gaussian noise on a histogram they compose
+    better than by ρ, also where the histogram may decide for counts (:mod:`headcount.bounded_range`). The
+    counts of the K winners move by at most K in L1, and √K in L2: noise of scale K/ε₂ pays for ε₂, and Gaussian
+    noise of variance K/2ρ₂ for ρ₂. The histogram of activity and counts of everything are those of the adaptive
+    method, and so is why they are private; which way is taken hangs on the released histogram alone. Counts of
+    contexts have their proof in :mod:`headcount.rankings.by_context`.
 
 Departures from the paper
     Permute-and-flip in place of Gumbel noise (the exponential mechanism): never worse at the same price.
