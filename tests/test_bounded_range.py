@@ -50,7 +50,9 @@ def test_no_adversary_exceeds_the_bound(rounds: int, eta: float, epsilon: float)
         draw = random.Random(seed)
         chosen: dict[tuple[int, float], float] = {}
 
-        def choose(left: int, lost: float, draw: random.Random = draw, chosen: dict = chosen) -> float:  # type: ignore[type-arg]
+        def choose(
+            left: int, lost: float, draw: random.Random = draw, chosen: dict[tuple[int, float], float] = chosen
+        ) -> float:
             return chosen.setdefault((left, lost), draw.choice([0.3, 0.5, 0.6, 1.0]) * eta)
 
         assert adaptive_delta(rounds, eta, epsilon, choose) <= bound
