@@ -18,7 +18,7 @@ Named = tuple[tuple[str, ...], Any]
 
 def install() -> None:
     """Let every model project by NumPy from now on."""
-    MarkovRandomField.project = _project  # type: ignore[method-assign]
+    MarkovRandomField.project = _project
 
 
 def _project(model: Any, columns: str | Sequence[str]) -> Any:
