@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NamedTuple, NoReturn
 
 from headcount.errors import GrantError, UsageError
 from headcount.zcdp import rho_for
@@ -66,18 +66,26 @@ def probability(value: Amount, name: str = "delta") -> Decimal:
     return number
 
 
+class Picks(NamedTuple):
+    """So many rounds of picks, and the ρ that all of them cost."""
+
+    rounds: int
+    rho: Decimal
+
+
 @dataclass(frozen=True)
 class Price:
-    """An amount of ε and δ, or ``part`` of the ρ that these allow for.
+    """An amount of ε and δ, or ``part`` of the ρ that these allow for; or that part, for ``picks`` alone.
 
     >>> Price.of("1", "1e-6").split({"scores": Decimal("0.5"), "items": Decimal("0.5")}, {"items": Decimal(1)})
-    {'scores': Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None), \
-'items': Price(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None)}
+    {'scores': Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None), \
+'items': Price(epsilon=Decimal('0.5'), delta=Decimal('0.000001'), part=None, picks=None)}
     """
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
     part: Decimal | None = None
+    picks: Picks | None = None
 
     @classmethod
     def of(cls, epsilon: Amount, delta: Amount | None = None) -> Price:
@@ -137,10 +145,51 @@ class Price:
         '0.004871'
         """
         _check_shares(shares, "shares")
-        whole = self.rho
+        whole, picks = self.rho, self._picks_of(shares)
         with localcontext() as context:
             context.prec, context.rounding = 25, ROUND_FLOOR
-            return {name: Price(self.epsilon, self.delta, whole * share) for name, share in shares.items()}
+            return {
+                name: Price(self.epsilon, self.delta, whole * share, picks.get(name))
+                for name, share in shares.items()
+            }
+
+    def for_picks(self, rounds: int, *, instead: bool) -> Price:
+        """Return the price at which it pays for so many picks, and for nothing else.
+
+        Picks compose better than their ρ tells (:mod:`headcount.bounded_range`), so that they may cost more of it:
+        where nothing but Gaussian noise comes before them, for what else of ρ this price's ε and δ allow for,
+        and nothing comes after. ``instead`` says that what came before may decide to spend the price on Gaussian
+        noise.
+
+        >>> price = Price.of("0.5", "1e-6")
+        >>> round(float(price.for_picks(100, instead=False).rho_of_rounds(100) / price.rho), 2)
+        1.14
+        """
+        from headcount.bounded_range import rho_of_picks
+
+        rho, all_of_it = self.rho, rho_for(self.epsilon, self.delta)
+        paid = rho_of_picks(rounds, self.epsilon, self.delta, rho, all_of_it - rho, instead=instead)
+        return replace(self, part=rho, picks=Picks(rounds, paid))
+
+    def rho_of_rounds(self, rounds: int) -> Decimal:
+        """Return the ρ that so many picks may cost: all of what this pays for, and for no other number of them."""
+        if self.picks is None:
+            return self.rho
+        if self.picks.rounds != rounds:
+            raise GrantError(f"this grant pays for {self.picks.rounds} picks, not for {rounds}")
+        return self.picks.rho
+
+    def _picks_of(self, shares: Mapping[str, Decimal]) -> dict[str, Picks]:
+        """Divide picks as their price is divided; the ρ of a pick is the same for all but for rounding."""
+        if self.picks is None:
+            return {}
+        rounds = {name: round(self.picks.rounds * share) for name, share in shares.items()}
+        off = [abs(rounds[name] - self.picks.rounds * share) for name, share in shares.items()]
+        if max(off) > Decimal("1e-10") or sum(rounds.values()) != self.picks.rounds:
+            raise GrantError(f"{self.picks.rounds} picks cannot be shared so", given=dict(shares))
+        with localcontext() as context:
+            context.prec, context.rounding = 25, ROUND_FLOOR
+            return {name: Picks(rounds[name], self.picks.rho * share) for name, share in shares.items()}
 
     def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Price]:
         """Return the whole amount once for each of several groups that no user is in two of.
@@ -164,6 +213,11 @@ class Price:
         """
         if self.delta:
             raise GrantError(f"{what} uses no δ, but this grant has δ = {self.delta}")
+
+    def check_no_picks(self) -> None:
+        """Refuse what pays for picks alone for Gaussian noise."""
+        if self.picks is not None:
+            raise GrantError(f"this grant pays for {self.picks.rounds} picks, and not for noise")
 
     def check_whole(self) -> None:
         """Refuse a part of ρ for something that is paid with ε and δ: it has none of its own."""
@@ -290,6 +344,10 @@ class Grant(Sole):
     def split_rho(self, shares: Mapping[str, Decimal]) -> dict[str, Grant]:
         """Split the grant by ρ, as its price is split."""
         return self._among(self.price.split_rho(shares))
+
+    def for_picks(self, rounds: int, *, instead: bool) -> Grant:
+        """Grant so many picks, and nothing else, for all of it."""
+        return self._among({"picks": self.price.for_picks(rounds, instead=instead)})["picks"]
 
     def for_disjoint_people(self, groups: Iterable[str]) -> dict[str, Grant]:
         """Grant the whole amount once for each of several groups that no user is in two of."""

@@ -60,6 +60,8 @@ class Stage:
     apart: bool = False
     of_rho: Decimal | None = None
     """The share of ρ, where it is not in proportion to the share of ε."""
+    picks: int = 0
+    """So many rounds of picks it may be spent on, or else on Gaussian noise; see :meth:`Price.for_picks`."""
 
 
 Stages = tuple[Stage, ...]
@@ -95,7 +97,7 @@ def share_out(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:
     """Split a price, or a grant, among stages; several with Gaussian noise share the ρ that is left to them.
 
     >>> share_out(evenly(["scores", "items"]), Price.of("1"))["items"]
-    Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None)
+    Price(epsilon=Decimal('0.5'), delta=Decimal('0'), part=None, picks=None)
     >>> bells = shared([Stage("items", gaussian=True), Stage("edges", gaussian=True)])
     >>> f"{share_out(bells, Price.of('1', '1e-6'))['edges'].rho:.6f}"
     '0.012178'
@@ -126,8 +128,17 @@ def laws_of(stages: Sequence[Stage], price: Price) -> dict[str, Law]:
 
 
 def charged_parts(stages: Sequence[Stage], price: Price) -> list[Price]:
-    """Return what a ledger charges for: pure stages one by one, and what those with Gaussian noise share."""
-    return list(_outer(stages, price).values())
+    """Return what a ledger charges for: pure stages one by one, and what those with Gaussian noise share.
+
+    Picks cost more ρ than their share.
+    """
+    charged, parts = list(_outer(stages, price).values()), share_out(stages, price)
+    for stage in stages:
+        if stage.picks:
+            part = parts[stage.name]
+            more = part.for_picks(stage.picks, instead=len(stages) > 1).rho_of_rounds(stage.picks) - part.rho
+            charged = [replace(each, part=each.rho + more) if each.delta else each for each in charged]
+    return charged
 
 
 def _outer(stages: Sequence[Stage], whole: Paying) -> dict[str, Paying]:

@@ -338,7 +338,7 @@ def test_with_delta_the_noise_is_told_and_the_promise_has_it(run: Run, work: Pat
     data = run(*RANK, "-k", "2", "--delta", "1e-6", "--dry-run", "--json").data
     assert data["price"] == {"epsilon": "1", "delta": "0.000001"}
     assert data["notes"] == [
-        "Items fewer than 6 people apart will be in random order.",  # ln 5 · √(2 / (8 · 0.0244))
+        "Items fewer than 4 people apart will be in random order.",  # two picks of range 0.5: ln 5 · 2
         "For so few places δ is of no use: without it, that would be 2 people.",
     ]
     done = run(*RANK, "-k", "2", "--delta", "1e-6", "--with-counts", "--out", "a")

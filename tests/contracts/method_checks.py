@@ -179,7 +179,7 @@ def amounts_of(spent: Iterable[Grant]) -> tuple[Fraction, Fraction]:
         if price.part is None:
             whole.append(price)
         else:
-            parts.setdefault(replace(price, part=None), []).append(price.part)
+            parts.setdefault(replace(price, part=None, picks=None), []).append(price.part)
     for price, each in parts.items():
         assert price.rho * (1 - Decimal("1e-20")) <= sum(each) <= price.rho, f"spent ρ = {sum(each)} of {price}"
     amounts = [(Fraction(price.epsilon), Fraction(price.delta)) for price in [*whole, *parts]]

@@ -204,7 +204,7 @@ RANKINGS = (
     ),
     Plant(
         "picks have half the noise that ρ pays for", "rankings", "rankings", "noise.peeling:_confirmed",
-        "picking.confirm(scale, k, rise, price.rho)", "scale /= 2",
+        "picking.confirm(scale, k, rise, rho)", "scale /= 2",
     ),
     Plant(
         "every context gets all of ρ", "rankings", "rankings", "rankings.top_k:DirectTopK._rankings",

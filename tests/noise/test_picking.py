@@ -139,9 +139,10 @@ def test_that_rho_is_nearly_reached_and_permute_and_flip_breaks_it() -> None:
 @pytest.mark.parametrize(("counts", "k"), SMALL, ids=str)
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "1e-6"), ("1", "1e-3"), ("3", "0.05")])
 def test_picks_at_epsilon_and_delta_keep_them(counts: list[int], k: int, epsilon: str, delta: str) -> None:
-    scale = scale_of_picks(k, 1, Price.of(epsilon, delta).rho)
-    pairs = both_ways(counts, k, scale, exponential)
-    assert max(beyond(*pair, float(epsilon)) for pair in pairs) <= float(delta)
+    price = Price.of(epsilon, delta)
+    for paid in (price, price.for_picks(k, instead=False)):
+        pairs = both_ways(counts, k, scale_of_picks(k, 1, paid.rho_of_rounds(k)), exponential)
+        assert max(beyond(*pair, float(epsilon)) for pair in pairs) <= float(delta)
 
 
 def exact_delta(one: Round, pairs: int, scale: Fraction, epsilon: float) -> float:
@@ -157,10 +158,13 @@ def exact_delta(one: Round, pairs: int, scale: Fraction, epsilon: float) -> floa
 
 def test_a_hundred_picks_keep_epsilon_and_delta_and_permute_and_flip_does_not() -> None:
     """A person in a hundred contexts of two items: what is told of all of them, exactly."""
-    scale = scale_of_picks(100, 1, Price.of("1", "1e-6").rho)
+    price = Price.of("1", "1e-6")
+    scale = scale_of_picks(100, 1, price.for_picks(100, instead=False).rho_of_rounds(100))
     ours, theirs = (exact_delta(one, 100, scale, 1.0) for one in (exponential, permute_and_flip))
-    assert 1e-9 < ours <= 1e-6
+    assert 0.5e-6 < ours <= 1e-6
     assert theirs > 1000 * 1e-6
+    assert exact_delta(exponential, 100, scale / Fraction(103, 100), 1.0) > 1e-6  # nearly all that there is
+    assert exact_delta(exponential, 100, scale_of_picks(100, 1, price.rho), 1.0) < 0.3e-6
 
 
 # The scale and the grant

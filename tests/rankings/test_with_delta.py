@@ -21,6 +21,7 @@ import pytest
 import headcount as hc
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.found import found_by_counts, found_by_picks
+from headcount.bounded_range import rho_of_picks
 from headcount.budget import Grant, Price
 from headcount.charging import cost
 from headcount.counts.adaptive import Adaptive
@@ -78,6 +79,12 @@ def test_all_that_is_spent_sums_to_rho(case: Case, way: str) -> None:
     assert whole * groups * (1 - Fraction(1, 10**9)) <= sum(rhos) <= whole * groups
 
 
+def tight(rounds: int, rho: Decimal, share: Decimal | int) -> Decimal:
+    """Return what picks may cost, a share of ρ being theirs: they compose better than ρ tells."""
+    known = rounds, Decimal(1), Decimal(DELTA), rho * share, rho - rho * share
+    return rho_of_picks(*known, instead=share != 1)
+
+
 @cases
 @ways
 def test_the_noise_is_what_rho_pays_for(case: Case, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +112,8 @@ def test_the_noise_is_what_rho_pays_for(case: Case, way: str, monkeypatch: pytes
         share = (1 - ACTIVITY_SHARE) if "activity" in release.tables else 1
         rankings = 1 if case.context_of == "user" else case.contexts
         each = rho * share / rankings / (2 if method.with_counts else 1)
-        expected = scale_of_picks(method.k, 1, each)
+        paid = each if method.with_counts else tight(method.k * rankings, rho, share) / rankings
+        expected = scale_of_picks(method.k, 1, paid)
         assert {anew for _, anew in seen} == {True}
         assert [float(scale) for scale, _ in seen] == pytest.approx([float(expected)] * len(seen), rel=1e-6)
         assert release.chosen["ranking"]["apart"] == math.ceil(math.log(5) * float(expected))
@@ -117,7 +125,11 @@ def test_a_ledger_counts_the_rho() -> None:
     log = CASES["plain"].town()
     for k in (3, 12):
         charge = cost(Curator().prepare(RankRequest(epsilon=Decimal(1), delta=Decimal(DELTA), k=k), log))
-        assert (charge.rho, charge.delta) == (Price.of("1", DELTA).rho, Decimal(DELTA))
+        rho, share = Price.of("1", DELTA).rho, 1 - ACTIVITY_SHARE if k > top_k.FEW_ROUNDS else Decimal(1)
+        assert charge.rho == pytest.approx(tight(k, rho, share) + rho * (1 - share), rel=Decimal("1e-12"))
+        assert (charge.epsilon, charge.delta) == (Decimal(1), Decimal(DELTA))
+        assert charge.rho is not None
+        assert charge.rho > rho
 
 
 # Which way
@@ -177,7 +189,7 @@ def test_a_plan_says_how_far_apart_and_where_delta_is_of_no_use() -> None:
     price = Price.of("1", DELTA)
     few, many = (DirectTopK(k=k).notes(log, price) for k in (3, 12))
     assert few == (
-        "Items fewer than 7 people apart will be in random order.",
+        "Items fewer than 5 people apart will be in random order.",
         "For so few places δ is of no use: without it, that would be 3 people.",
     )
     assert many == (

@@ -64,6 +64,7 @@ def _confirmed(bounded: Bounded, price: Price, at_least: int) -> Law:
     if price.delta:
         if bounded.admission != 1 or at_least:
             raise TypeError("Gaussian noise is for values of everyone, not of users that were drawn by lot")
+        price.check_no_picks()
         sigma = gaussian.sigma_for(moved.l2_squared, price.rho)
         gaussian.confirm(sigma, moved.l2_squared, price)
         return DiscreteGaussian(sigma)

@@ -71,8 +71,9 @@ def peel(scored: Scored | SparseScored, k: int, grant: Grant, source: NoiseSourc
 def _confirmed(k: int, rise: int, price: Price) -> Fraction:
     """Return the scale of ``k`` rounds at a price, by ρ if it has δ, once OpenDP has confirmed it."""
     if price.delta:
-        scale = picking.scale_of_picks(k, rise, price.rho)
-        picking.confirm(scale, k, rise, price.rho)
+        rho = price.rho_of_rounds(k)
+        scale = picking.scale_of_picks(k, rise, rho)
+        picking.confirm(scale, k, rise, rho)
     else:
         scale = scale_for(k * rise, price.exact)
         confirm(scale, k * rise, price.exact)

@@ -25,10 +25,9 @@ Why it is private
     one η behind in scales of noise and then level, the range for η = 1 is 1.49, and the divergence of order 1 is
     0.255 where η² / 8 = 0.125. So what is paid with ρ is never permute-and-flip.
 
-Not done
-    Ever finer bounds of how picks compose, such as the Rényi curve of bounded range itself, or its optimal
-    composition, would allow for a few per cent less noise at K = 100. But they promise (ε, δ) without the ρ that a
-    ledger with the filter ``zcdp`` counts on.
+    At an ε and a δ, K picks with nothing after them may cost more than the ρ that implies these: they compose
+    better (:mod:`headcount.bounded_range`). The scale is then that of the larger ρ, which is what a ledger with
+    the filter ``zcdp`` counts.
 
 Reference
     D. Durfee, R. Rogers. Practical Differentially Private Top-k Selection with Pay-what-you-get Composition.

@@ -26,7 +26,7 @@ def round_of(rounds: int, price: Price, share: Decimal) -> Round:
     [43.4, 55.6, 69.8]
     """
     if price.delta:
-        scale = float(scale_of_picks(rounds, 1, price.rho * share))
+        scale = float(scale_of_picks(rounds, 1, price.rho_of_rounds(rounds) * share))
         return Round(scale, SPREAD * scale, ONE_IN_SIX * scale)
     scale = rounds / (float(price.exact) * float(share))
     return Round(scale, scale, scale)

@@ -25,10 +25,12 @@ Why it is private
     where contexts divide the users, one user joining or leaving touches one of them alone, and the loss is that of
     this one. With δ each round is a pick, and all of them, of all contexts, cost ρ
     (:mod:`headcount.noise.picking`), as do counts with Gaussian noise; all ρ of a ranking sum to what ε and δ
-    allow for. The counts of the K winners move by at most K in L1, and √K in L2: noise of scale K/ε₂ pays for ε₂,
-    and Gaussian noise of variance K/2ρ₂ for ρ₂. The histogram of activity and counts of everything are those of
-    the adaptive method, and so is why they are private; which way is taken hangs on the released histogram alone.
-    Counts of contexts have their proof in :mod:`headcount.rankings.by_context`.
+    allow for. Where picks come last, they may cost more: after Gaussian noise on a histogram they compose
+    better than by ρ, also where the histogram may decide for counts (:mod:`headcount.bounded_range`). The
+    counts of the K winners move by at most K in L1, and √K in L2: noise of scale K/ε₂ pays for ε₂, and Gaussian
+    noise of variance K/2ρ₂ for ρ₂. The histogram of activity and counts of everything are those of the adaptive
+    method, and so is why they are private; which way is taken hangs on the released histogram alone. Counts of
+    contexts have their proof in :mod:`headcount.rankings.by_context`.
 
 Departures from the paper
     Permute-and-flip in place of Gumbel noise (the exponential mechanism): never worse at the same price.
@@ -140,7 +142,10 @@ class DirectTopK(Staged):
     def stages(self, log: EventLog, price: Price) -> Stages:
         """The ranking of each context; before it a histogram of activity, where there are two ways to rank."""
         two_ways, by_rho = self._has_two_ways(log), price.delta > 0
-        ranking = Stage("ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways))
+        picks = self._rounds(log) if self._picks_alone(price) else 0
+        ranking = Stage(
+            "ranking", gaussian=by_rho, parts=self._rankings(log, price, told=not two_ways), picks=picks
+        )
         if not two_ways:
             return (ranking,)
         one = Sensitivity.of_l1(1)
@@ -199,6 +204,8 @@ class DirectTopK(Staged):
     def _peeled(self, log: EventLog, grant: Grant, noise: NoiseSource, engine: Engine) -> _Found:
         """Count every person once per item, and peel the best items off."""
         price, columns = grant.price, self._columns(log, noise.key(), engine)
+        if self._picks_alone(price):
+            grant = grant.for_picks(self._rounds(log), instead=self._has_two_ways(log))
         parts = share_out(self._rankings(log, price, told=True), grant).values()
         made = [self._ranked(counts, part, noise) for counts, part in zip(columns, parts, strict=True)]
         law, laws = made[0][1], {} if made[0][1] is None else {"ranking": made[0][1]}
@@ -286,7 +293,14 @@ class DirectTopK(Staged):
 
     def _round(self, log: EventLog, price: Price) -> Round:
         """Return the noise of a round, were all places peeled off at a price."""
-        return round_of(self._rounds(log), price, self._peeling(price)[0].share)
+        rounds, share = self._rounds(log), self._peeling(price)[0].share
+        if self._picks_alone(price):
+            price = price.for_picks(rounds, instead=self._has_two_ways(log))
+        return round_of(rounds, price, share)
+
+    def _picks_alone(self, price: Price) -> bool:
+        """Say whether picks are the last that is paid for with ρ, so that they may cost more of it."""
+        return price.delta > 0 and not self.with_counts
 
     def _has_two_ways(self, log: EventLog) -> bool:
         """Say whether counts are worth considering: for many rounds, and cells that can all be held."""
@@ -299,7 +313,7 @@ class DirectTopK(Staged):
         apart = _rounded(self._round(log, price).apart)
         return (
             in_random_order(apart, will=True, more=unless * self._has_two_ways(log)),
-            *self._better_without(log, price_of(priced)),
+            *self._better_without(log, price),
         )
 
     def _better_without(self, log: EventLog, price: Price) -> tuple[str, ...]:

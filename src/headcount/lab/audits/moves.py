@@ -153,17 +153,17 @@ def _chosen(first: Scored | SparseScored, second: Scored | SparseScored, one: Me
     if allowed is None or spread > allowed:
         raise Violation(f"{one.mechanism}: one person spreads candidates by {spread}, where {allowed} is declared")
     if one.grant.delta:
-        return _picked(spread / max(allowed, 1), rounds * (Fraction(spread) / scale) ** 2 / 8, one)
+        return _picked(spread / max(allowed, 1), rounds, rounds * (Fraction(spread) / scale) ** 2 / 8, one)
     loss = rounds * Fraction(spread) / scale
     _paid(one, loss, one.grant.exact, "ε")
     return Move(one.mechanism, spread / max(allowed, 1), epsilon=float(loss))
 
 
-def _picked(ratio: float, rho: Fraction, one: Meeting) -> Move:
+def _picked(ratio: float, rounds: int, rho: Fraction, one: Meeting) -> Move:
     """Picks of the exponential mechanism cost ρ; permute-and-flip has no such cost that anybody knows."""
     if one.drawn[0][2:] != (True,):
         raise Violation(f"{one.mechanism}: permute-and-flip is paid with ρ")
-    _paid(one, rho, Fraction(one.grant.price.rho), "ρ")
+    _paid(one, rho, Fraction(one.grant.price.rho_of_rounds(rounds)), "ρ")
     return Move("picks", ratio, *_part(one, rho > 0))
 
 
