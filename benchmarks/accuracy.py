@@ -101,7 +101,9 @@ def described(name: str, counting: Counting, at_most: int | None = None) -> Trut
     users = table["user"].combine_chunks().dictionary_encode().indices.to_numpy()
     records = np.bincount(users)
     each = np.minimum(1.0, (at_most or records.max()) / records)[users]
-    counts = table.append_column("each", pa.array(each)).group_by("item").aggregate([("each", "sum")]).sort_by("item")
+    counts = (
+        table.append_column("each", pa.array(each)).group_by("item").aggregate([("each", "sum")]).sort_by("item")
+    )
     items = [str(item) for item in counts["item"].to_pylist()]
     log = hc.read_events(table, user="user", item="item", items=items, count=counting)
     light = records[records < HEAVY].sum() / records.sum()
@@ -210,9 +212,8 @@ def how_they_hold(own: dict[str, float], remark: str = "") -> list[str]:
 
 def report_capped(results: dict[tuple[str, str, str, int], dict[str, float]]) -> None:
     """Print how well intervals hold under caps."""
-    print(
-        f"| log | counted | ε | at most | sum / truth | covered: all rows / true top {TOP} / own top {TOP} | width |"
-    )
+    covered = f"covered: all rows / true top {TOP} / own top {TOP}"
+    print(f"| log | counted | ε | at most | sum / truth | {covered} | width |")
     print("|---|---|---|---|---|---|---|")
     for (counting, epsilon, name, at_most), own in results.items():
         cells = name, "people" if counting == "users" else counting, epsilon, f"{at_most:,}", *how_they_hold(own)

@@ -522,7 +522,9 @@ def test_under_a_cap_intervals_allow_for_a_person_with_one_item_alone() -> None:
     users = np.concatenate([np.repeat(np.arange(2_000), 10), np.full(900, 2_000)])
     log = log_of(users, np.concatenate([items, np.zeros(900, dtype=np.int64)]), 200)
     for most, holds in ((1_000, True), (None, False)):
-        highs = [released(log, "2", seed=seed, limit=1, at_most=most).items["high"][0].as_py() for seed in range(3)]
+        highs = [
+            released(log, "2", seed=seed, limit=1, at_most=most).items["high"][0].as_py() for seed in range(3)
+        ]
         assert [high >= 900 for high in highs] == [holds] * 3
 
 
@@ -595,8 +597,8 @@ def test_intervals_hold_for_the_largest_counts(activity: str, counting: Counting
 def test_intervals_hold_where_there_are_two_kinds_of_people(counting: Counting) -> None:
     """9 of 10 have 4 records, the others 400: of the true top 20, 93 % are covered over 8 releases.
 
-    A release covers all of them or, one time in eight, three quarters. Where people are within their bins was taken
-    for granted once, and 70 % were covered.
+    Most cover all of them; one of eight covers three quarters where people are counted. Where people are within
+    their bins was taken for granted once, and 70 % were covered.
     """
     random = np.random.default_rng(7)
     records = np.where(random.random(20_000) < 0.9, 4, 400)
@@ -614,11 +616,11 @@ def test_intervals_hold_where_there_are_two_kinds_of_people(counting: Counting) 
 
 @pytest.mark.slow
 def test_the_first_counts_of_the_demo(tmp_path: Path) -> None:
-    """Its first ten counts, over 8 releases: off by 13 % at most on average, and intervals 1.4 times as wide as they.
+    """Its first ten counts, over 8 releases: off by 13 % at most on average, intervals 1.4 times as wide as they.
 
-    Measured over 40 seeds: off by 9 %, in 3 of 40 all by more than a fifth; the first interval goes from 0.52 to 1.84
-    times the truth. That was 12 %, 6 of 40, and from 0.41 to 2.07, when all items were taken to differ as rare ones do
-    and shares of popular ones to fall with activity as if nobody came back.
+    Measured over 40 seeds: off by 9 %, in 3 of 40 all by more than a fifth; the first interval goes from 0.52 to
+    1.84 times the truth. That was 12 %, 6 of 40, and from 0.41 to 2.07, when all items were taken to differ as rare
+    ones do and shares of popular ones to fall with activity as if nobody came back.
     """
     city = checkins(tmp_path)
     log = read_events(city.visits, user="user", item="venue", context=weekday("time"), items=city.venues)

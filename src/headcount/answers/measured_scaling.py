@@ -39,7 +39,9 @@ _GROWTH = 1.3  # how much larger classes get after these
 # what is expected: powers of the shape, and how slopes change with popularity
 _SHAPES, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.2, 0.2, 9)
 _USUAL_TILT = 0.1  # its deviation, before anything is measured
-_SELDOM = 2.0  # logarithm of how much less likely the whole shape is than none, where people may have an item again
+_SELDOM = (
+    2.0  # logarithm of how much less likely the whole shape is than none, where people may have an item again
+)
 _ROUNDS = 4  # in which what is expected of all classes comes to the people there are
 # how far classes are from that: deviations of their own slopes, and of steps from size to size
 _OWN_SLOPES, _STEPS = (0.02, 0.05, 0.1, 0.2), (0.05, 0.1, 0.2)

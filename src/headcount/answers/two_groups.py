@@ -56,7 +56,7 @@ class KnownPeople:
 
     @property
     def one_more(self) -> float:
-        """How many records of one item a person may have whom noise hides, where a cap says that this has an end."""
+        """How many records of one item a person may have whom noise hides, where a cap gives that an end."""
         return 0.0 if self.cap is None or self.distinct else float(self.cap)
 
 
@@ -316,8 +316,8 @@ class _Hidden(NamedTuple):
     """Heavier users, whom the noise may hide: how many, with how many records, among the records that are seen.
 
     They have the items that others have, or all alike; and each of them counts once an item where users count.
-    Whoever has one item alone weighs as little as anybody, and noise hides that by design: one such person is allowed
-    for with each item, under a cap.
+    Whoever has one item alone weighs as little as anybody, and noise hides that by design: one such person is
+    allowed for with each item, under a cap.
     """
 
     records: float

@@ -283,7 +283,6 @@ class Adaptive(Staged):
             told.append("All numbers were then rounded to whole ones, so that sums may be off by a few.")
         return told
 
-
     def _hidden(self, released: Noisy) -> str:
         """Say whom no interval allows for where nothing bounds a person's records."""
         people = some(math.ceil(released.law.half_width(LEVEL)), "person", "people")
