@@ -9,6 +9,8 @@ tables of docs/methods/adaptive.md come from it.
 "gs" is Headcount's own rigorous version of the published method and far better than that in KL; so ratios are
 printed against all published methods, with "gs" as we have it, and without it.
 
+With ``--at-most 1000,100`` only our intervals are looked at, of what counts under such public caps.
+
 Constants were chosen on the logs of ``CHOSEN_ON``; all others, and the made-up shapes, confirm them.
 """
 
@@ -88,17 +90,24 @@ class Truth:
     light: float
 
 
-def described(name: str, counting: Counting) -> Truth:
-    """Describe a log with its own items as the catalogue; where people count, of different pairs alone."""
+def described(name: str, counting: Counting, at_most: int | None = None) -> Truth:
+    """Describe a log with its own items as the catalogue; where people count, of different pairs alone.
+
+    Of people with more than ``at_most`` records all count in part, so that together they count as so many.
+    """
     table = rows_of(name)
     if counting == "users":
         table = table.group_by(["user", "item"]).aggregate([])
-    counts = table.group_by("item").aggregate([("user", "count")]).sort_by("item")
-    records = table.group_by("user").aggregate([("item", "count")])["item_count"].to_numpy()
+    users = table["user"].combine_chunks().dictionary_encode().indices.to_numpy()
+    records = np.bincount(users)
+    each = np.minimum(1.0, (at_most or records.max()) / records)[users]
+    counts = (
+        table.append_column("each", pa.array(each)).group_by("item").aggregate([("each", "sum")]).sort_by("item")
+    )
     items = [str(item) for item in counts["item"].to_pylist()]
     log = hc.read_events(table, user="user", item="item", items=items, count=counting)
     light = records[records < HEAVY].sum() / records.sum()
-    return Truth(log, counts["user_count"].to_numpy().astype(np.float64), float(light))
+    return Truth(log, counts["each_sum"].to_numpy(), float(light))
 
 
 def rows_of(name: str) -> pa.Table:
@@ -144,6 +153,14 @@ def _once(setting: Setting, truth: Truth, epsilon: str, seed: int, engine: Local
     }
 
 
+def measure_capped(name: str, counting: Counting, epsilon: str, runs: int, at_most: int) -> dict[str, float]:
+    """Return how well our intervals hold under a public cap, for what counts under it."""
+    setting = Setting("ours", "adaptive", "adaptive", {"at_most": at_most})
+    truth, engine = described(name, counting, at_most), LocalEngine()
+    every = [_once(setting, truth, epsilon, seed, engine) for seed in range(runs)]
+    return {each: float(np.mean([run[each] for run in every])) for each in every[0]}
+
+
 def ratio(found: Found, label: str, error: str, *, but: str | None = None) -> float:
     """Return an error of ours over that of the best published setting."""
     best = min(found[each.label][error] for each in settings() if each.group == "published" and each.method != but)
@@ -177,16 +194,30 @@ def report(results: dict[str, Found]) -> None:
                 if name in SEVEN:
                     seen.append(each)
                 cells.append(" / ".join(f"{value:.2f}" for value in each))
-            own = found[label]
-            cells.append(f"{own['total']:.2f}" + ("" if found["log"]["light"] >= 0.95 else " (bots)"))
-            cells.append(" / ".join(per_cent(own[each], 1) for each in ("all rows", "true top", "own top")))
-            print(f"| {name} | {' | '.join(cells)} | {own['width']:.2f} |")
+            bots = "" if found["log"]["light"] >= 0.95 else " (bots)"
+            print(f"| {name} | {' | '.join([*cells, *how_they_hold(found[label], bots)])} |")
         if every[None]:
             means = [
                 " / ".join(f"{geometric_mean(list(column)):.3f}" for column in zip(*each, strict=True))
                 for each in every.values()
             ]
             print(f"| **geometric mean of the seven** | {' | '.join(means)} | | | |")
+
+
+def how_they_hold(own: dict[str, float], remark: str = "") -> list[str]:
+    """Return cells: what all counts come to, how often intervals hold, and how wide they are."""
+    covered = " / ".join(per_cent(own[each], 1) for each in ("all rows", "true top", "own top"))
+    return [f"{own['total']:.2f}{remark}", covered, f"{own['width']:.2f}"]
+
+
+def report_capped(results: dict[tuple[str, str, str, int], dict[str, float]]) -> None:
+    """Print how well intervals hold under caps."""
+    covered = f"covered: all rows / true top {TOP} / own top {TOP}"
+    print(f"| log | counted | ε | at most | sum / truth | {covered} | width |")
+    print("|---|---|---|---|---|---|---|")
+    for (counting, epsilon, name, at_most), own in results.items():
+        cells = name, "people" if counting == "users" else counting, epsilon, f"{at_most:,}", *how_they_hold(own)
+        print(f"| {' | '.join(cells)} |")
 
 
 def main() -> int:
@@ -197,6 +228,7 @@ def main() -> int:
     parser.add_argument("--logs", default=",".join((*SEVEN, *OTHERS, *SHAPES)))
     parser.add_argument("--json", metavar="FILE", help="write all errors there")
     parser.add_argument("--published", metavar="FILE", help="take the published methods' errors from such a file")
+    parser.add_argument("--at-most", help="public caps, with commas between: only our intervals are measured then")
     given = parser.parse_args()
     known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
     asked = [
@@ -207,6 +239,15 @@ def main() -> int:
         if counting in given.count.split(",")
     ]
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        if given.at_most:
+            caps = [int(each) for each in given.at_most.split(",")]
+            capped = {
+                (*each, cap): pool.submit(measure_capped, each[2], each[0], each[1], given.runs, cap)
+                for each in asked
+                for cap in caps
+            }
+            report_capped({each: job.result() for each, job in capped.items()})
+            return 0
         jobs = {
             each: pool.submit(measure, each[2], each[0], each[1], given.runs, known.get("|".join(each), {}))
             for each in asked

@@ -78,7 +78,7 @@ def people_of(
     scale = float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5  # as wide
     known = released.counts, scale, min(caps, default=None)
     squares = norm == "l2" and not distinct
-    return KnownPeople(*activities.both(*known), distinct, squares)
+    return KnownPeople(*activities.both(*known), distinct, squares, cap=most)
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:

@@ -30,8 +30,10 @@ from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
-from headcount.events.log import EventLog
+from headcount.events.contexts import weekday
+from headcount.events.log import EventLog, read_events
 from headcount.families import build
+from headcount.lab.made_up.logs import checkins
 from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
@@ -505,10 +507,25 @@ def test_no_cap_makes_people_vanish(at_most: int, limit: int | None) -> None:
 
 
 def test_a_cap_takes_hidden_heavy_users_out_of_intervals() -> None:
-    log = world(2_000, 200, "geometric", "records")
-    plain, capped = (released(log, "0.5", limit=4, at_most=most) for most in (None, 64))
+    log = world(2_000, 200, "log-normal", "users")
+    plain, capped = (released(log, "0.2", limit=4, at_most=most) for most in (None, 16))
     widths = [np.median(each.items["high"].to_numpy() - each.items["low"].to_numpy()) for each in (plain, capped)]
-    assert widths[1] < 0.95 * widths[0]  # measured: 0.9
+    assert widths[1] < 0.8 * widths[0]
+
+
+def test_under_a_cap_intervals_allow_for_a_person_with_one_item_alone() -> None:
+    """Of 2,000 people, one has an item 900 times that nobody else has. Noise hides that; the interval still holds.
+
+    Without a cap no interval that ends somewhere can allow for such a person, and ours does not hold.
+    """
+    items = np.random.default_rng(1).integers(1, 200, 20_000)
+    users = np.concatenate([np.repeat(np.arange(2_000), 10), np.full(900, 2_000)])
+    log = log_of(users, np.concatenate([items, np.zeros(900, dtype=np.int64)]), 200)
+    for most, holds in ((1_000, True), (None, False)):
+        highs = [
+            released(log, "2", seed=seed, limit=1, at_most=most).items["high"][0].as_py() for seed in range(3)
+        ]
+        assert [high >= 900 for high in highs] == [holds] * 3
 
 
 def test_a_cap_must_make_sense() -> None:
@@ -578,9 +595,10 @@ def test_intervals_hold_for_the_largest_counts(activity: str, counting: Counting
 @pytest.mark.slow
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_intervals_hold_where_there_are_two_kinds_of_people(counting: Counting) -> None:
-    """9 of 10 have 4 records, the others 400: of the true top 20, 93 % are covered over 4 releases.
+    """9 of 10 have 4 records, the others 400: of the true top 20, 93 % are covered over 8 releases.
 
-    Where people are within their bins was taken for granted once, and 70 % were covered.
+    Most cover all of them; one of eight covers three quarters where people are counted. Where people are within
+    their bins was taken for granted once, and 70 % were covered.
     """
     random = np.random.default_rng(7)
     records = np.where(random.random(20_000) < 0.9, 4, 400)
@@ -589,11 +607,35 @@ def test_intervals_hold_where_there_are_two_kinds_of_people(counting: Counting) 
     exact = truth(log)
     top = np.argsort(-exact)[:20]
     held = []
-    for seed in range(4):
+    for seed in range(8):
         release = released(log, "2", seed=seed)
         low, high = (release.items[name].to_numpy()[top] for name in ("low", "high"))
         held.append(((low <= exact[top]) & (exact[top] <= high)).mean())
     assert np.mean(held) >= 0.93
+
+
+@pytest.mark.slow
+def test_the_first_counts_of_the_demo(tmp_path: Path) -> None:
+    """Its first ten counts, over 8 releases: off by 13 % at most on average, intervals 1.4 times as wide as they.
+
+    Measured over 40 seeds: off by 9 %, in 3 of 40 all by more than a fifth; the first interval goes from 0.52 to
+    1.84 times the truth. It was 12 %, 6 of 40, and from 0.41 to 2.07, when all items were taken to differ as rare
+    ones do and shares of popular ones to fall with activity as if nobody came back.
+    """
+    city = checkins(tmp_path)
+    log = read_events(city.visits, user="user", item="venue", context=weekday("time"), items=city.venues)
+    exact = truth(log)
+    top = np.argsort(-exact)[:10]
+    off, widths = [], []
+    for seed in range(8):
+        items = released(log, seed=seed).items
+        count, low, high = (items[name].to_numpy()[top] / exact[top] for name in ("count", "low", "high"))
+        assert (low <= 1).all()
+        assert (high >= 1).all()
+        off.append(np.abs(count - 1).mean())
+        widths.append(np.median(high - low))
+    assert np.mean(off) < 0.13
+    assert np.mean(widths) < 1.4
 
 
 def test_where_nobody_is_seen_intervals_say_so() -> None:

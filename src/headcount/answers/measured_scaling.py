@@ -39,12 +39,16 @@ _GROWTH = 1.3  # how much larger classes get after these
 # what is expected: powers of the shape, and how slopes change with popularity
 _SHAPES, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.2, 0.2, 9)
 _USUAL_TILT = 0.1  # its deviation, before anything is measured
+_SELDOM = (
+    2.0  # logarithm of how much less likely the whole shape is than none, where people may have an item again
+)
 _ROUNDS = 4  # in which what is expected of all classes comes to the people there are
 # how far classes are from that: deviations of their own slopes, and of steps from size to size
 _OWN_SLOPES, _STEPS = (0.02, 0.05, 0.1, 0.2), (0.05, 0.1, 0.2)
 _USUAL_WANDER = (0.05, 0.1)
 _WEIGHED_OFF = 0.1  # how far shrunken counts of a class may be off in sum, relatively
-_ITEMS_STEP = 0.35  # deviation of the steps that items of one class take apart from each other
+# deviation of the steps that items of one class take apart from each other: of few items, and of more than so many
+_FEW_STEP, _ITEMS_STEP, _FEW = 0.25, 0.35, 8
 _POINTS = 60
 
 
@@ -128,11 +132,12 @@ def ratios(
     released: ReleasedShares,
     variance: float,
     *,
+    distinct: bool = False,
     squares: bool = False,
 ) -> MeasuredRatios:
     """Return how to scale up: ``weighed`` are shrunken weighted counts of heavy users, with noise of a variance.
 
-    ``squares`` says that people's sizes are sums of squares.
+    ``distinct`` says that people count once an item, and ``squares`` that their sizes are sums of squares.
 
     >>> rng = np.random.default_rng(1)
     >>> heavy = EstimatedActivity(np.array([16.0, 64.0]), np.array([3000.0, 1000.0]))
@@ -144,7 +149,7 @@ def ratios(
     [5.1, 9.3]
     """
     scene = _Scene.of(weighed, heavy, limit, norm, released, variance, squares=squares)
-    fit = _fitted(scene)
+    fit = _fitted(scene, 0.0 if distinct else _SELDOM)
     common = scene.known.relative_deviation(scene.records, scene.measured.weights)
     # items of a class of many lie on the curve that is expected, moved as far as the classes around them are
     first, last = _logarithms(np.array([weighed.min(), weighed.max()]), limit) - scene.centre
@@ -152,7 +157,7 @@ def ratios(
     order = np.argsort(scene.popularity)
     known, moved = scene.popularity[order], (fit.logarithms - fit.expected(scene, scene.popularity))[order]
     curve = fit.expected(scene, points) + np.interp(points, known, moved)
-    between = np.interp(points, known, fit.variances[order])
+    between = np.interp(points, known, (fit.variances + scene.items_differ**2)[order])
     return MeasuredRatios(
         classes=released.classes,
         alone=scene.sizes == 1,
@@ -160,7 +165,7 @@ def ratios(
         own_off=np.sqrt(fit.variances + common**2),
         points=points + scene.centre,
         curve=np.exp(curve),
-        off=np.sqrt(between + common**2 + scene.items_differ**2),
+        off=np.sqrt(between + common**2),
         limit=limit,
     )
 
@@ -227,11 +232,12 @@ class _Scene:
         return np.asarray(logs - (people * logs).sum() / people.sum())
 
     @property
-    def items_differ(self) -> float:
-        """How far the ratios of items of one class are from each other, relatively."""
+    def items_differ(self) -> Floats:
+        """How far the ratios of items of one class are from each other, relatively: less where all are popular."""
         full, weighed = (self.known.people * each for each in (self.records, self.measured.weights))
         moves = full / full.sum() - weighed / weighed.sum()
-        return _ITEMS_STEP * min(float(np.sqrt(moves @ wandering(self.octaves) @ moves)), 1.0)
+        steps = np.where(self.sizes > _FEW, _ITEMS_STEP, _FEW_STEP)
+        return np.asarray(steps * min(float(np.sqrt(moves @ wandering(self.octaves) @ moves)), 1.0))
 
     def shapes_at(self, popularity: Floats) -> Floats:
         """Return how the share of items of that popularity falls with size, if all draw alike and count once."""
@@ -279,10 +285,10 @@ class _Fit:
         return np.asarray(np.log((people @ scene.records) / (people @ scene.measured.weights)))
 
 
-def _fitted(scene: _Scene) -> _Fit:
+def _fitted(scene: _Scene, seldom: float) -> _Fit:
     """Weigh all expectations by how well they fit, and average over them what they make of each class."""
     powers, tilts = (np.array(each) for each in zip(*product(_SHAPES, _TILTS), strict=True))
-    before = -((tilts / _USUAL_TILT) ** 2) / 2
+    before = -((tilts / _USUAL_TILT) ** 2) / 2 - seldom * powers
     expected, _ = scene.expected(tilts, powers)
     steps, lines = wandering(scene.octaves), np.outer(scene.octaves, scene.octaves)
 

@@ -44,13 +44,20 @@ _MANY = 0.5  # scales of noise that heavy users must come to, or their table is 
 class KnownPeople:
     """What is known of the users of a table: their estimated activity, and how much of it there may be.
 
-    ``squares`` says that activity is in squares of records, so that it says little of how many records there are.
+    ``squares`` says that activity is in squares of records, so that it says little of how many records there are,
+    and ``cap`` is a public one on how many records of a person count.
     """
 
     estimated: EstimatedActivity
     at_most: EstimatedActivity
     distinct: bool
     squares: bool = False
+    cap: int | None = None
+
+    @property
+    def one_more(self) -> float:
+        """How many records of one item a person may have whom noise hides, where a cap gives that an end."""
+        return 0.0 if self.cap is None or self.distinct else float(self.cap)
 
 
 class _Factors(NamedTuple):
@@ -176,7 +183,8 @@ def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
         return _Nothing()
     if shares is not None:
         settings = draft.limit, draft.norm, shares, draft.law.variance
-        return ratios(draft.heavy(), above, *settings, squares=draft.people.squares)
+        people = draft.people
+        return ratios(draft.heavy(), above, *settings, distinct=people.distinct, squares=people.squares)
     full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct)
     differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
     return _Modelled(full, float(np.hypot(np.sqrt(differing), _uncertain(above, draft.limit, draft.norm))))
@@ -308,6 +316,8 @@ class _Hidden(NamedTuple):
     """Heavier users, whom the noise may hide: how many, with how many records, among the records that are seen.
 
     They have the items that others have, or all alike; and each of them counts once an item where users count.
+    Whoever has one item alone weighs as little as anybody, and noise hides that by design: one such person is
+    allowed for with each item, under a cap.
     """
 
     records: float
@@ -316,6 +326,7 @@ class _Hidden(NamedTuple):
     items: int
     distinct: bool
     ratio: float  # how much weighted counts may amount to in full where nobody is seen at all
+    one_more: float
 
     @classmethod
     def of(cls, draft: Draft) -> _Hidden:
@@ -327,9 +338,10 @@ class _Hidden(NamedTuple):
             draft.noisy.size,
             draft.people.distinct,
             0.0 if draft.has_heavy or draft.has_people else in_full(above, draft.limit, draft.norm),
+            draft.people.one_more,
         )
 
     def may_add(self, counts: Floats) -> Floats:
         """Return how much they may add to each count."""
         added = self.records * (counts / self.seen + 1 / self.items)
-        return np.minimum(added, self.users) if self.distinct else added
+        return np.minimum(added, self.users) if self.distinct else added + self.one_more

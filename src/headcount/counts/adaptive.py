@@ -32,6 +32,7 @@ Reference
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -276,9 +277,20 @@ class Adaptive(Staged):
             told.append(
                 "Items and edges were reconciled by least squares, so that the edges of an item sum to its count."
             )
+        if self.at_most is None and log.counting == "records":
+            told.append(self._hidden(released))
         if self.integers:
             told.append("All numbers were then rounded to whole ones, so that sums may be off by a few.")
         return told
+
+    def _hidden(self, released: Noisy) -> str:
+        """Say whom no interval allows for where nothing bounds a person's records."""
+        people = some(math.ceil(released.law.half_width(LEVEL)), "person", "people")
+        told = (
+            f"Noise may hide {people} of any one activity, even with extremely many records each: counts and "
+            "intervals know nothing of such people."
+        )
+        return told if self.noise == "gaussian" else f"{told} A public cap, --at-most, bounds what they add."
 
 
 def _activity_table(log: EventLog, histograms: Mapping[CountTable, Noisy]) -> pa.Table:
