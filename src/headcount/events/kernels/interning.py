@@ -17,12 +17,16 @@ from headcount.compiling import Word, compiled, inlined, uint64
 Numbers = NDArray[Any]  # whole numbers of any width
 
 
+_STEP = 1 << 11  # rows whose codes stay in the processor's cache until they are combined
+
+
 @compiled
 def look_up(values: Numbers, low: Word, table: Codes, out: Codes) -> None:
     """Write ``table[value - low]``, or -1 for a value outside the table."""
+    first, size = uint64(low), uint64(table.size)
     for row in range(values.size):
-        place = np.int64(values[row]) - low
-        out[row] = table[place] if 0 <= place < table.size else -1
+        place = uint64(np.int64(values[row])) - first  # one below 0 wraps around to a large number
+        out[row] = table[place] if place < size else np.int32(-1)
 
 
 @compiled
@@ -32,12 +36,13 @@ def combine(items: Codes, contexts: Codes, width: Word, out: Codes) -> tuple[Wor
     A context below 0 is unknown and has an item's last cell. Returns how many items are outside the catalogue, and
     how many of the others have an unknown context.
     """
-    outside, unknown = 0, 0
+    outside, unknown = np.int64(0), np.int64(0)
+    cells, none = np.int32(width), np.int32(-1)
     for row in range(items.size):
         item, context = items[row], contexts[row]
         outside += item < 0
         unknown += (item >= 0) & (context < 0)
-        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+        out[row] = none if item < 0 else item * cells + (cells + none if context < 0 else context)
     return outside, unknown
 
 
@@ -46,16 +51,15 @@ def look_up_cells(
     items: Numbers, first_item: Word, of_items: Codes, contexts: Numbers, first_context: Word, of_contexts: Codes,
     width: Word, out: Codes,
 ) -> tuple[Word, Word]:  # fmt: skip
-    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, row by row."""
-    outside: Word = 0
-    unknown: Word = 0
-    for row in range(items.size):
-        place, beside = np.int64(items[row]) - first_item, np.int64(contexts[row]) - first_context
-        item = of_items[place] if 0 <= place < of_items.size else np.int32(-1)
-        context = of_contexts[beside] if 0 <= beside < of_contexts.size else np.int32(-1)
-        outside += item < 0
-        unknown += (item >= 0) & (context < 0)
-        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, some rows at a time."""
+    outside, unknown = np.int64(0), np.int64(0)
+    listed, beside = np.empty(_STEP, dtype=np.int32), np.empty(_STEP, dtype=np.int32)
+    for start in range(0, items.size, _STEP):
+        cells = out[start : start + _STEP]
+        look_up(items[start : start + _STEP], first_item, of_items, listed)
+        look_up(contexts[start : start + _STEP], first_context, of_contexts, beside)
+        more = combine(listed[: cells.size], beside, width, cells)
+        outside, unknown = outside + more[0], unknown + more[1]
     return outside, unknown
 
 
