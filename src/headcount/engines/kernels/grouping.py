@@ -108,12 +108,6 @@ def deal(
         high[at] = whole[at] >> 16
 
 
-@inlined
-def _slice_of(array: High, bases: Integers, starts: Codes, batch: Word, block: Word) -> High:
-    """Return what a batch has of a block: going through a slice, the compiler need not mind places below 0."""
-    return array[bases[batch] + starts[batch, block] : bases[batch] + starts[batch, block + 1]]
-
-
 @compiled
 def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
     """Count the records of every user of some blocks, a place ahead."""
@@ -123,7 +117,8 @@ def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
     for batch in range(bases.size):
         for block in range(first, last):
             column = uint64(block - first + 1)
-            upper, lower = _slice_of(high, bases, starts, batch, block), _slice_of(low, bases, starts, batch, block)
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]  # in these no place can be negative, which takes time
             if above >= 0:  # then a user's place lies in the upper part alone
                 for at in range(upper.size):
                     places[(uint64(upper[at]) >> uint64(above)) * blocks + column] += 1
@@ -163,8 +158,8 @@ def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, C
     for batch in range(bases.size):
         for block in range(first, last):
             column = uint64(block - first)
-            upper, lower = _slice_of(high, bases, starts, batch, block), _slice_of(low, bases, starts, batch, block)
-            begin = bases[batch] + starts[batch, block]
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]
             for at in range(upper.size):
                 record = uint64(upper[at]) << uint64(16) | uint64(lower[at])
                 user = (record >> uint64(cell_bits)) * blocks + column

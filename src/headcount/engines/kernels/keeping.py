@@ -46,7 +46,7 @@ class Counts(NamedTuple):
 
 
 class Spare(NamedTuple):
-    """Scratch space of one thread: a bit for each cell, all zero; some draws; the lowest of them and their cells."""
+    """Scratch space of one thread: a bit for each cell, all zero; some draws; the low ones, and their cells."""
 
     met: Draws
     draws: Draws

@@ -17,7 +17,8 @@ from headcount.compiling import Word, compiled, inlined, uint64
 Numbers = NDArray[Any]  # whole numbers of any width
 
 
-_STEP = 1 << 11  # rows whose codes stay in the processor's cache until they are combined
+_STEP = 1 << 11  # rows whose codes stay in the processor's cache until they are looked at again
+_TEXTS = 1 << 6  # texts that are fetched at once
 
 
 @compiled
@@ -76,27 +77,33 @@ def intern_numbers(
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
     A slot is a number and its code side by side, the code of a free one below 0. Stops early when the table is
-    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. The number is compared first: where that
-    mostly succeeds at once, the processor goes ahead and fetches the slots of the next rows meanwhile.
+    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. Most numbers are in the first slot that they
+    could be in: these are found without a branch, so that the processor fetches the slots of many rows at once.
     """
     mask = uint64(slots.size - 2)
-    for row in range(start, values.size):
-        value = np.int64(values[row])
-        slot = (_scatter(uint64(value)) << uint64(1)) & mask
-        while slots[slot] != value:
-            if slots[slot + uint64(1)] < 0:
-                break
-            slot = (slot + uint64(2)) & mask
-        code = slots[slot + uint64(1)]
-        if code < 0 and may_add:
-            if 4 * (size + 1) > slots.size:
-                return row, size
-            slots[slot] = value
-            slots[slot + uint64(1)] = size
-            ids[size] = value
-            code = np.int64(size)
-            size += 1
-        out[row] = code
+    for begin in range(start, values.size, _STEP):
+        some, codes = values[begin : begin + _STEP], out[begin : begin + _STEP]
+        for at in range(some.size):
+            slot = (_scatter(uint64(np.int64(some[at]))) << uint64(1)) & mask
+            code = slots[slot + uint64(1)]
+            codes[at] = code if slots[slot] == some[at] else np.int64(-1)
+        for at in range(some.size):
+            if codes[at] >= 0:
+                continue
+            value = np.int64(some[at])
+            slot = (_scatter(uint64(value)) << uint64(1)) & mask
+            while slots[slot] != value and slots[slot + uint64(1)] >= 0:
+                slot = (slot + uint64(2)) & mask
+            code = slots[slot + uint64(1)]
+            if code < 0 and may_add:
+                if 4 * (size + 1) > slots.size:
+                    return begin + at, size
+                slots[slot] = value
+                slots[slot + uint64(1)] = size
+                ids[size] = value
+                code = np.int64(size)
+                size += 1
+            codes[at] = code
     return values.size, size
 
 
@@ -142,6 +149,23 @@ def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word)
 
 
 @compiled
+def _fetch(
+    data: Bytes, offsets: Integers, slots: NDArray[np.uint64], ends: Integers, hashes: NDArray[np.uint64],
+    met: Integers,
+) -> None:  # fmt: skip
+    """Write the hashes of some texts, and where those end that are probably the same.
+
+    Nothing hangs on the latter: without a branch between them, the processor fetches them for many texts at once.
+    """
+    mask = uint64(slots.size - 1)
+    for row in range(offsets.size - 1):
+        hashes[row] = _hash_bytes(data, offsets[row], offsets[row + 1])
+    for row in range(offsets.size - 1):
+        code = slots[hashes[row] & mask] & uint64(0xFFFFFFFF)
+        met[row] = ends[max(code, uint64(1)) - uint64(1)]
+
+
+@compiled
 def intern_text(
     data: Bytes, offsets: Integers, start: Word, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
     size: Word, may_add: Word, out: Codes,
@@ -152,9 +176,12 @@ def intern_text(
     code ends in the arena and the next one begins.
     """
     mask = uint64(slots.size - 1)
+    hashes, met = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
     for row in range(start, out.size):
+        if (row - start) % _TEXTS == 0:
+            _fetch(data, offsets[row : row + _TEXTS + 1], slots, ends, hashes, met)
         begin, end = offsets[row], offsets[row + 1]
-        scattered = _hash_bytes(data, begin, end)
+        scattered = hashes[(row - start) % _TEXTS]
         slot = scattered & mask
         half = scattered & uint64(0xFFFFFFFF00000000)
         code: Word = np.int64(-1)
