@@ -69,7 +69,7 @@ def test_nothing_is_done_for_people_there_could_be(people: int) -> None:
     log = EventLog.of([(f"p{number}", "tea") for number in range(people)], items=["tea"])
     held = HeldLog(log, 1 << 20)
     with ThreadPoolExecutor(1) as pool:
-        pieces = [each for some in HeldWalk(held).pieces(bytes(16), 2, pool, silent) for each in some]
+        pieces = [each for some in HeldWalk(held).stages(bytes(16), 2, pool, silent) for each in some.pieces]
     assert sum(piece.last - piece.first for piece in pieces) == people < held.all_blocks
     assert LocalEngine().measure(log, Sample(1), bytes(16)).items.sensitive_values.tolist() == [people]
 
@@ -239,7 +239,7 @@ def test_long_histories_with_and_without_equal_records(counting: Literal["record
     }
     rows = [(user, item) for user, mine in histories.items() for item in mine]
     log = replace(EventLog.of(rows, items=items), counting=counting)
-    for limit in (1, 7, 60):
+    for limit in (1, 7, 60, 300):
         for secret in (bytes(16), bytes(range(16))):
             kept, expected = (
                 engine.measure(log, Sample(limit), secret) for engine in (LocalEngine(), ReferenceEngine())

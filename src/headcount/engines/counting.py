@@ -81,7 +81,7 @@ def shares(passes: Passes, log: EventLog, bound: Shares, secret: bytes) -> Bound
     """Spread the users over classes of columns, at their sizes."""
     shape = SIZES.size, bound.number
     sums = np.zeros((passes.threads, shape[0] * shape[1]), dtype=np.int64)
-    width, classes = _width(log, bound.table), bound.of_columns(log).astype(np.int32)
+    width, classes = _width(log, bound.table), bound.of_columns(log).astype(np.min_scalar_type(bound.number))
     if log.counting == "records":
         classes = np.repeat(classes, width)
     sharing = Sharing(width, classes, bound.number, bound.above, bound.most, FIXED_POINT, bound.norm == "l2")

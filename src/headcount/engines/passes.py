@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from headcount.engines.collecting import Collected, Sorted, collected, sorted_by_user
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
+from headcount.engines.kernels.grouping import Piece
 from headcount.engines.walking import HeldWalk, PackedWalk, Walk
 from headcount.events.encoding import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
@@ -93,13 +95,23 @@ class Passes:
     ) -> None:
         """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
         walk = self.once(log, Walk, lambda: _walk_through(log, self.memory))
-        threads = len(asked)
-        with ThreadPoolExecutor(threads) as pool:
-            for together in walk.pieces(secret, threads, pool, self.progress):
-                if len(together) == 1:  # handing one piece to another thread takes longer than a small log
-                    kernel(together[0], *asked[0])
-                else:
-                    list(pool.map(lambda piece, rest: kernel(piece, *rest), together, asked[: len(together)]))
+        free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
+        for each in asked:
+            free.put(each)
+
+        def take(piece: Piece) -> None:
+            rest = free.get()  # there are as many as threads
+            try:
+                kernel(piece, *rest)
+            finally:
+                free.put(rest)
+
+        with ThreadPoolExecutor(len(asked)) as pool:
+            for pieces, ends, whole in walk.stages(secret, len(asked), pool, self.progress):
+                # handing pieces to another thread takes longer than a small log, which is one piece
+                taken = map(take, pieces) if len(asked) == 1 or len(pieces) == 1 else pool.map(take, pieces)
+                for end, _ in zip(ends, taken, strict=True):
+                    self.progress("choosing records", end, whole)
         self.tally = walk.tally
 
 

@@ -8,9 +8,9 @@ a packed store is grouped by user already and only looked at. Either way a kerne
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,15 @@ from headcount.engines.kernels.keys import keys_of_texts
 from headcount.events.encoding import Tally
 from headcount.events.store import PackedSource
 
-_STEPS = 16  # how often a thread reports its progress
+_STEPS = 16  # pieces for each thread: whoever is ahead takes more of them
+
+
+class Stage(NamedTuple):
+    """Pieces that may be taken at once, in any order, and how far one has come with each of them."""
+
+    pieces: Sequence[Piece]
+    ends: Sequence[int]
+    all: int
 
 
 class Walk(Protocol):
@@ -33,10 +41,8 @@ class Walk(Protocol):
     def tally(self) -> Tally:
         """What the last pass met."""
 
-    def pieces(
-        self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
-    ) -> Iterator[list[Piece]]:
-        """Go through the log once, in pieces; those of one list, at most ``threads``, may be taken at once."""
+    def stages(self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress) -> Iterator[Stage]:
+        """Go through the log once, in pieces for so many threads."""
 
 
 class HeldWalk:
@@ -50,9 +56,7 @@ class HeldWalk:
         """What the last pass met."""
         return self.held.encoded.tally
 
-    def pieces(
-        self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress
-    ) -> Iterator[list[Piece]]:
+    def stages(self, secret: bytes, threads: int, pool: ThreadPoolExecutor, progress: Progress) -> Iterator[Stage]:
         """Go through all blocks."""
         held, first_block = self.held, 0
         while first_block < held.all_blocks:
@@ -60,9 +64,9 @@ class HeldWalk:
             keys = user_keys(held.encoded.users.raw, secret)
             blocks = held.inhabited
             borders = np.linspace(0, blocks, min(blocks, threads * _STEPS) + 1).astype(int).tolist()
-            for together in _batched(list(itertools.pairwise(borders)), threads):
-                yield [Piece(held.records, None, keys, first, last) for first, last in together]
-                progress("choosing records", first_block + together[-1][1], held.all_blocks)
+            records = held.records
+            pieces = [Piece(records, None, keys, first, last) for first, last in itertools.pairwise(borders)]
+            yield Stage(pieces, [first_block + last for last in borders[1:]], held.all_blocks)
             first_block += held.blocks
             progress("choosing records", first_block, held.all_blocks)
 
@@ -78,13 +82,13 @@ class PackedWalk:
         """What was met when the store was packed."""
         return self.source.tally
 
-    def pieces(
+    def stages(
         self,
         secret: bytes,
         threads: int,
         pool: ThreadPoolExecutor,  # noqa: ARG002
-        progress: Progress,
-    ) -> Iterator[list[Piece]]:
+        progress: Progress,  # noqa: ARG002
+    ) -> Iterator[Stage]:
         """Go through all users."""
         self.source.refuse_if_changed()
         starts = self.source.starts
@@ -92,9 +96,8 @@ class PackedWalk:
         keys = user_keys(self.source.users.raw, secret)
         shares = np.linspace(0, starts[-1], threads * _STEPS + 1).astype(np.int64)
         borders = np.unique(np.searchsorted(starts, shares)).tolist()
-        for together in _batched(list(itertools.pairwise(borders)), threads):
-            yield [Piece(None, packed, keys, first, last) for first, last in together]
-            progress("choosing records", int(starts[together[-1][1]]), int(starts[-1]))
+        pieces = [Piece(None, packed, keys, first, last) for first, last in itertools.pairwise(borders)]
+        yield Stage(pieces, [int(starts[last]) for last in borders[1:]], int(starts[-1]))
 
 
 def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]], secret: bytes) -> Draws:
@@ -108,8 +111,3 @@ def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64
     keys = np.empty(ends.size, dtype=np.uint64)
     keys_of_texts(k0, k1, data, ends, keys)
     return keys
-
-
-def _batched(pairs: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
-    for at in range(0, len(pairs), size):
-        yield pairs[at : at + size]

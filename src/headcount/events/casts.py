@@ -36,6 +36,8 @@ def cast_exactly(values: Sequence[str | int], kind: pa.DataType) -> pa.Array:
         return pa.array([str(value) for value in values], pa.string())
     if pa.types.is_integer(kind):
         wide = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
+        if (numbers := _all_whole(values, kind)) is not None:
+            return numbers.cast(wide)
         low, high = limits(kind)
         return pa.array([_whole(value, low, high) for value in values], wide)
     if pa.types.is_boolean(kind):
@@ -52,6 +54,16 @@ def limits(kind: pa.DataType) -> tuple[int, int]:
     if pa.types.is_signed_integer(kind):
         return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
     return 0, 2**kind.bit_width - 1
+
+
+def _all_whole(values: Sequence[str | int], kind: pa.DataType) -> pa.Array | None:
+    """Return texts as whole numbers, all at once; nothing if one of them is not how its number is written."""
+    try:
+        texts = pa.array(values, pa.string())
+        numbers = texts.cast(kind)
+    except (pa.ArrowException, ValueError):  # no numbers, or no texts
+        return None
+    return numbers if numbers.cast(pa.string()).equals(texts) else None
 
 
 def _whole(value: str | int, low: int, high: int) -> int:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -63,8 +63,13 @@ class Catalogue:
         where: str = "the catalogue",
     ) -> Catalogue:
         """Check ids and labels and make a catalogue of them."""
-        listed = _checked([each.item() if hasattr(each, "item") else each for each in ids], where)
-        named = [None] * len(listed) if labels is None else list(labels)
+        given = list(ids)
+        if not _are(str, given):
+            given = [each.item() if hasattr(each, "item") else each for each in given]
+        listed = _checked(given, where)
+        if labels is None:
+            return cls(listed, (None,) * len(listed))
+        named = list(labels)
         if len(named) != len(listed):
             raise UsageError(f"{where} has {len(listed):,} ids but {len(named):,} labels", remedy="give one each")
         return cls(listed, tuple(None if label in (None, "") else str(label) for label in named))
@@ -86,7 +91,8 @@ class Catalogue:
             return pa.array(self.ids, self.kind)
         if self.kind is None and all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in self.ids):
             return pa.array(self.ids, pa.int64())
-        return pa.array([str(each) for each in self.ids], pa.string())
+        texts = self.ids if _are(str, self.ids) else [str(each) for each in self.ids]
+        return pa.array(texts, pa.string())
 
     def as_type(self, kind: pa.DataType, column: str) -> pa.Array:
         """Return the ids cast exactly to the type of the log's item column: ``"7"`` is 7, ``"007"`` is not."""
@@ -174,15 +180,20 @@ def absent_or_read(items: object, *, select_items: bool) -> Catalogue:
     return UnknownCatalogue() if select_items else read_catalogue(items)
 
 
-def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]:
+def _are(kind: type, values: Iterable[object]) -> bool:
+    """Say whether there are values, all of one type."""
+    return set(map(type, values)) == {kind}
+
+
+def _checked(ids: list[Any], where: str) -> tuple[str, ...] | tuple[int, ...]:
     if not ids:
         raise DataError(f"{where} is empty", remedy="list at least one item")
-    if any(each is None or each == "" for each in ids):
+    if None in ids or "" in ids:
         raise DataError(
             f"{where} has an entry without an id, or a line that cannot be read", remedy="remove it or correct it"
         )
-    texts = [each for each in ids if isinstance(each, str)]
-    whole = [each for each in ids if isinstance(each, int) and not isinstance(each, bool)]
+    texts = ids if _are(str, ids) else [each for each in ids if isinstance(each, str)]
+    whole = [] if texts is ids else [each for each in ids if isinstance(each, int) and not isinstance(each, bool)]
     if texts and whole:
         raise DataError(
             f"{where} lists text ({texts[0]!r}) and whole numbers ({whole[0]!r})", remedy="write all ids alike"
@@ -196,7 +207,7 @@ def _checked(ids: list[object], where: str) -> tuple[str, ...] | tuple[int, ...]
             if each in seen:
                 raise DataError(f"{where} lists {each!r} twice", remedy="remove one of them")
             seen.add(each)
-    for text in texts:
+    for text in () if "".join(texts).isascii() else texts:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise DataError(f"{where} lists {text!r}, which is not Unicode text", remedy="write it as UTF-8")
     return tuple(texts) if texts else tuple(whole)

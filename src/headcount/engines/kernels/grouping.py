@@ -118,12 +118,13 @@ def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
         for block in range(first, last):
             column = uint64(block - first + 1)
             begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]  # in these no place can be negative, which takes time
             if above >= 0:  # then a user's place lies in the upper part alone
-                for at in range(begin, end):
-                    places[(uint64(high[at]) >> uint64(above)) * blocks + column] += 1
+                for at in range(upper.size):
+                    places[(uint64(upper[at]) >> uint64(above)) * blocks + column] += 1
             else:
-                for at in range(begin, end):
-                    record = uint64(high[at]) << uint64(16) | uint64(low[at])
+                for at in range(upper.size):
+                    record = uint64(upper[at]) << uint64(16) | uint64(lower[at])
                     places[(record >> uint64(cell_bits)) * blocks + column] += 1
 
 
@@ -157,14 +158,16 @@ def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, C
     for batch in range(bases.size):
         for block in range(first, last):
             column = uint64(block - first)
-            for at in range(bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]):
-                record = uint64(high[at]) << uint64(16) | uint64(low[at])
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]
+            for at in range(upper.size):
+                record = uint64(upper[at]) << uint64(16) | uint64(lower[at])
                 user = (record >> uint64(cell_bits)) * blocks + column
-                to = ahead[user]
+                to = uint64(ahead[user])
                 cells[to] = record & mask
                 if weights.size > 0:
-                    grouped[to] = weights[at]
-                ahead[user] = to + 1
+                    grouped[to] = weights[begin + at]
+                ahead[user] = to + uint64(1)
     return places, cells, grouped
 
 

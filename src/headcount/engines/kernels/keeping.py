@@ -24,6 +24,7 @@ from headcount.engines.kernels.mixing import GOLDEN, mix
 
 _MOST_BITS = 1 << 21  # bits for cells that fit the processor's cache
 _STEP = 1 << 9  # draws made at once
+_MOST_RANKED = 1 << 9  # of the lowest draws: beyond, a heap is quicker than comparing all with all
 _NO_BAR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -45,11 +46,12 @@ class Counts(NamedTuple):
 
 
 class Spare(NamedTuple):
-    """Scratch space of one thread: a bit for each cell, all zero, and some draws with the places of low ones."""
+    """Scratch space of one thread: a bit for each cell, all zero; some draws; the low ones, and their cells."""
 
     met: Draws
     draws: Draws
-    below: Codes
+    lowest: Draws
+    theirs: Codes
 
 
 @compiled
@@ -61,7 +63,8 @@ def spare_for(held: Held | None, cells: Word) -> Spare:
     if held is not None and held.weights.size > 0:
         cells = np.int64(0)
     met = np.zeros(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0, dtype=np.uint64)
-    return Spare(met, np.empty(_STEP, dtype=np.uint64), np.empty(_STEP, dtype=np.int32))
+    most = _MOST_RANKED + _STEP
+    return Spare(met, np.empty(_STEP, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int32))
 
 
 @inlined
@@ -172,20 +175,31 @@ def _repeats(cells: Codes, met: Draws) -> Word:
 def _keep_different(cells: Codes, key: Word, bar: Word, spare: Spare, heap: Draws, held: Codes) -> Word:
     """Do what :func:`_keep` does for one user's records if no two are equal and none goes before another.
 
-    Draws are made without a branch between them, so that the processor makes several at once.
+    Draws are made without a branch between them, so that the processor makes several at once. So are the few that
+    are not above the bar compared, each with all; unless these are many, which go through the heap.
     """
-    draws, below = spare.draws, spare.below
-    size: Word = np.int64(0)
+    draws, lowest, theirs = spare.draws, spare.lowest, spare.theirs
+    limit, size, found = uint64(heap.size), np.int64(0), uint64(0)
+    ranked = 2 * limit <= uint64(_MOST_RANKED)
     for start in range(0, cells.size, _STEP):
         some = cells[start : start + _STEP]
         for at in range(some.size):
             draws[at] = mix(key + uint64(some[at] + 1) * GOLDEN)
-        found = uint64(0)
         for at in range(some.size):
-            below[found] = at
+            lowest[found], theirs[found] = draws[at], some[at]
             found += uint64(draws[at] <= bar)
+        if not ranked or found > uint64(_MOST_RANKED):
+            ranked = False
+            for at in range(found):
+                size = _offer(lowest[at], theirs[at], heap, held, size)
+            found = uint64(0)
+    if ranked and found >= limit:
         for at in range(found):
-            size = _offer(draws[below[at]], some[below[at]], heap, held, size)
+            before = uint64(0)
+            for other in range(found):
+                before += uint64(lowest[other] < lowest[at])
+            held[size] = theirs[at]  # there is room for all of the user's records, and one place beyond the limit
+            size += np.int64(before < limit)
     return size
 
 

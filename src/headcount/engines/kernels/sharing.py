@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount.arrays import Codes, Integers
-from headcount.compiling import Word, compiled, inlined
+from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels.grouping import Histories, Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
@@ -95,7 +95,7 @@ def _share_users(
                 tally[classes[held[at]]] += 1
         else:
             for at in range(begin, end):
-                tally[classes[cells[at]]] += weights[at] if weights.size > 0 else 1
+                tally[uint64(classes[uint64(cells[at])])] += weights[at] if weights.size > 0 else 1
         stand = min(size, np.int64(most))
         power = _below(stand, last)
         whole = np.int64(1) << power

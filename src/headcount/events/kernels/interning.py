@@ -17,12 +17,17 @@ from headcount.compiling import Word, compiled, inlined, uint64
 Numbers = NDArray[Any]  # whole numbers of any width
 
 
+_STEP = 1 << 11  # rows whose codes stay in the processor's cache until they are looked at again
+_TEXTS = 1 << 6  # texts that are fetched at once
+
+
 @compiled
 def look_up(values: Numbers, low: Word, table: Codes, out: Codes) -> None:
     """Write ``table[value - low]``, or -1 for a value outside the table."""
+    first, size = uint64(low), uint64(table.size)
     for row in range(values.size):
-        place = np.int64(values[row]) - low
-        out[row] = table[place] if 0 <= place < table.size else -1
+        place = uint64(np.int64(values[row])) - first  # one below 0 wraps around to a large number
+        out[row] = table[place] if place < size else np.int32(-1)
 
 
 @compiled
@@ -32,12 +37,13 @@ def combine(items: Codes, contexts: Codes, width: Word, out: Codes) -> tuple[Wor
     A context below 0 is unknown and has an item's last cell. Returns how many items are outside the catalogue, and
     how many of the others have an unknown context.
     """
-    outside, unknown = 0, 0
+    outside, unknown = np.int64(0), np.int64(0)
+    cells, none = np.int32(width), np.int32(-1)
     for row in range(items.size):
         item, context = items[row], contexts[row]
         outside += item < 0
         unknown += (item >= 0) & (context < 0)
-        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+        out[row] = none if item < 0 else item * cells + (cells + none if context < 0 else context)
     return outside, unknown
 
 
@@ -46,16 +52,15 @@ def look_up_cells(
     items: Numbers, first_item: Word, of_items: Codes, contexts: Numbers, first_context: Word, of_contexts: Codes,
     width: Word, out: Codes,
 ) -> tuple[Word, Word]:  # fmt: skip
-    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, row by row."""
-    outside: Word = 0
-    unknown: Word = 0
-    for row in range(items.size):
-        place, beside = np.int64(items[row]) - first_item, np.int64(contexts[row]) - first_context
-        item = of_items[place] if 0 <= place < of_items.size else np.int32(-1)
-        context = of_contexts[beside] if 0 <= beside < of_contexts.size else np.int32(-1)
-        outside += item < 0
-        unknown += (item >= 0) & (context < 0)
-        out[row] = -1 if item < 0 else item * width + (width - 1 if context < 0 else context)
+    """Do :func:`look_up` for items and contexts, and :func:`combine` for what is found, some rows at a time."""
+    outside, unknown = np.int64(0), np.int64(0)
+    listed, beside = np.empty(_STEP, dtype=np.int32), np.empty(_STEP, dtype=np.int32)
+    for start in range(0, items.size, _STEP):
+        cells = out[start : start + _STEP]
+        look_up(items[start : start + _STEP], first_item, of_items, listed)
+        look_up(contexts[start : start + _STEP], first_context, of_contexts, beside)
+        more = combine(listed[: cells.size], beside, width, cells)
+        outside, unknown = outside + more[0], unknown + more[1]
     return outside, unknown
 
 
@@ -72,27 +77,34 @@ def intern_numbers(
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
     A slot is a number and its code side by side, the code of a free one below 0. Stops early when the table is
-    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. The number is compared first: where that
-    mostly succeeds at once, the processor goes ahead and fetches the slots of the next rows meanwhile.
+    half full, to be enlarged. Unknown ids get -1 unless ``may_add``. Most numbers are in the first slot that they
+    could be in: these are found without a branch, so that the processor fetches the slots of many rows at once.
     """
     mask = uint64(slots.size - 2)
-    for row in range(start, values.size):
-        value = np.int64(values[row])
-        slot = (_scatter(uint64(value)) << uint64(1)) & mask
-        while slots[slot] != value:
-            if slots[slot + uint64(1)] < 0:
-                break
-            slot = (slot + uint64(2)) & mask
-        code = slots[slot + uint64(1)]
-        if code < 0 and may_add:
-            if 4 * (size + 1) > slots.size:
-                return row, size
-            slots[slot] = value
-            slots[slot + uint64(1)] = size
-            ids[size] = value
-            code = np.int64(size)
-            size += 1
-        out[row] = code
+    for begin in range(start, values.size, _STEP):
+        some, codes = values[begin : begin + _STEP], out[begin : begin + _STEP]
+        for at in range(some.size):
+            value = np.int64(some[at])
+            slot = (_scatter(uint64(value)) << uint64(1)) & mask
+            code = slots[slot + uint64(1)]
+            codes[at] = code if slots[slot] == value else np.int64(-1)
+        for at in range(some.size):
+            if codes[at] >= 0:
+                continue
+            value = np.int64(some[at])
+            slot = (_scatter(uint64(value)) << uint64(1)) & mask
+            while slots[slot] != value and slots[slot + uint64(1)] >= 0:
+                slot = (slot + uint64(2)) & mask
+            code = slots[slot + uint64(1)]
+            if code < 0 and may_add:
+                if 4 * (size + 1) > slots.size:
+                    return begin + at, size
+                slots[slot] = value
+                slots[slot + uint64(1)] = size
+                ids[size] = value
+                code = np.int64(size)
+                size += 1
+            codes[at] = code
     return values.size, size
 
 
@@ -138,6 +150,23 @@ def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word)
 
 
 @compiled
+def _fetch(
+    data: Bytes, offsets: Integers, slots: NDArray[np.uint64], ends: Integers, hashes: NDArray[np.uint64],
+    met: Integers,
+) -> None:  # fmt: skip
+    """Write the hashes of some texts, and where those end that are probably the same.
+
+    Nothing hangs on the latter: without a branch between them, the processor fetches them for many texts at once.
+    """
+    mask = uint64(slots.size - 1)
+    for row in range(offsets.size - 1):
+        hashes[row] = _hash_bytes(data, offsets[row], offsets[row + 1])
+    for row in range(offsets.size - 1):
+        code = slots[hashes[row] & mask] & uint64(0xFFFFFFFF)
+        met[row] = ends[max(code, uint64(1)) - uint64(1)]
+
+
+@compiled
 def intern_text(
     data: Bytes, offsets: Integers, start: Word, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
     size: Word, may_add: Word, out: Codes,
@@ -148,9 +177,12 @@ def intern_text(
     code ends in the arena and the next one begins.
     """
     mask = uint64(slots.size - 1)
+    hashes, met = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
     for row in range(start, out.size):
+        if (row - start) % _TEXTS == 0:
+            _fetch(data, offsets[row : row + _TEXTS + 1], slots, ends, hashes, met)
         begin, end = offsets[row], offsets[row + 1]
-        scattered = _hash_bytes(data, begin, end)
+        scattered = hashes[(row - start) % _TEXTS]
         slot = scattered & mask
         half = scattered & uint64(0xFFFFFFFF00000000)
         code: Word = np.int64(-1)

@@ -1,0 +1,90 @@
+"""Where a warm SRA release spends its CPU seconds: ``python -m benchmarks.steps [KIND SIZE] [--turns N]``.
+
+Every step's own CPU time is taken, on whichever thread it runs; that of decoding is the floor's, PyArrow streaming
+the same columns. What is left is Python between the steps, sums, tables, and the system: how much of all is the
+system's, most of it pages of memory that are touched for the first time, stands apart. The turn that took least in
+all is told.
+"""
+
+import argparse
+import resource
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.data import KINDS, SIZES, catalogue_path, log_path
+from benchmarks.ours import release, stream_columns
+from benchmarks.passes import cpu_seconds, make_logs
+
+
+def watched(spent: Counter[str]) -> None:
+    """Let each step add its CPU seconds to its name."""
+    import headcount
+    from headcount.engines import counting, holding
+    from headcount.events.encoding import EncodedLog
+    from headcount.noise.kernels import sampling
+    from headcount.noise.source import OperatingSystemNoise
+
+    lock = threading.Lock()
+
+    def watch(owner: Any, name: str, step: str, within: str = "") -> None:
+        plain = getattr(owner, name)
+
+        def timed(*given: Any, **named: Any) -> Any:
+            before = time.thread_time()
+            try:
+                return plain(*given, **named)
+            finally:
+                with lock:
+                    spent[step] += time.thread_time() - before
+                    spent[within] -= time.thread_time() - before
+
+        setattr(owner, name, timed)
+
+    watch(headcount, "read_events", "catalogue and columns")
+    watch(EncodedLog, "_coded", "codes of people")
+    watch(EncodedLog, "_within", "cells of items and contexts", "codes of people")
+    watch(holding, "deal", "dealing to blocks")
+    watch(counting, "keep", "grouping, choosing, counting")
+    watch(OperatingSystemNoise, "words", "random words of the system")
+    watch(sampling, "draw", "noise from these words")
+
+
+def turn(floor: Callable[[], object], ours: Callable[[], object], spent: Counter[str]) -> dict[str, float]:
+    decoding = sum(cpu_seconds(floor))
+    spent.clear()
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    user, system = cpu_seconds(ours)
+    found = {"decoding": decoding} | {step: seconds for step, seconds in spent.items() if step}
+    found["the rest"] = user + system - sum(found.values())
+    told = {"all": user + system, "of it the system": system}
+    return found | told | {"page faults": resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description=__doc__)
+    parser.add_argument("kind", nargs="?", choices=[kind for kind in KINDS if kind != "wide"], default="dense")
+    parser.add_argument("size", nargs="?", choices=list(SIZES), default="10m")
+    parser.add_argument("--turns", type=int, default=5)
+    given = parser.parse_args()
+    make_logs(given.kind, given.size)
+    log, catalogue = log_path(given.kind, given.size), catalogue_path(given.kind)
+    dictionaries = ["user", "item"] if given.kind == "text" else []
+    release(log_path(given.kind, "1m"), catalogue, method="sra")
+    spent: Counter[str] = Counter()
+    watched(spent)
+    turns = [
+        turn(lambda: stream_columns(log, dictionaries), lambda: release(log, catalogue, method="sra"), spent)
+        for _ in range(given.turns)
+    ]
+    best = min(turns, key=lambda each: each["all"])
+    faults = best.pop("page faults")
+    for step, seconds in best.items():
+        print(f"{step:28} {1e3 * seconds:8.1f} ms {1e9 * seconds / SIZES[given.size]:7.2f} ns a record")
+    print(f"{'page faults':28} {faults:8.0f}")
+
+
+if __name__ == "__main__":
+    main()
