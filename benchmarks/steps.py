@@ -10,7 +10,7 @@ import argparse
 import resource
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +19,7 @@ from benchmarks.ours import release, stream_columns
 from benchmarks.passes import cpu_seconds, make_logs
 
 
-def watched(spent: Counter[str]) -> None:
+def watched(spent: dict[str, float]) -> None:
     """Let each step add its CPU seconds to its name."""
     import headcount
     from headcount.engines import counting, holding
@@ -52,7 +52,7 @@ def watched(spent: Counter[str]) -> None:
     watch(sampling, "draw", "noise from these words")
 
 
-def turn(floor: Callable[[], object], ours: Callable[[], object], spent: Counter[str]) -> dict[str, float]:
+def turn(floor: Callable[[], object], ours: Callable[[], object], spent: dict[str, float]) -> dict[str, float]:
     decoding = sum(cpu_seconds(floor))
     spent.clear()
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -73,7 +73,7 @@ def main() -> None:
     log, catalogue = log_path(given.kind, given.size), catalogue_path(given.kind)
     dictionaries = ["user", "item"] if given.kind == "text" else []
     release(log_path(given.kind, "1m"), catalogue, method="sra")
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     watched(spent)
     turns = [
         turn(lambda: stream_columns(log, dictionaries), lambda: release(log, catalogue, method="sra"), spent)
