@@ -39,9 +39,6 @@ _GROWTH = 1.3  # how much larger classes get after these
 # what is expected: powers of the shape, and how slopes change with popularity
 _SHAPES, _TILTS = (0.0, 0.5, 1.0), np.linspace(-0.2, 0.2, 9)
 _USUAL_TILT = 0.1  # its deviation, before anything is measured
-_SELDOM = (
-    2.0  # logarithm of how much less likely the whole shape is than none, where people may have an item again
-)
 _ROUNDS = 4  # in which what is expected of all classes comes to the people there are
 # how far classes are from that: deviations of their own slopes, and of steps from size to size
 _OWN_SLOPES, _STEPS = (0.02, 0.05, 0.1, 0.2), (0.05, 0.1, 0.2)
@@ -132,12 +129,11 @@ def ratios(
     released: ReleasedShares,
     variance: float,
     *,
-    distinct: bool = False,
     squares: bool = False,
 ) -> MeasuredRatios:
     """Return how to scale up: ``weighed`` are shrunken weighted counts of heavy users, with noise of a variance.
 
-    ``distinct`` says that people count once an item, and ``squares`` that their sizes are sums of squares.
+    ``squares`` says that people's sizes are sums of squares.
 
     >>> rng = np.random.default_rng(1)
     >>> heavy = EstimatedActivity(np.array([16.0, 64.0]), np.array([3000.0, 1000.0]))
@@ -149,7 +145,7 @@ def ratios(
     [5.1, 9.3]
     """
     scene = _Scene.of(weighed, heavy, limit, norm, released, variance, squares=squares)
-    fit = _fitted(scene, 0.0 if distinct else _SELDOM)
+    fit = _fitted(scene)
     common = scene.known.relative_deviation(scene.records, scene.measured.weights)
     # items of a class of many lie on the curve that is expected, moved as far as the classes around them are
     first, last = _logarithms(np.array([weighed.min(), weighed.max()]), limit) - scene.centre
@@ -285,10 +281,10 @@ class _Fit:
         return np.asarray(np.log((people @ scene.records) / (people @ scene.measured.weights)))
 
 
-def _fitted(scene: _Scene, seldom: float) -> _Fit:
+def _fitted(scene: _Scene) -> _Fit:
     """Weigh all expectations by how well they fit, and average over them what they make of each class."""
     powers, tilts = (np.array(each) for each in zip(*product(_SHAPES, _TILTS), strict=True))
-    before = -((tilts / _USUAL_TILT) ** 2) / 2 - seldom * powers
+    before = -((tilts / _USUAL_TILT) ** 2) / 2
     expected, _ = scene.expected(tilts, powers)
     steps, lines = wandering(scene.octaves), np.outer(scene.octaves, scene.octaves)
 

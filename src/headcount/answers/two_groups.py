@@ -183,8 +183,7 @@ def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
         return _Nothing()
     if shares is not None:
         settings = draft.limit, draft.norm, shares, draft.law.variance
-        people = draft.people
-        return ratios(draft.heavy(), above, *settings, distinct=people.distinct, squares=people.squares)
+        return ratios(draft.heavy(), above, *settings, squares=draft.people.squares)
     full = scale_up(above, draft.limit, draft.norm, distinct=draft.people.distinct)
     differing = _ITEMS_DIFFER * above.unevenness * (1.0 if draft.norm == "l1" else 0.25)
     return _Modelled(full, float(np.hypot(np.sqrt(differing), _uncertain(above, draft.limit, draft.norm))))
