@@ -211,6 +211,11 @@ def rank_cases() -> Iterator[Case]:
                     name = f"rankings: {form}, {_named(words)}{'' if many_cells is None else ', sparse'}"
                     words["epsilon"] = next(epsilons)
                     yield Case(name, "rank", words, reading={**LISTED, **FORMS[form]}, many_cells=many_cells)
+    for form in ("records", "contexts", "one context each"):
+        for with_counts in (False, True):
+            words = {"epsilon": next(epsilons), "delta": "1e-6", "k": 3, "with_counts": with_counts}
+            words["per_context"] = "context" in FORMS[form]
+            yield Case(f"rankings: {form}, {_named(words)}", "rank", words, reading={**LISTED, **FORMS[form]})
     words = {"epsilon": "1", "k": 2, "with_counts": True}
     yield Case("rankings: nobody", "rank", words, people=0, reading=LISTED)
     yield Case("rankings: per context without contexts", "rank", {**words, "per_context": True}, reading=LISTED)
