@@ -5,6 +5,7 @@ All of it is public, and fixed before any record is read; every method of this f
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -212,10 +213,10 @@ def _attributes(cells: Sequence[Cell], taken: set[str]) -> dict[str, pa.Array]:
     >>> {name: bins.to_pylist() for name, bins in _attributes([(), (("low", "3"),)], {"low"}).items()}
     {'low_': [None, '3']}
     """
-    found: dict[str, list[str | None]] = {}
+    found: defaultdict[str, list[str | None]] = defaultdict(lambda: [None] * len(cells))
     for place, cell in enumerate(cells):
         for column, named in cell:
-            found.setdefault(column, [None] * len(cells))[place] = named
+            found[column][place] = named
     names = dict.fromkeys(found, "")
     for column in names:
         name = column
