@@ -53,7 +53,7 @@ def profile(name: str, runs: int) -> None:
     print(f"{name}: {calls:,.0f} calls a release")
     spent = [(each[3], at) for at, each in known.stats.items() if "headcount" in at[0]]
     for seconds, (file, line, function) in sorted(spent, reverse=True)[:_SHOWN]:
-        print(f"{seconds / whole:7.1%}  {Path(file).stem}.{function} ({line})")
+        print(f"{100 * seconds / whole:6.1f} %  {Path(file).stem}.{function} ({line})")
 
 
 def main() -> None:
