@@ -30,6 +30,7 @@ from headcount.bounding.departures import (
     certify_departures,
     departures_reach,
 )
+from headcount.bounding.joint_ranks import ScoredJointly
 from headcount.bounding.likings import (
     FURTHEST_FACTOR,
     LIKING_LENGTH,
@@ -70,7 +71,7 @@ from headcount.bounding.people import (
     sparse_scores,
 )
 from headcount.bounding.pick import Declared, Pick
-from headcount.bounding.ranks import POSITIONS, Part, ScoredTogether, rank_scores
+from headcount.bounding.ranks import POSITIONS, Part, Row, ScoredTogether, rank_scores
 from headcount.bounding.ratings import (
     FURTHEST_RATING,
     MOST_ITEMS,
@@ -175,12 +176,14 @@ __all__ = [
     "Raters",
     "RatingBound",
     "Records",
+    "Row",
     "Rows",
     "Sample",
     "SampleUsers",
     "SampledPairs",
     "Scale",
     "Scored",
+    "ScoredJointly",
     "ScoredTogether",
     "Sensitivity",
     "Shares",

@@ -1,9 +1,10 @@
 """Quantiles: several at once, of the whole log and of each group, from one histogram of bounded records.
 
-A value lies on a public grid of about a thousand points. The middle one of the quantiles asked for is chosen
-first, by permute-and-flip over the points; then the middle one of those below it, among the points below
-it, and that of those above it, among the points above; and so on: m quantiles take ⌈log₂(m + 1)⌉ levels. A point
-that others are chosen on both sides of is divided between them: :mod:`headcount.bounding.ranks`.
+A value lies on a public grid of about a thousand points. Up to ``AT_ONCE`` quantiles are chosen at once, as a row
+of points, by the exponential mechanism: :mod:`headcount.bounding.joint_ranks`; one by itself by permute-and-flip.
+Of more, the middle one is chosen first; then those below it, among the points below it, and those above it, among
+the points above, in the same manner. A point that others are chosen on both sides of is divided between them:
+:mod:`headcount.bounding.ranks`.
 
 Why it is private
     *One level.* Given what the levels before released, its parts are public and do not overlap. A choice is made
@@ -15,17 +16,19 @@ Why it is private
 How far off they are
     Of K candidates, one that is off by more than R = (ln K + t) · scale is chosen with a probability of at most
     e^-t: one that is not off at all is there, and each other stays with probability e^(-off / scale) if it is
-    asked. A point that is divided is off by the mean of two ranks, that of all it holds and that of where it is
-    divided. The first is no more than the second, so no more than R, and the second no more than 2 R. Where a part
-    is divided moves what is sought on both sides by a mean of such errors at most. All together make the ranks
-    that are released beside each value, with t such that all errors on the way hold together. Not in them is that
-    a cell is divided into no more than ``POSITIONS``: where one value holds a share w of all records, ranks can be
-    off by w / 16 more.
+    asked. That holds for rows as well, and each quantile of a row is off by no more than max(p, 1 - p) times what
+    the row is, p being the share that it seeks. A point that is divided is off by the mean of two ranks, that of
+    all it holds and that of where it is divided. The first is no more than the second, so no more than R, and the
+    second no more than 2 R. Where a part is divided moves what is sought on both sides by a mean of such errors at
+    most. All together make the ranks that are released beside each value, with t such that all errors on the way
+    hold together. Not in them is that a cell is divided into no more than ``POSITIONS``: where one value holds a
+    share w of all records, ranks of more than ``AT_ONCE`` quantiles can be off by w / 16 more.
 
 Departures from the paper
     Records are weighed, and not drawn, so that whoever has many counts with all of them. Points are those of a
-    public grid, and chosen by permute-and-flip. Cells that hold many equal values are divided where that matters.
-    Levels get parts of ε in proportion to the root of what their errors come to at equal parts.
+    public grid, and chosen by permute-and-flip, or several at once. Cells that hold many equal values are divided
+    where that matters. Levels get parts of ε in proportion to the root of what their errors come to at equal
+    parts.
 
 Reference
     H. Kaplan, S. Schnapp, U. Stemmer. Differentially Private Approximate Quantiles. ICML 2022.
@@ -44,7 +47,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.arrays import Floats, Integers
-from headcount.bounding import POSITIONS, Bounded, FixedRange, Part, ValueGrid, rank_scores
+from headcount.bounding import POSITIONS, Bounded, FixedRange, Part, Row, ValueGrid, rank_scores
 from headcount.budget import Grant, Price
 from headcount.counts import QUANTILES
 from headcount.counts.asked import WHOLE
@@ -57,17 +60,21 @@ MOST_CELLS = _STEPS + 1
 """How many points there are, at most."""
 
 
-class Split(NamedTuple):
-    """Quantile number ``at``, which is chosen between ``low`` and ``high``: those next to it of levels before."""
+AT_ONCE = 4
+"""How many quantiles are chosen at once, at most: the more there are, the longer it takes to draw a row."""
 
-    at: int
+
+class Split(NamedTuple):
+    """Quantiles ``chosen`` at once between ``low`` and ``high``: those next to them of levels before."""
+
+    chosen: tuple[int, ...]
     low: int
     high: int
 
     @property
     def divides(self) -> bool:
         """Whether others are chosen beside it later."""
-        return self.high - self.low > 2
+        return self.high - self.low > len(self.chosen) + 1
 
 
 @dataclass(frozen=True)
@@ -108,41 +115,52 @@ class Points:
 def levels(many: int) -> list[list[Split]]:
     """Return which quantiles are chosen at each level.
 
-    >>> [[split.at for split in level] for level in levels(5)]
-    [[2], [0, 3], [1, 4]]
+    >>> [[split.chosen for split in level] for level in levels(3)]
+    [[(0, 1, 2)]]
+    >>> [[split.chosen for split in level] for level in levels(7)]
+    [[(3,)], [(0, 1, 2), (4, 5, 6)]]
     """
     found, gaps = list[list[Split]](), [(-1, many)]
     while gaps:
-        found.append([Split((low + high) // 2, low, high) for low, high in gaps])
-        both = [each for split in found[-1] for each in ((split.low, split.at), (split.at, split.high))]
+        found.append([_split(low, high) for low, high in gaps])
+        both = [
+            each
+            for split in found[-1]
+            if split.divides
+            for each in ((split.low, split.chosen[0]), (split.chosen[0], split.high))
+        ]
         gaps = [(low, high) for low, high in both if high - low > 1]
     return found
+
+
+def _split(low: int, high: int) -> Split:
+    between = range(low + 1, high)
+    return Split(tuple(between) if len(between) <= AT_ONCE else ((low + high) // 2,), low, high)
 
 
 def level_stages(asked: Sequence[int]) -> Stages:
     """Return a stage for each level, with its share.
 
-    >>> [(stage.name, round(stage.share, 3)) for stage in level_stages((100, 500, 900))]
-    [('level 1', Decimal('0.359')), ('level 2', Decimal('0.641'))]
+    >>> [(stage.name, round(stage.share, 3)) for stage in level_stages((100, 250, 500, 750, 900))]
+    [('level 1', Decimal('0.305')), ('level 2', Decimal('0.695'))]
     """
     stages = []
     for number, level in enumerate(levels(len(asked)), 1):
-        error = sum(_reach(split, asked) for split in level)
+        error = sum(_reach(split, at, asked) for split in level for at in split.chosen)
         stages.append(Stage(f"level {number}", Decimal(f"{math.sqrt(error):.6f}")))
     return shared(stages)
 
 
-def _ends(split: Split, asked: Sequence[int]) -> tuple[int, int, int]:
-    """Return the quantile of a split, and those it lies between."""
+def _ends(split: Split, asked: Sequence[int]) -> tuple[int, int]:
+    """Return the shares that a split lies between."""
     low = 0 if split.low < 0 else asked[split.low]
-    high = WHOLE if split.high == len(asked) else asked[split.high]
-    return low, asked[split.at], high
+    return low, WHOLE if split.high == len(asked) else asked[split.high]
 
 
-def _reach(split: Split, asked: Sequence[int]) -> float:
-    """Return by how much one person moves two positions differently, at most, in their weight."""
-    low, at, high = _ends(split, asked)
-    return 2 * max(at - low, high - at) / (high - low)
+def _reach(split: Split, at: int, asked: Sequence[int]) -> float:
+    """Return by how much one person moves two positions of a quantile differently, at most, in their weight."""
+    low, high = _ends(split, asked)
+    return 2 * max(asked[at] - low, high - asked[at]) / (high - low)
 
 
 def choose_quantiles(weights: Bounded, asked: Sequence[int], grant: Grant, source: NoiseSource) -> Integers:
@@ -155,24 +173,28 @@ def choose_quantiles(weights: Bounded, asked: Sequence[int], grant: Grant, sourc
     chosen[:, -1] = cells * POSITIONS
     grants = share_out(level_stages(asked), grant)
     for level, own in zip(levels(len(asked)), grants.values(), strict=True):
-        parts = {
-            (group, split.at + 1): _part(group, split, asked, chosen[group])
-            for group in range(groups)
-            for split in level
-        }
-        for place, part in parts.items():
-            chosen[place] = part.first
-        parts = {place: part for place, part in parts.items() if part.first < part.last}
-        picked = choose_together(rank_scores(weights, list(parts.values())), own, source)
-        for (place, part), index in zip(parts.items(), picked, strict=True):
-            chosen[place] = part.position(index)
+        parts = [
+            (group, split, _part(group, split, asked, chosen[group])) for group in range(groups) for split in level
+        ]
+        for group, split, part in parts:
+            chosen[group, _places(split)] = part.first
+        parts = [each for each in parts if each[2].first < each[2].last]
+        picked = choose_together(rank_scores(weights, [part for _, _, part in parts]), own, source)
+        for (group, split, part), found in zip(parts, picked, strict=True):
+            chosen[group, _places(split)] = part.positions(found)
     return np.asarray(chosen[:, 1:-1] // POSITIONS)
 
 
-def _part(group: int, split: Split, asked: Sequence[int], chosen: Integers) -> Part:
-    low, at, high = _ends(split, asked)
-    ends = int(chosen[split.low + 1]), int(chosen[split.high + 1])
-    return Part(group, *ends, at - low, high - low, split.divides)
+def _places(split: Split) -> slice:
+    """Return where the quantiles of a split stand, behind the lower end."""
+    return slice(split.chosen[0] + 1, split.chosen[-1] + 2)
+
+
+def _part(group: int, split: Split, asked: Sequence[int], chosen: Integers) -> Part | Row:
+    low, high = _ends(split, asked)
+    own = group, int(chosen[split.low + 1]), int(chosen[split.high + 1])
+    below = tuple(asked[at] - low for at in split.chosen)
+    return Part(*own, below[0], high - low, split.divides) if len(below) == 1 else Row(*own, below, high - low)
 
 
 def furthest_off(asked: Sequence[int], most: float, cells: int, price: Price, risk: float) -> Floats:
@@ -181,7 +203,7 @@ def furthest_off(asked: Sequence[int], most: float, cells: int, price: Price, ri
     ``most`` is how many records one person may weigh. Each quantile holds by itself.
 
     >>> furthest_off((100, 500, 900), 1, 512, Price.of("1"), 0.05).round(1).tolist()
-    [38.9, 35.4, 38.9]
+    [35.9, 19.9, 35.9]
     """
     made = levels(len(asked))
     prices = share_out(level_stages(asked), price).values()
@@ -190,12 +212,15 @@ def furthest_off(asked: Sequence[int], most: float, cells: int, price: Price, ri
     off = dict[int, float]()
     for level, own in zip(made, prices, strict=True):
         for split in level:
-            low, at, high = _ends(split, asked)
-            part = (at - low) / (high - low)
-            carried = (1 - part) * divided[split.low] + part * divided[split.high]
-            known = math.log(cells * POSITIONS if split.divides else cells) + surely
-            chosen = known * _reach(split, asked) * most / float(own.epsilon)
-            off[split.at], divided[split.at] = carried + chosen, carried + 2 * chosen
+            low, high = _ends(split, asked)
+            many = (
+                cells * POSITIONS if split.divides else math.comb(cells + len(split.chosen) - 1, len(split.chosen))
+            )
+            for at in split.chosen:
+                part = (asked[at] - low) / (high - low)
+                carried = (1 - part) * divided[split.low] + part * divided[split.high]
+                chosen = (math.log(many) + surely) * _reach(split, at, asked) * most / float(own.epsilon)
+                off[at], divided[at] = carried + chosen, carried + 2 * chosen
     return np.array([off[at] for at in range(len(asked))])
 
 

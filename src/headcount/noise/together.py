@@ -1,7 +1,8 @@
 """Choices in several parts at once: one candidate of each part, good ones the likeliest, paid for with one grant.
 
 In each part one candidate is chosen by permute-and-flip, at the scale spread / ε of that part, exactly and in
-integers: see :mod:`headcount.noise.peeling`.
+integers: see :mod:`headcount.noise.peeling`. Where the candidates of a part are rows of cells, too many to go
+through, one is chosen by the exponential mechanism, at the same scale: see :mod:`headcount.noise.jointly`.
 
 Why it is private
     Permute-and-flip is the same as adding independent exponential noise of the given scale to every utility and
@@ -9,7 +10,8 @@ Why it is private
     Fix the noise of all candidates but one: if that one wins with noise r, it wins without, or with, the person
     when its noise is r + s_i, as no other has gained more than s_i on it. Exponential noise exceeds t + s_i with
     at least e^(-s_i / scale_i) times the probability with which it exceeds t. So the probability of each choice
-    changes by a factor of at most e^(s_i / scale_i) = e^(ε · s_i / spread_i).
+    changes by a factor of at most e^(s_i / scale_i) = e^(ε · s_i / spread_i). That of the exponential mechanism
+    does, too: see :mod:`headcount.noise.choice`.
 
     The choices are independent of each other, and :class:`~headcount.bounding.ScoredTogether` promises that the
     s_i / spread_i of one person sum to 1 at most: together the probability changes by a factor of at most e^ε.
@@ -23,16 +25,17 @@ Reference
 
 from __future__ import annotations
 
-from headcount.bounding import ScoredTogether
+from headcount.bounding import ScoredJointly, ScoredTogether
 from headcount.budget import Grant
 from headcount.noise.choice import confirm
+from headcount.noise.jointly import draw_jointly
 from headcount.noise.laplace import scale_for
 from headcount.noise.peeling import draw
 from headcount.noise.source import NoiseSource
 
 
-def choose_together(scored: ScoredTogether, grant: Grant, source: NoiseSource) -> list[int]:
-    """Spend the grant on the choice of one candidate of each part; return their indices."""
+def choose_together(scored: ScoredTogether, grant: Grant, source: NoiseSource) -> list[tuple[int, ...]]:
+    """Spend the grant on the choice of one candidate of each part; return their indices, or rows of cells."""
     if type(scored) is not ScoredTogether:
         raise TypeError(f"several choices are made from ScoredTogether alone, not from {type(scored).__name__}")
     grant.price.check_pure("permute-and-flip")
@@ -41,6 +44,8 @@ def choose_together(scored: ScoredTogether, grant: Grant, source: NoiseSource) -
         confirm(scale, spread, grant.exact)
     grant.spend()
     return [
-        draw(part.sensitive_gaps, 1, scales[part.spread].numerator, scales[part.spread].denominator, source)[0]
+        draw_jointly(part, scales[part.spread], source)
+        if isinstance(part, ScoredJointly)
+        else tuple(draw(part.sensitive_gaps, 1, *scales[part.spread].as_integer_ratio(), source))
         for part in scored.parts
     ]

@@ -15,13 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.bounding import Bounded, Scored, ScoredTogether, SparseScored, SpreadWeights, SupportCounts
+from headcount.bounding import (
+    Bounded,
+    Scored,
+    ScoredJointly,
+    ScoredTogether,
+    SparseScored,
+    SpreadWeights,
+    SupportCounts,
+)
 from headcount.budget import Grant
 from headcount.gdp import mu_for
 from headcount.noise import few, threshold
 from headcount.noise_law import DiscreteGaussian
 
 _SLACK = 1e-9  # of what is worked out in floats
+_ROWS = 60  # of very many, that are looked at
 
 Exact = Bounded | Scored | ScoredTogether | SparseScored | SupportCounts | SpreadWeights
 Integers = NDArray[np.int64]
@@ -180,14 +189,27 @@ def _chosen_together(first: ScoredTogether, second: ScoredTogether, one: Meeting
         raise Violation(f"{one.mechanism}: {len(first.parts)} parts met {len(one.drawn)} draws")
     loss, share = Fraction(0), Fraction(0)
     for mine, other, (scale, rounds) in zip(first.parts, second.parts, one.drawn, strict=True):
-        gained = _gaps(mine) - _gaps(other)
-        spread = int(gained.max() - gained.min())
-        loss += rounds * Fraction(spread) / scale
-        share += Fraction(spread, mine.spread)
+        spread = _spread_of(mine, other)
+        loss += rounds * spread / scale
+        share += spread / mine.spread
     if share > 1:
         raise Violation(f"{one.mechanism}: one person spreads {float(share):.6g} of what is declared")
     _paid(one, loss, one.grant.exact, "ε")
     return Move(one.mechanism, float(share), epsilon=float(loss))
+
+
+def _spread_of(one: Scored | ScoredJointly, other: Scored | ScoredJointly) -> Fraction:
+    """Return how differently candidates moved; of rows, no more than ``_ROWS`` are looked at, evenly spread."""
+    if isinstance(one, ScoredJointly) and isinstance(other, ScoredJointly):
+        alike = np.stack([*one.sensitive_singles, *other.sensitive_singles])
+        _, cells = np.unique(alike, axis=1, return_index=True)
+        rows = list(itertools.combinations_with_replacement(sorted(cells.tolist()), len(one.sensitive_singles)))
+        moved = [one.sensitive_off(row) - other.sensitive_off(row) for row in rows[:: -(-len(rows) // _ROWS)]]
+        return max(moved) - min(moved)
+    if isinstance(one, Scored) and isinstance(other, Scored):
+        gained = _gaps(one) - _gaps(other)
+        return Fraction(int(gained.max() - gained.min()))
+    raise Violation("neighbours choose among other candidates")
 
 
 def _selected(first: SupportCounts, second: SupportCounts, one: Meeting) -> Move:

@@ -34,7 +34,7 @@ import numpy as np
 
 import headcount.api  # noqa: F401  # all modules that import a mechanism by name, before they are looked for
 from headcount.arrays import Words
-from headcount.bounding import Bounded, ScoredTogether, SpreadWeights, SupportCounts
+from headcount.bounding import Bounded, ScoredJointly, ScoredTogether, SpreadWeights, SupportCounts
 from headcount.budget import Grant
 from headcount.lab.audits.moves import Exact, Meeting, Move, Violation, move
 from headcount.noise import (
@@ -45,6 +45,7 @@ from headcount.noise import (
     choice,
     few,
     gaussian,
+    jointly,
     laplace,
     peeling,
     sparse_peeling,
@@ -158,7 +159,7 @@ def _forced(now: Meeting) -> Any:
     if isinstance(exact, Bounded):
         return result.ravel() - exact.sensitive_values.ravel()
     if isinstance(exact, ScoredTogether):
-        return [result[len(now.drawn) - 1]]
+        return result[len(now.drawn) - 1]
     return result
 
 
@@ -206,7 +207,9 @@ def _law(now: Meeting, public: Sequence[Any]) -> tuple[Any, ...]:
     if now.mechanism == "choose":
         return (public[1],)
     if now.mechanism == "choose together":
-        return Fraction(public[2], public[3]), public[1]
+        return (
+            (public[1], 1) if isinstance(public[0], ScoredJointly) else (Fraction(public[2], public[3]), public[1])
+        )
     if now.mechanism == "peel":
         return Fraction(public[2], public[3]), public[1], *public[4:]
     if now.mechanism == "named":
@@ -319,7 +322,7 @@ def wrapped_noise() -> Iterator[None]:
         few.choose_named: _pick(few.choose_named, "named"),
     }
     bulk = laplace.draw, gaussian.draw, peeling.draw, sparse_peeling.draw_sparse
-    for drawing in (*bulk, choice.draw, few.draw_bits):
+    for drawing in (*bulk, choice.draw, jointly.draw_jointly, few.draw_bits):
         wrappers[drawing] = _drawing(drawing)
     begin, compare = _vectors()
     with contextlib.ExitStack() as stack:
