@@ -144,6 +144,17 @@ def test_rows_are_drawn_by_that_law() -> None:
     assert surprise(alone) > 55
 
 
+def test_three_at_once_are_less_off_than_level_by_level_where_values_are_dense() -> None:
+    """There a row is off by r · U, U even in the ball of the score and r of a gamma law of 4: by 5.5 / ε in all.
+
+    One by one it is 13.8 / ε, and on two levels 7.8 / ε. The mean of 15,000 points of the ball is within 1 %.
+    """
+    made, edges = directions((1, 5, 9), 10), np.array([0.9, 0.5, 0.9])
+    points = np.random.default_rng(3).uniform(-1, 1, (80_000, 3)) * edges
+    inside = (points @ (np.array(made.rows) / made.unit).T).max(axis=1) <= 1
+    assert 2 * 4 * np.abs(points[inside]).sum(axis=1).mean() == pytest.approx(5.55, rel=0.01)
+
+
 @pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(9, 4)])
 def test_trials_are_as_likely_as_they_say(exponent: Fraction) -> None:
     """20,000 trials within 5.5 deviations of e^-x, once in 10⁷ not; a chance that is a fifth larger is refuted."""

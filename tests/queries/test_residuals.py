@@ -176,6 +176,25 @@ def test_queries_that_leave_components_out_are_answered(kind: Any, consistent: b
             assert release.answers["low"].null_count == 0
 
 
+def test_where_counts_stand_clear_the_choice_leans_on_a_fit_within_exact_intervals() -> None:
+    """Eight pages that few visit: the fit knows that counts are not negative, and intervals do not move for it."""
+    drawn = np.random.default_rng(8).random((20_000, 8)) < 0.01
+    table = pa.table({"id": range(20_000), **{f"p{place}": drawn[:, place].astype(int) for place in range(8)}})
+    log = read_people(table, user="id")
+    asked = marginals(Grid.of({f"p{place}": {"values": [0, 1]} for place in range(8)}), 3)
+    exact = asked.queries.counts(asked.count(log, LocalEngine(), bytes(16)).sensitive_values)
+    off = dict[str, list[float]]()
+    for seed in range(5):
+        for kind in (Automatic, Residuals):
+            release = kind(asked=asked).release(log, Grant("1", "1e-6"), SeededNoise(seed))
+            low, answers, high = (release.answers[name].to_numpy() for name in ("low", "answer", "high"))
+            assert release.chosen.get("choice", {}).get("fits", False) is False
+            assert ((low <= answers) & (answers <= high)).all()
+            assert ((low <= exact) & (exact <= high)).mean() > 0.9
+            off.setdefault(kind.name, []).append(float(np.abs(answers - exact).mean()))
+    assert np.mean(off["auto"]) < 0.85 * np.mean(off["residuals"])
+
+
 def test_plans_say_how_noisy_answers_will_be() -> None:
     log = read_people(pa.table({"id": [1], "a": [1], "b": [1], "c": [1]}), user="id")
     (note,) = Residuals(asked=ASKED).notes(log, Price.of("1", "1e-6"))

@@ -4,9 +4,9 @@ Nothing is tried on the data to choose. The queries are public, and so is the va
 have if all cells got noise (*histogram*), or what columns tell alone, in pairs and so on (*residuals*): the
 smaller one is taken. With δ there is Gaussian noise to choose from as well; where Laplace noise is better, as it
 is for few numbers, δ pays for no more than the total. Then a small share releases how many records there are. If
-the counts that queries add up stand clear of their noise on average, unbiased answers are given, with exact
-intervals, and get all that is left. If not, a table is fitted to what is measured, as
-:mod:`headcount.queries.residuals` does with ``consistent``, and its error is released.
+the counts that queries add up stand clear of their noise on average, unbiased answers get all that is left, and
+what is given lies between these and a fitted table, within their exact intervals. If not, a table is fitted to
+what is measured, as :mod:`headcount.queries.residuals` does with ``consistent``, and its error is released.
 
 Why it is private
     The total moves by at most Δ, and noise pays for it with a share of its own. What is measured, and whether a
@@ -103,12 +103,12 @@ class Automatic(Answering):
             better = plan if in_whole(plan) else worthwhile(plan, total.people, parts[CONTRASTS].price)
             release = fitted_release(log, guarantee, cells, better, total, parts, noise)
         else:
-            release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise)
+            release = unbiased_release(log, guarantee, estimated(cells, plan, grants["rest"], noise), noise, total)
         choice: dict[str, Any] = {"method": method, "fits": fits, "total": total.people}
         story = (
             f"To choose how to answer, the number of records was released with {total.law.in_words()}, paid with "
             f"{per_cent(SHARE)} of the budget. The queries are such that {_FOR[method]}; "
-            f"{'a fit was tried, for' if fits else 'no fit was needed:'} {_COUNTS[fits]}."
+            f"{'a fit was tried, for' if fits else 'the noise tells how sure answers are:'} {_COUNTS[fits]}."
         )
         return replace(
             release,

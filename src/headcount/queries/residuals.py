@@ -140,15 +140,30 @@ class Residuals(Answering):
         return replace(release, noise={TOTAL: total.law, **release.noise})
 
 
-def unbiased_release(log: EventLog, guarantee: Guarantee, estimate: Estimate, noise: NoiseSource) -> Release:
-    """Answer from what was measured alone; intervals follow from its noise."""
+def unbiased_release(
+    log: EventLog, guarantee: Guarantee, estimate: Estimate, noise: NoiseSource, total: Total | None = None
+) -> Release:
+    """Answer from what was measured alone; intervals follow from its noise.
+
+    If a ``total`` is known and contrasts were measured, answers lean on a fitted table: their errors are partly
+    others than those of unbiased ones, so that the mean of both is closer than either. Intervals stay around the
+    unbiased answers, where they are exact, and no answer leaves its own.
+    """
     asked, answers, cells = estimate.plan.asked, estimate.answers, estimate.plan.contrasts is None
     if cells:
         width, told = cell_widths(asked.queries.sizes, estimate.law), "A query is the sum of its cells."
     else:
         width = widths(estimate.variances, estimate.law, LEVEL)
         told = "Answers follow from these by least squares, unbiased."
-    columns = {"answer": answers, "low": answers - width, "high": answers + width}
+    low, high = answers - width, answers + width
+    table = None if total is None or cells else fitted_table(estimate, total)
+    if table is not None:
+        answers = np.clip((answers + asked.queries.sums(table)) / 2, low, high)
+        told = (
+            "Unbiased answers follow from these by least squares, with intervals around them. What is given is "
+            "the mean of these and of a fitted table that is nowhere negative, within the intervals."
+        )
+    columns = {"answer": answers, "low": low, "high": high}
     return Release(
         method=Residuals.name,
         guarantee=guarantee,
