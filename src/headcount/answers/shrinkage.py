@@ -258,21 +258,15 @@ def _joint_prior(one: Floats, two: Floats, tally: Floats) -> Floats:
     prior = np.outer(_prior(one, tally.sum(axis=1)), _prior(two, tally.sum(axis=0)))
     number = tally.sum()
     for _ in range(_STEPS_TOGETHER):
-        prior *= one.T @ (tally / np.maximum(one @ prior @ two.T, _SMALLEST)) @ two / number
+        prior *= one.T.dot(tally / np.maximum(one.dot(prior).dot(two.T), _SMALLEST)).dot(two) / number
     return prior
 
 
 def _prior(likelihood: Floats, tally: Floats) -> Floats:
     prior = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     number, turned = tally.sum(), likelihood.T
-    seen, factors = np.empty_like(tally), np.empty_like(prior)
-    for _ in range(_STEPS_APART):  # of a few numbers each: making arrays anew would take as long
-        np.dot(likelihood, prior, seen)
-        np.maximum(seen, _SMALLEST, out=seen)
-        np.divide(tally, seen, out=seen)
-        np.dot(turned, seen, factors)
-        np.divide(factors, number, out=factors)
-        np.multiply(prior, factors, out=prior)
+    for _ in range(_STEPS_APART):  # on a few numbers: as methods, calls take a third less than as operators
+        prior *= turned.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
     return prior
 
 
