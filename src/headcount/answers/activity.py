@@ -153,15 +153,19 @@ def histogram_table(users: Floats, width: float, of: str) -> pa.Table:
     >>> histogram_table(np.zeros(BINS), 3.0, "records").slice(2, 1).to_pylist()
     [{'from': 3, 'to': 4, 'users': 0.0, 'low': -3.0, 'high': 3.0, 'of': 'records'}]
     """
+    first, last, words = _columns(of)
     return pa.table(
-        {
-            "from": pa.array(lower_ends(), pa.int64()),
-            "to": pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
-            "users": users,
-            "low": users - width,
-            "high": users + width,
-            "of": pa.array([of] * BINS, pa.string()),
-        }
+        {"from": first, "to": last, "users": users, "low": users - width, "high": users + width, "of": words}
+    )
+
+
+@cache
+def _columns(of: str) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return what stands beside the numbers of users in any release: the ends of bins, and of what."""
+    return (
+        pa.array(lower_ends(), pa.int64()),
+        pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
+        pa.array([of] * BINS, pa.string()),
     )
 
 
