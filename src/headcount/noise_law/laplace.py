@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,15 +30,24 @@ class DiscreteLaplace:
     step: Fraction = Fraction(1)
     on: str = "counts"
 
+    @cached_property
+    def _known(self) -> _Figures:
+        return _figures(self.scale, self.step)
+
+    @cached_property
+    def in_steps(self) -> Fraction:
+        """The scale as a number of steps, exactly."""
+        return self.scale / self.step
+
     @property
     def alpha(self) -> float:
         """The ratio of neighbouring probabilities, exp(-step / scale)."""
-        return _figures(self.scale, self.step).alpha
+        return self._known.alpha
 
     @property
     def variance(self) -> float:
         """The exact variance, 2α / (1 - α)² steps squared."""
-        return _figures(self.scale, self.step).variance
+        return self._known.variance
 
     def times(self, factor: Fraction) -> DiscreteLaplace:
         """Return the law of the noise on counts that are multiplied by a positive number."""
@@ -50,7 +59,7 @@ class DiscreteLaplace:
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
-        known = _figures(self.scale, self.step)
+        known = self._known
         below = np.floor(np.asarray(x, dtype=np.float64) / known.step)
         steps = np.abs(np.where(below >= 0, below + 1, below))
         tail = np.exp(-steps * known.falls) / (1 + known.alpha)
@@ -58,12 +67,12 @@ class DiscreteLaplace:
 
     def log_ratio(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln P(x) - ln P(0), for multiples x of the step."""
-        return np.asarray(-np.abs(x) / _figures(self.scale, self.step).scale)
+        return np.asarray(-np.abs(x) / self._known.scale)
 
     def half_width(self, level: float) -> float:
         """Return the smallest multiple w of the step with P(abs(X) <= w) >= level."""
         # in steps, P(|X| > w) = 2 α^(w+1) / (1 + α)
-        known = _figures(self.scale, self.step)
+        known = self._known
         w = math.log((1 - level) * (1 + known.alpha) / 2) * -known.steps - 1
         return max(0, math.ceil(w - 1e-9)) * known.step
 
@@ -73,7 +82,7 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(Fraction(20)).in_words()
         'discrete Laplace noise of scale 20 (standard deviation 28.28)'
         """
-        known = _figures(self.scale, self.step)
+        known = self._known
         return f"discrete Laplace noise of scale {known.scale:.4g} (standard deviation {known.variance**0.5:.4g})"
 
     def to_json(self) -> dict[str, Any]:
