@@ -309,7 +309,7 @@ def _nowhere_negative(values: Floats) -> Floats:
 
 @cache
 def _all_points(most: int | None) -> tuple[Floats, Places, Floats]:
-    """Return the numbers of records that stand for all bins, the bin of each, and the sum of its inverses there."""
+    """Return the numbers of records that stand for all bins, the bin of each, and what inverses there sum to."""
     ends = (upper if most is None else min(upper, most) for upper in _LAST_OF_BINS)
     bins = [_points(lower, upper) for lower, upper in zip(_LOWER_ENDS, ends, strict=True) if lower <= upper]
     places = np.repeat(np.arange(len(bins)), [points.size for points in bins])

@@ -96,7 +96,7 @@ class DiscreteLaplace:
 
 
 class _Figures(NamedTuple):
-    """What follows from exact fractions, in floating point; ``steps`` make a scale, and ``falls`` is its inverse."""
+    """What follows from exact fractions, in floating point; ``steps`` make a scale, and ``falls`` is 1 / that."""
 
     scale: float
     step: float
