@@ -3,8 +3,10 @@
     python tools/audit_rates.py [--runs 20] [--only NAME …] [--profile]
 
 Some runs of both logs of every pair are timed, in seconds of the processor, after some that are not; where many
-copies are run in one release, a thousand times as many. All runs of an audit at that rate are its seconds: one
-that finds a violation ends sooner, and looking for events comes on top. ``--profile`` shows where the time goes.
+copies are run in one release, a thousand times as many. They are made in a process like those that an audit
+starts, since in others libraries for matrices may keep further processors busy. All runs of an audit at that rate
+are its seconds: one that finds a violation ends sooner, and looking for events comes on top. ``--profile`` shows
+where the time goes.
 """
 
 from __future__ import annotations
@@ -13,13 +15,18 @@ import argparse
 import cProfile
 import pstats
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headcount.lab.audits.auditing import expected_runs
 from headcount.lab.audits.targets import NAMES, pairs_for, runs_for, target
+from headcount.lab.processes import workers
 from headcount.noise import SeededNoise
+
+Told = TypeVar("Told")
 
 _COPIES = 1_000
 _LIMIT = 2
@@ -32,7 +39,7 @@ def rate(name: str, runs: int) -> float:
     many = runs * _COPIES if asked.copies else runs
     for pair in pairs:
         for present in (True, False):
-            asked.observe(pair, SeededNoise(0), many // 5, present=present)
+            asked.observe(pair, SeededNoise(0), max(1, many // 5), present=present)
             began = time.process_time()
             asked.observe(pair, SeededNoise(1), many, present=present)
             spent += time.process_time() - began
@@ -53,24 +60,35 @@ def profile(name: str, runs: int) -> None:
     print(f"{name}: {calls:,.0f} calls a release")
     spent = [(each[3], at) for at, each in known.stats.items() if "headcount" in at[0]]
     for seconds, (file, line, function) in sorted(spent, reverse=True)[:_SHOWN]:
-        print(f"{100 * seconds / whole:6.1f} %  {Path(file).stem}.{function} ({line})")
+        print(f"{100 * seconds / whole:6.1f} %  {Path(file).stem}.{function} ({line})", flush=True)
 
 
 def main() -> None:
-    """Print a table."""
+    """Print a table, or profiles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", nargs="*", default=NAMES)
     parser.add_argument("--profile", action="store_true")
     given = parser.parse_args()
-    if given.profile:
-        for name in given.only:
-            profile(name, given.runs)
-        return
+    with workers() as pool:
+        if given.profile:
+            for name in given.only:
+                _elsewhere(pool, profile, name, given.runs)
+        else:
+            table(given.only, given.runs, pool)
+
+
+def _elsewhere(pool: Executor | None, what: Callable[[str, int], Told], name: str, runs: int) -> Told:
+    """Let another process do it, where there are some."""
+    return what(name, runs) if pool is None else pool.submit(what, name, runs).result()
+
+
+def table(names: Sequence[str], runs: int, pool: Executor | None) -> None:
+    """Print a line for each method, and one for all."""
     print("| Method | releases a second | releases of an audit | seconds |\n|---|---:|---:|---:|")
     whole = 0.0
-    for name in given.only:
-        found = rate(name, given.runs)
+    for name in names:
+        found = _elsewhere(pool, rate, name, runs)
         copies = target(name, _LIMIT, Decimal(1)).copies
         releases = 2 * expected_runs(len(pairs_for(name, _LIMIT)), runs_for(name, copies=copies))
         whole += releases / found

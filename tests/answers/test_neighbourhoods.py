@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headcount.answers.blocks import NoisyPair
-from headcount.answers.neighbourhoods import kinds_of
+from headcount.answers.neighbourhoods import _kinds, kinds_of
 
 Floats = NDArray[np.float64]
 
@@ -37,12 +37,23 @@ def test_a_shift_of_level_is_found(size: int, of_heavy: bool) -> None:
         assert set(found[:100]).isdisjoint(found[-100:])
 
 
-@pytest.mark.parametrize("size", [300, 3_000])
+@pytest.mark.parametrize("size", [600, 3_000])
 def test_an_order_that_says_nothing_is_left_alone(size: int) -> None:
     """Zipf's counts in no order: one kind in each of 100 catalogues (chance alone cuts one in 150 places)."""
     counts = 2_000 / np.arange(1, size + 1)
     cut = sum(kinds(np.random.default_rng(seed).permutation(counts), seed).any() for seed in range(100))
     assert cut <= 2
+
+
+def test_stretches_of_too_few_items_are_of_one_kind_whatever_their_levels() -> None:
+    """So that nothing is cut below 400 items; from there on two levels may be told apart."""
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        sizes = random.multinomial(399, random.dirichlet(np.ones(9))).astype(np.float64)
+        assert not _kinds(10.0 ** random.integers(-2, 4, 9), sizes).any()
+    assert _kinds(np.array([1.0, 100.0]), np.array([200.0, 200.0])).tolist() == [0, 1]
+    assert not kinds(np.repeat([0.0, 100.0], [200, 199]), 1).any()
+    assert kinds(np.repeat([0.0, 100.0], [200, 208]), 1).any()
 
 
 def test_one_popular_item_is_no_level() -> None:

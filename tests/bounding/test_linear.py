@@ -40,6 +40,8 @@ def test_sums_are_those_of_the_matrix_however_rows_are_kept(rows: NDArray[np.boo
         assert np.allclose(queries.sums(whole / 7), rows @ (whole / 7), rtol=1e-12)
         assert queries.sizes.tolist() == rows.sum(axis=1).tolist()
         assert all((queries.mask(place) == rows[place]).all() for place in range(rows.shape[0]))
+        some = draw.permutation(rows.shape[1])[: draw.integers(0, rows.shape[1] + 1)]
+        assert (queries.inside(some) == rows[:, some]).all()
 
 
 def test_short_rows_are_listed_and_long_ones_packed() -> None:
@@ -50,6 +52,7 @@ def test_short_rows_are_listed_and_long_ones_packed() -> None:
     assert len(queries._listed) == 2
     assert queries.sums(np.arange(6400.0)).tolist() == [5, 6400 * 6399 / 2, 7]
     assert [int(queries.mask(place).sum()) for place in range(3)] == [1, 6400, 1]
+    assert queries.inside(np.array([7, 6399, 5])).tolist() == rows[:, [7, 6399, 5]].tolist()
 
 
 NONE = np.zeros((1, 0), dtype=np.uint8)

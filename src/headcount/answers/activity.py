@@ -11,6 +11,7 @@ that is fitted to all of them (:mod:`headcount.answers.usual_activity`) says wha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,7 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.answers.usual_activity import UsualLaws, usual_laws
-from headcount.arrays import Floats
+from headcount.arrays import Floats, Integers
+
+Places = Integers
 
 LAST_EDGE = 1 << 20
 UPPER_ENDS = np.array([1 << k for k in range(21)], dtype=np.int64)
@@ -150,15 +153,19 @@ def histogram_table(users: Floats, width: float, of: str) -> pa.Table:
     >>> histogram_table(np.zeros(BINS), 3.0, "records").slice(2, 1).to_pylist()
     [{'from': 3, 'to': 4, 'users': 0.0, 'low': -3.0, 'high': 3.0, 'of': 'records'}]
     """
+    first, last, words = _columns(of)
     return pa.table(
-        {
-            "from": pa.array(lower_ends(), pa.int64()),
-            "to": pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
-            "users": users,
-            "low": users - width,
-            "high": users + width,
-            "of": pa.array([of] * BINS, pa.string()),
-        }
+        {"from": first, "to": last, "users": users, "low": users - width, "high": users + width, "of": words}
+    )
+
+
+@cache
+def _columns(of: str) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return what stands beside the numbers of users in any release: the ends of bins, and of what."""
+    return (
+        pa.array(lower_ends(), pa.int64()),
+        pa.array([*UPPER_ENDS.tolist(), None], pa.int64()),
+        pa.array([of] * BINS, pa.string()),
     )
 
 
@@ -195,21 +202,21 @@ def both(noisy: Floats, scale: float, most: int | None = None) -> tuple[Estimate
 
 def _raised(noisy: Floats, scale: float, most: int | None, usual: UsualLaws | None, expected: Floats) -> Floats:
     """Return how many users each bin may have, where so many are expected."""
-    users, size = expected.copy(), _possible(most)
+    raised, size = expected.copy(), _possible(most)
     hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
-    clear = users > _CLEAR * scale
+    clear = raised[:size] > _CLEAR * scale
     if usual is not None:
-        raised = np.maximum(users[:size], np.minimum(usual.possible(), hidden[:size]))
-        users[:size] = np.where(clear[:size], users[:size], raised)
+        perhaps = np.maximum(raised[:size], np.minimum(usual.possible(), hidden[:size]))
+        raised[:size] = np.where(clear, raised[:size], perhaps)
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
-    last = int(np.flatnonzero(clear[:size]).max(initial=-1))
+    users, room, last = raised.tolist(), hidden.tolist(), int(clear.nonzero()[0].max(initial=-1))
     falling = users[last] / max(users[last - 1], 1.0) if last > 0 else 0.0
     falling = falling if falling < _FALLS else 0.0
     for place in range(last + 1, size):
-        before = users[place - 1] if place > 0 else np.inf
+        before = users[place - 1] if place > 0 else math.inf
         falling *= _FALLS_FASTER
-        users[place] = max(users[place], min(max(share, falling) * before, hidden[place]))
-    return users
+        users[place] = max(users[place], min(max(share, falling) * before, room[place]))
+    return np.array(users)
 
 
 def _usual(noisy: Floats, scale: float, most: int | None) -> UsualLaws | None:
@@ -220,13 +227,10 @@ def _usual(noisy: Floats, scale: float, most: int | None) -> UsualLaws | None:
 
 def _spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
     """Spread the users of each bin over it."""
-    records, shares = [np.empty(0)], [np.empty(0)]
-    for lower, upper, number in zip(_LOWER_ENDS, _LAST_OF_BINS, users.tolist(), strict=True):
-        if number > 0:
-            points, inverses = _points(lower, upper if most is None else min(upper, most))
-            records.append(points)
-            shares.append(number / points / inverses)
-    return EstimatedActivity(np.concatenate(records), np.concatenate(shares), scale)
+    points, places, inverses = _all_points(most)
+    inside = (users > 0)[places]
+    records = points[inside]
+    return EstimatedActivity(records, users[places[inside]] / records / inverses[inside], scale)
 
 
 def _expected(noisy: Floats, scale: float, most: int | None, laws: UsualLaws | None) -> Floats:
@@ -304,15 +308,18 @@ def _nowhere_negative(values: Floats) -> Floats:
 
 
 @cache
-def _points(lower: int, upper: int) -> tuple[Floats, float]:
-    """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many.
+def _all_points(most: int | None) -> tuple[Floats, Places, Floats]:
+    """Return the numbers of records that stand for all bins, the bin of each, and what inverses there sum to."""
+    ends = (upper if most is None else min(upper, most) for upper in _LAST_OF_BINS)
+    bins = [_points(lower, upper) for lower, upper in zip(_LOWER_ENDS, ends, strict=True) if lower <= upper]
+    places = np.repeat(np.arange(len(bins)), [points.size for points in bins])
+    inverses = np.array([(1 / points).sum() for points in bins])
+    return np.concatenate(bins), places, inverses[places]
 
-    Beside them is the sum of their inverses.
-    """
+
+def _points(lower: int, upper: int) -> Floats:
+    """Return some numbers of records from ``lower`` to ``upper``, evenly spread over the logarithm if many."""
     if upper - lower < _POINTS:
-        points = np.arange(lower, upper + 1, dtype=np.float64)
-    else:
-        middles = (np.arange(_POINTS) + 0.5) / _POINTS
-        points = np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)
-    points.setflags(write=False)
-    return points, float((1 / points).sum())
+        return np.arange(lower, upper + 1, dtype=np.float64)
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.asarray((lower - 0.5) * ((upper + 0.5) / (lower - 0.5)) ** middles)

@@ -54,6 +54,11 @@ def half_width(terms: Sequence[Term], level: float) -> float:
     >>> 31 < half_width([Term(0.8, law), Term(0.2, law, copies=4)], 0.99) < 42
     True
     """
+    return _half_width(tuple(terms), level)
+
+
+@lru_cache(maxsize=256)  # many releases ask for the same
+def _half_width(terms: tuple[Term, ...], level: float) -> float:
     used = [term for term in terms if term.weight and term.copies]
     if len(used) == 1 and used[0].copies == 1:
         return abs(used[0].weight) * used[0].law.half_width(level)
@@ -77,7 +82,6 @@ def half_width(terms: Sequence[Term], level: float) -> float:
     return _covering_radius(density, level) * step + draws * step / 2
 
 
-@lru_cache(maxsize=256)  # audits ask for the same thousands of times
 def consistent_half_widths(items: Law, edges: Law, weights: Weights, level: float) -> tuple[float, float]:
     """Return the half-widths of an item and of an edge after :func:`consistency.reconcile`."""
     h = weights.contexts

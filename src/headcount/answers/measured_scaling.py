@@ -18,8 +18,9 @@ Only released numbers are used.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, product
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -151,8 +152,9 @@ def ratios(
     first, last = _logarithms(np.array([weighed.min(), weighed.max()]), limit) - scene.centre
     points = np.linspace(min(first, scene.popularity.min()) - 0.01, last + 0.01, _POINTS)
     order = np.argsort(scene.popularity)
-    known, moved = scene.popularity[order], (fit.logarithms - fit.expected(scene, scene.popularity))[order]
-    curve = fit.expected(scene, points) + np.interp(points, known, moved)
+    usual, expected = fit.expected(scene, scene.popularity, points)
+    known, moved = scene.popularity[order], (fit.logarithms - usual)[order]
+    curve = expected + np.interp(points, known, moved)
     between = np.interp(points, known, (fit.variances + scene.items_differ**2)[order])
     return MeasuredRatios(
         classes=released.classes,
@@ -221,7 +223,7 @@ class _Scene:
             norm=norm,
         )
 
-    @property
+    @cached_property
     def octaves(self) -> Floats:
         """The sizes on the scale that slopes are on, from the middle of all people."""
         logs, people = np.log2(self.records), self.known.people
@@ -235,11 +237,17 @@ class _Scene:
         steps = np.where(self.sizes > _FEW, _ITEMS_STEP, _FEW_STEP)
         return np.asarray(steps * min(float(np.sqrt(moves @ wandering(self.octaves) @ moves)), 1.0))
 
+    @cached_property
+    def weighed_by_popularity(self) -> Floats:
+        """What items weigh whose popularity is each of ``POPULARITIES``, if all draw alike and count once."""
+        heavy = self.heavy
+        each = heavy.users * weights(heavy.records, self.limit, self.norm)
+        return np.asarray(chances(heavy, POPULARITIES) @ each)
+
     def shapes_at(self, popularity: Floats) -> Floats:
         """Return how the share of items of that popularity falls with size, if all draw alike and count once."""
-        weighed, heavy = np.exp(popularity + self.centre) * self.limit, self.heavy
-        curve = chances(heavy, POPULARITIES) @ (heavy.users * weights(heavy.records, self.limit, self.norm))
-        draws = np.outer(np.interp(weighed, curve, POPULARITIES), self.records)
+        weighed = np.exp(popularity + self.centre) * self.limit
+        draws = np.multiply.outer(np.interp(weighed, self.weighed_by_popularity, POPULARITIES), self.records)
         return np.asarray(np.where(draws > 0, -np.expm1(-draws) / np.maximum(draws, 1e-300), 1.0))
 
     def expected(self, tilts: Floats, powers: Floats) -> tuple[Floats, Floats]:
@@ -249,19 +257,31 @@ class _Scene:
         who are there: beside it is returned what that took.
         """
         people = np.maximum(self.known.people, 1e-9 * self.known.people.sum())
-        moved = np.broadcast_to(people, (tilts.size, people.size))
+        whole, moved = people.sum(), np.broadcast_to(people, (tilts.size, people.size))
+        sloping = self.sloping(tilts, powers, self.popularity)
         for _ in range(_ROUNDS):
-            found = self.sloping(tilts, powers, self.popularity, moved)
+            found = sloping.of(moved)
             heights = self.measured.weighed / (found @ self.measured.weights)
             sums = (heights[..., None] * found).sum(axis=1)
-            moved = moved * people / np.maximum(sums / sums.sum(axis=1, keepdims=True) * people.sum(), 1e-300)
-        return self.sloping(tilts, powers, self.popularity, moved), moved
+            moved = moved * people / np.maximum(sums / sums.sum(axis=1, keepdims=True) * whole, 1e-300)
+        return sloping.of(moved), moved
 
-    def sloping(self, tilts: Floats, powers: Floats, popularity: Floats, people: Floats) -> Floats:
-        """Return which part of their people is at each size, of items of that popularity."""
+    def sloping(self, tilts: Floats, powers: Floats, popularity: Floats) -> _Sloping:
+        """Return how the share of items of that popularity changes with size."""
         known = np.clip(popularity, self.popularity.min(), self.popularity.max())
         slopes = np.multiply.outer(np.multiply.outer(tilts, known), self.octaves)
-        found = people[:, None] * self.shapes_at(popularity) ** powers[:, None, None] * np.exp(slopes)
+        return _Sloping(self.shapes_at(popularity) ** powers[:, None, None], np.exp(slopes))
+
+
+class _Sloping(NamedTuple):
+    """How the share of some items changes with size: for each tilt and power, each item and each size."""
+
+    shapes: Floats
+    slopes: Floats
+
+    def of(self, people: Floats) -> Floats:
+        """Return which part of their people is at each size, where so many people are there."""
+        found = people[:, None] * self.shapes * self.slopes
         return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
@@ -274,11 +294,12 @@ class _Fit:
     logarithms: Floats
     variances: Floats
 
-    def expected(self, scene: _Scene, popularity: Floats) -> Floats:
-        """Return the logarithm of the ratio that is expected of items of that popularity."""
+    def expected(self, scene: _Scene, *popularities: Floats) -> list[Floats]:
+        """Return the logarithms of the ratios that are expected of items of each of these popularities."""
         tilt, power = np.array([self.tilt]), np.array([self.power])
-        people = scene.sloping(tilt, power, popularity, scene.expected(tilt, power)[1])[0]
-        return np.asarray(np.log((people @ scene.records) / (people @ scene.measured.weights)))
+        moved = scene.expected(tilt, power)[1]
+        parts = (scene.sloping(tilt, power, each).of(moved)[0] for each in popularities)
+        return [np.log((people @ scene.records) / (people @ scene.measured.weights)) for people in parts]
 
 
 def _fitted(scene: _Scene) -> _Fit:

@@ -45,6 +45,8 @@ def kinds_of(pair: NoisyPair, deviation: float, ratio: float) -> Bytes:
     >>> np.bincount(kinds_of(pair, 5.7, 1.0)).tolist()
     [2976, 1024]
     """
+    if pair.size < 2 * _FEWEST:  # too few for two kinds
+        return np.zeros(pair.size, dtype=np.uint8)
     run = max(_SHORTEST, -(-pair.size // _MOST_RUNS))
     sums, sizes, spread = _runs(pair, deviation, run)
     labels = _stretches(sums / np.sqrt(spread), sizes)

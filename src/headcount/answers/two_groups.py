@@ -16,12 +16,13 @@ users, how uncertain the released activity is, and how many heavier users noise 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from headcount.answers.activity import EstimatedActivity
-from headcount.answers.blocks import NoisyPair, blocks
+from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios
 from headcount.answers.neighbourhoods import kinds_of
 from headcount.answers.people_at_sizes import spread_over
@@ -104,7 +105,7 @@ class Draft:
     norm: Norm
     level: float
 
-    @property
+    @cached_property
     def above(self) -> EstimatedActivity:
         """The heavy users."""
         return self.people.estimated.above(self.limit)
@@ -122,13 +123,22 @@ class Draft:
 
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""
+        whole = where == slice(0, self.noisy.size)
+        return self._only_block if whole and self.noisy.size <= BLOCK else self._part(where)
+
+    @cached_property
+    def _only_block(self) -> tuple[Posterior, Posterior]:
+        """Of all items, where that takes no more memory than a block of a long table."""
+        return self._part(slice(0, self.noisy.size))
+
+    def _part(self, where: slice) -> tuple[Posterior, Posterior]:
         light, heavy = self.noisy.part(where)
         kinds = self.kinds[where]
         present = np.flatnonzero(np.bincount(kinds))
         if present.size == 1:
             return self.judged[int(present[0])].of(light, heavy)
         made = _empty(light.size), _empty(light.size)
-        for kind in present:
+        for kind in present.tolist():
             inside = kinds == kind
             for into, found in zip(made, self.judged[kind].of(light[inside], heavy[inside]), strict=True):
                 into.mean[inside], into.low[inside], into.high[inside] = found.mean, found.low, found.high
@@ -285,7 +295,7 @@ def _sums(noisy: NoisyPair, kinds: Bytes, shrinkages: tuple[Shrinkage, ...]) -> 
         for kind in np.flatnonzero(np.bincount(kinds[where])):
             inside = kinds[where] == kind
             mine = light[inside], heavy[inside]
-            shrunk[:, kind] += [each.mean.sum() for each in shrinkages[kind].of(*mine)]
+            shrunk[:, kind] += [each.sum() for each in shrinkages[kind].means(*mine)]
             sums[:, kind] += [each.sum() for each in mine]
             items[:, kind] += mine[0].size
     return shrunk, sums, items

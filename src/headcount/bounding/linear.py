@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.arrays import Floats, Integers
+from headcount.arrays import Flags, Floats, Integers
 from headcount.bounding.bounded import SEAL, Bounded, Scored, Sensitivity
 from headcount.errors import UsageError
 from headcount.threads import mapping
@@ -148,6 +148,19 @@ class LinearQueries:
         row = np.zeros(self.cells, dtype=bool)
         row[self._listed[at - self._packed.shape[1]]] = True
         return row
+
+    def inside(self, cells: Integers) -> Flags:
+        """Say of some cells which query asks for them, a row a query.
+
+        >>> LinearQueries.of([[1, 1, 0], [0, 0, 1]]).inside(np.array([0, 2])).tolist()
+        [[True, False], [False, True]]
+        """
+        rows = np.zeros((self.size, cells.size), dtype=bool)
+        many, few = np.split(self._places, [self._packed.shape[1]])
+        rows[many] = (self._packed[cells >> 3] >> (cells & 7).astype(np.uint8)[:, None] & 1).T
+        for place, listed in zip(few.tolist(), self._listed, strict=True):
+            rows[place] = np.isin(cells, listed)
+        return rows
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of the values in each query's cells."""

@@ -141,9 +141,7 @@ def interval_table(log: EventLog, name: str, counts: Counts, low: Counts, high: 
     """Make one table of counts with intervals, the whole catalogue in its order; the unknown context is null."""
     columns = {"count": counts.ravel(), "low": low.ravel(), "high": high.ravel()}
     if name == "items":
-        return pa.table(
-            {"item": log.catalogue.column, "label": pa.array(log.catalogue.labels, pa.string()), **columns}
-        )
+        return pa.table({"item": log.catalogue.column, "label": log.catalogue.label_column, **columns})
     labels: Sequence[str | None] = [*(log.context.labels if log.context else ()), None]
     rows = len(log.catalogue.ids)
     places = np.repeat(np.arange(rows), len(labels))

@@ -94,6 +94,11 @@ class Catalogue:
         texts = self.ids if _are(str, self.ids) else [str(each) for each in self.ids]
         return pa.array(texts, pa.string())
 
+    @cached_property
+    def label_column(self) -> pa.Array:
+        """The labels as a column beside that of the ids."""
+        return pa.array(self.labels, pa.string())
+
     def as_type(self, kind: pa.DataType, column: str) -> pa.Array:
         """Return the ids cast exactly to the type of the log's item column: ``"7"`` is 7, ``"007"`` is not."""
         try:

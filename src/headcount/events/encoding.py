@@ -49,10 +49,12 @@ class Reading:
     values: bool = False
 
     def narrowed(self, log: EventLog) -> EventLog:
-        """Return the log as far as it is read."""
-        if self.contexts == "none":
+        """Return the log as far as it is read: itself, if that is all of it."""
+        if self.contexts == "none" and (log.context, log.context_of) != (None, "record"):
             log = replace(log, context=None, context_of="record")
-        return replace(log, catalogue=NoCatalogue()) if isinstance(self.cells, Grid) else log
+        if isinstance(self.cells, Grid) and not isinstance(log.catalogue, NoCatalogue):
+            log = replace(log, catalogue=NoCatalogue())
+        return log
 
     def columns(self, log: EventLog) -> tuple[str, ...]:
         """Return the columns that must be read of a log."""
@@ -90,9 +92,9 @@ class EncodedLog:
     def __init__(self, log: EventLog, reading: Reading = COUNTED) -> None:
         if isinstance(reading.cells, Grid):
             check_table(log, reading.cells, reading.groups)
-        self.reading, self.columns = reading, reading.columns(log)
         self._stored_width = log.width
         self.log = log = reading.narrowed(log)
+        self.reading, self.columns = reading, reading.columns(log)
         self.tally = Tally()
         self.items: GivenItems | None = None
         self.groups: GroupCodes | None = None

@@ -133,7 +133,7 @@ class StoreWriter:
     def _write_catalogue(self) -> dict[str, Any]:
         catalogue, path = self._log.catalogue, self._aside / CATALOGUE
         ids = pa.array([str(each) for each in catalogue.ids], pa.string())  # whole numbers of any size
-        table = pa.table({"id": ids, "label": pa.array(catalogue.labels, pa.string())})
+        table = pa.table({"id": ids, "label": catalogue.label_column})
         pq.write_table(table, path, compression="zstd")
         kind = "numbers" if isinstance(catalogue.ids[0], int) else "text"
         return {"digest": catalogue.digest, "ids": kind, "crc32": zlib.crc32(path.read_bytes())}

@@ -104,7 +104,7 @@ def confirm(scale: Fraction, l1: int, epsilon: Fraction) -> None:
 
 def draw(law: DiscreteLaplace, size: int, source: NoiseSource) -> NDArray[np.int64]:
     """Draw ``size`` values from the law, in steps, with the bulk sampler."""
-    return draws(law.scale / law.step, None, size, source, _WORDS_PER_DRAW)
+    return draws(law.in_steps, None, size, source, _WORDS_PER_DRAW)
 
 
 def _opendp_laplace(scale: Fraction) -> Any:

@@ -66,7 +66,8 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,14 @@ class Rounds:
 
     def deviation(self, number: int) -> Decimal:
         """Return the deviation of the sum after so many rounds, rounded up."""
-        squares = sum(Fraction(a) ** 2 * s**2 for a, s in zip(AGAIN[:number], self.sigmas[:number], strict=True))
+        return self._deviations[number - 1]
+
+    @cached_property
+    def _deviations(self) -> tuple[Decimal, ...]:
+        squares = accumulate(Fraction(a) ** 2 * s**2 for a, s in zip(AGAIN, self.sigmas, strict=True))
         with localcontext() as context:
             context.prec, context.rounding = 40, ROUND_CEILING
-            return (Decimal(squares.numerator) / Decimal(squares.denominator)).sqrt() * (1 + Decimal("1e-30"))
+            return tuple(_decimal(each).sqrt() * (1 + Decimal("1e-30")) for each in squares)
 
 
 @lru_cache(maxsize=256)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +31,23 @@ class DiscreteLaplace:
     on: str = "counts"
 
     @cached_property
-    def alpha(self) -> float:
-        """The ratio of neighbouring probabilities, exp(-step / scale)."""
-        return math.exp(-self.step / self.scale)
+    def _known(self) -> _Figures:
+        return _figures(self.scale, self.step)
 
     @cached_property
+    def in_steps(self) -> Fraction:
+        """The scale as a number of steps, exactly."""
+        return self.scale / self.step
+
+    @property
+    def alpha(self) -> float:
+        """The ratio of neighbouring probabilities, exp(-step / scale)."""
+        return self._known.alpha
+
+    @property
     def variance(self) -> float:
         """The exact variance, 2α / (1 - α)² steps squared."""
-        return 2 * self.alpha / math.expm1(-self.step / self.scale) ** 2 * float(self.step) ** 2
+        return self._known.variance
 
     def times(self, factor: Fraction) -> DiscreteLaplace:
         """Return the law of the noise on counts that are multiplied by a positive number."""
@@ -50,20 +59,22 @@ class DiscreteLaplace:
 
     def cdf(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(X <= x), for real x."""
-        below = np.floor(np.asarray(x, dtype=np.float64) / float(self.step))
+        known = self._known
+        below = np.floor(np.asarray(x, dtype=np.float64) / known.step)
         steps = np.abs(np.where(below >= 0, below + 1, below))
-        tail = np.exp(-steps * float(self.step / self.scale)) / (1 + self.alpha)
+        tail = np.exp(-steps * known.falls) / (1 + known.alpha)
         return np.where(below >= 0, 1 - tail, tail)
 
     def log_ratio(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln P(x) - ln P(0), for multiples x of the step."""
-        return np.asarray(-np.abs(x) / float(self.scale))
+        return np.asarray(-np.abs(x) / self._known.scale)
 
     def half_width(self, level: float) -> float:
         """Return the smallest multiple w of the step with P(abs(X) <= w) >= level."""
         # in steps, P(|X| > w) = 2 α^(w+1) / (1 + α)
-        w = math.log((1 - level) * (1 + self.alpha) / 2) * -float(self.scale / self.step) - 1
-        return max(0, math.ceil(w - 1e-9)) * float(self.step)
+        known = self._known
+        w = math.log((1 - level) * (1 + known.alpha) / 2) * -known.steps - 1
+        return max(0, math.ceil(w - 1e-9)) * known.step
 
     def in_words(self) -> str:
         """Say which noise it is, and how much.
@@ -71,8 +82,8 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(Fraction(20)).in_words()
         'discrete Laplace noise of scale 20 (standard deviation 28.28)'
         """
-        deviation = f"standard deviation {self.variance**0.5:.4g}"
-        return f"discrete Laplace noise of scale {float(self.scale):.4g} ({deviation})"
+        known = self._known
+        return f"discrete Laplace noise of scale {known.scale:.4g} (standard deviation {known.variance**0.5:.4g})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the law as plain data."""
@@ -82,6 +93,25 @@ class DiscreteLaplace:
     def from_json(cls, data: Mapping[str, Any]) -> DiscreteLaplace:
         """Read back what :meth:`to_json` wrote."""
         return cls(Fraction(data["scale"]), Fraction(data.get("step", 1)), data.get("on", "counts"))
+
+
+class _Figures(NamedTuple):
+    """What follows from exact fractions, in floating point; ``steps`` make a scale, and ``falls`` is 1 / that."""
+
+    scale: float
+    step: float
+    steps: float
+    falls: float
+    alpha: float
+    variance: float
+
+
+@lru_cache(maxsize=1024)
+def _figures(scale: Fraction, step: Fraction) -> _Figures:
+    """Work them out once: many releases have the same noise, and fractions are slow."""
+    alpha, falls = math.exp(-step / scale), float(step / scale)
+    variance = 2 * alpha / math.expm1(-step / scale) ** 2 * float(step) ** 2
+    return _Figures(float(scale), float(step), float(scale / step), falls, alpha, variance)
 
 
 def where(step: Fraction, on: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from headcount.guarantee import GROUP_UNIT, Guarantee, Standing
 from headcount.method import ONE_ID, Bounds, Staged, what_counted
 from headcount.queries import ANSWERS
 from headcount.queries.components import Energies, energies
-from headcount.queries.sql import Cell, cell_text, counts_of
+from headcount.queries.sql import Cell, counts_of
 from headcount.queries.workload import Named, RowsAsked, StatementsAsked, Workload, nothing_asked
 
 PUBLIC_GRID = "the bins, the queries and all limits are public, fixed without looking at the table"
@@ -196,8 +196,7 @@ def answers_table(named: Named, columns: Mapping[str, Sequence[float | None] | F
     """
     return pa.table(
         {
-            "query": pa.array(named.statements, pa.string()),
-            "cell": pa.array([cell_text(cell) for cell in named.cells], pa.string()),
+            **named.columns,
             **_attributes(named.cells, {*ANSWERS.columns, *columns, "how"}),
             **{
                 name: pa.array(np.asarray(column, dtype=np.float64), from_pandas=True)  # no number: null

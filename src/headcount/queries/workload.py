@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from headcount.arrays import Floats
 from headcount.bounding import Bounded, LinearQueries, Places, beside, exact_answers, group_sums, head
 from headcount.errors import UsageError
 from headcount.events.grid import MOST_CELLS, Grid
-from headcount.queries.sql import Cell, TableCounts, table_counts
+from headcount.queries.sql import Cell, TableCounts, cell_text, table_counts
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Named:
     def of_rows(cls, rows: LinearQueries) -> Named:
         """Name rows by their places."""
         return cls(tuple(f"row {place}" for place in range(1, rows.size + 1)), ((),) * rows.size)
+
+    @cached_property
+    def columns(self) -> Mapping[str, pa.Array]:
+        """Return it as columns: the same for all releases that answer the same."""
+        texts = [cell_text(cell) for cell in self.cells]
+        return {"query": pa.array(self.statements, pa.string()), "cell": pa.array(texts, pa.string())}
 
 
 class Workload(Protocol):

@@ -40,7 +40,7 @@ def ranking_table(
     log: EventLog, made: Sequence[Ranked], contexts: Sequence[str] | None, *, counted: bool
 ) -> pa.Table:
     """Put the rankings one under the other, with counts if these were asked for."""
-    labels = pa.array(log.catalogue.labels, pa.string())
+    labels = log.catalogue.label_column
     winners = pa.array([index for each in made for index in each.winners], pa.int64())
     columns: dict[str, Any] = {
         "rank": pa.array([rank for each in made for rank in range(1, len(each.winners) + 1)], pa.int64()),

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,17 +69,23 @@ class Target:
         """The engine of this thread: it keeps what it read of a log from run to run, and draws anew in each."""
         return _engine(self.engine, threading.get_ident())
 
+    @cached_property
+    def method(self) -> Method:
+        """What is run: a description that no run changes."""
+        return self.make(self.name, self.parameters)
+
     def grant(self) -> Grant:
         """Return what one run may spend."""
         return Grant(self.epsilon, self.delta or None)
 
     def observe(self, pair: Pair, source: NoiseSource, runs: int, *, present: bool) -> Observations:
         """Run so many times with the person, or without."""
-        if self.copies:
-            size = min(runs, max(1, _RECORDS // max(1, len(pair.records(present=True)))))
-            parts = [self._copied(pair, source, size, present=present) for _ in range(-(-runs // size))]
-        else:
-            parts = [self._once(pair, source, present=present) for _ in range(runs)]
+        if not self.copies:
+            found = Observations.joined([self._once(pair, source, present=present) for _ in range(runs)])
+            numbers = np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
+            return replace(found, numbers=numbers)
+        size = min(runs, max(1, _RECORDS // max(1, len(pair.records(present=True)))))
+        parts = [self._copied(pair, source, size, present=present) for _ in range(-(-runs // size))]
         found = Observations.joined(parts)
         return Observations(found.kinds[:runs], found.numbers[:runs], found.names)
 
@@ -100,10 +106,7 @@ class Target:
             release = self.run(pair, source, present=present)
         except Exception as error:
             return Observations.failed(type(error).__name__)
-        found = self.seen(release, pair)
-        return replace(
-            found, numbers=np.nan_to_num(found.numbers, nan=NO_NUMBER, posinf=-NO_NUMBER, neginf=NO_NUMBER)
-        )
+        return self.seen(release, pair)
 
     def _copied(self, pair: Pair, source: NoiseSource, copies: int, *, present: bool) -> Observations:
         release = self.release(log_of(pair, present=present, copies=copies, contexts=self.contexts), source)
@@ -113,8 +116,7 @@ class Target:
 
     def release(self, log: EventLog, source: NoiseSource) -> Release:
         """Make one release, as the curator would."""
-        grant, engine = self.grant(), self.own_engine
-        method = self.make(self.name, self.parameters)
+        grant, engine, method = self.grant(), self.own_engine, self.method
         if not self.selects:
             return method.release(log, grant, source, engine)
         selection = Selection()

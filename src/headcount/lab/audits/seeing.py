@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Hashable, Iterable, Iterator
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -43,13 +44,18 @@ def seen(release: Release, pair: Pair) -> Observations:
         if table is not None and name == "items" and table.num_rows < pair.items:
             words.append("selected " + (", ".join(map(str, sorted(table["item"].to_pylist()))) or "nothing"))
         for column, values in _numbers(name, release, pair):
-            names += [f"{column} {number} of {name}" for number in range(values.size)]
+            names += _names(column, values.size, name)
             numbers.append(values)
     for name, value in _amounts(release):
         names.append(name)
         numbers.append(np.array([value]))
     row = np.concatenate(numbers) if numbers else np.empty(0)
     return Observations(np.array(["; ".join(filter(None, words))]), row[None, :], tuple(names))
+
+
+@lru_cache(maxsize=256)
+def _names(column: str, size: int, table: str) -> tuple[str, ...]:
+    return tuple(f"{column} {number} of {table}" for number in range(size))
 
 
 def kind_of(release: Release) -> str:

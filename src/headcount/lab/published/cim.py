@@ -183,10 +183,7 @@ class AskedTable:
     @cached_property
     def inside(self) -> Flags:
         """Which of these each query asks for, a row a query."""
-        rows = np.zeros((self.queries.size, self.held.size), dtype=bool)
-        for place in range(self.queries.size):
-            rows[place] = self.queries.mask(place)[self.held]
-        return rows
+        return self.queries.inside(self.held)
 
     @cached_property
     def empty(self) -> Integers:
