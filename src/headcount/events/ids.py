@@ -18,6 +18,7 @@ from headcount.events.kernels import interning
 from headcount.events.texts import bytes_of, is_textual
 
 _WIDEST_RANGE = 1 << 26
+_WORD = 8
 
 
 class Ids(Protocol):
@@ -113,7 +114,7 @@ class TextTable:
     def __init__(self, slots: int = 1 << 12, room: int = 1 << 16) -> None:
         self.size = 0
         self._latest: tuple[int, pa.Array, Codes] | None = None
-        self._arena = np.empty(room, dtype=np.uint8)
+        self._arena = np.empty(max(room, _WORD), dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
         self._resize(slots)
 
@@ -142,6 +143,8 @@ class TextTable:
 
     def _intern(self, texts: pa.Array, *, may_add: bool) -> Codes:
         data, offsets = bytes_of(texts)
+        if data.size < _WORD:  # of which a kernel takes so many at once
+            data = np.concatenate([data, np.zeros(_WORD, dtype=np.uint8)])
         out = np.empty(len(texts), dtype=np.int32)
         row = 0
         while True:
