@@ -126,7 +126,7 @@ def word_at(data: Bytes, at: Word) -> Word:
 
 @inlined
 def _rest_at(data: Bytes, at: Word, end: Word) -> Word:
-    """Return less than 8 bytes as one number, without a branch: the last 8 bytes of all are loaded for the last."""
+    """Return less than 8 bytes as one number; to the last bytes of all those before them are loaded as well."""
     first = min(at, data.size - 8)
     word = word_at(data, first) >> (uint64(8) * uint64(at - first) & uint64(63))
     return word & ((uint64(1) << (uint64(8) * uint64(end - at))) - uint64(1))
