@@ -81,7 +81,7 @@ class NumberTable:
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each number, adding new ones."""
         values = numbers_of(column)
-        out = np.empty(values.size, dtype=np.int32)
+        out = room_for_codes(values.size)
         row = 0
         while True:
             row, self.size = interning.intern_numbers(values, row, self._slots, self._ids, self.size, may_add, out)
@@ -145,7 +145,7 @@ class TextTable:
         data, offsets = bytes_of(texts)
         if data.size < _WORD:  # of which a kernel takes so many at once
             data = np.concatenate([data, np.zeros(_WORD, dtype=np.uint8)])
-        out = np.empty(len(texts), dtype=np.int32)
+        out = room_for_codes(len(texts))
         row = 0
         while True:
             row, self.size = interning.intern_text(
@@ -189,7 +189,7 @@ class LookUp(NamedTuple):
 
     def codes(self) -> Codes:
         """Return the code of each number."""
-        out = np.empty(self.values.size, dtype=np.int32)
+        out = room_for_codes(self.values.size)
         interning.look_up(*self, out)
         return out
 
@@ -226,6 +226,11 @@ class Listed:
         if isinstance(self._table, TextTable) and pa.types.is_dictionary(column.type):
             return self._table.look_up(column, may_add=False)
         return None
+
+
+def room_for_codes(rows: int) -> Codes:
+    """Return room for as many codes, in Arrow's own memory: the next batch uses it again, without taking it anew."""
+    return np.frombuffer(pa.allocate_buffer(4 * rows), dtype=np.int32)
 
 
 def numbers_of(column: pa.Array, as_they_are: pa.DataType | None = None) -> NDArray[Any]:
