@@ -229,7 +229,7 @@ class Listed:
 
 
 def room_for_codes(rows: int) -> Codes:
-    """Return room for as many codes, in Arrow's own memory: the next batch uses it again, without taking it anew."""
+    """Return room for as many codes, in memory that Arrow keeps at hand: another batch uses it again."""
     return np.frombuffer(pa.allocate_buffer(4 * rows), dtype=np.int32)
 
 
