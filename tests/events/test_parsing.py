@@ -15,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headcount.events.delimited import _split
-from headcount.events.lines import as_array
+from headcount.events.lines import ANY_END, _whole_lines, as_array
 from headcount.events.parsing import iso_times, numbers, times_by, whole_numbers
-from headcount.events.texts import sound
+from headcount.events.texts import _is_ascii, sound
 from headcount.events.times import LABELS, TimeFormat
 from headcount.events.zones import Zone
 
@@ -179,3 +179,22 @@ def test_text_that_is_not_utf8_is_missing_in_every_layout() -> None:
         assert sound(column.slice(1)).to_pylist() == [None, None, "rye"]
         coded = pa.DictionaryArray.from_arrays(pa.array([3, 1, 0, None]), column)
         assert sound(coded).to_pylist() == ["rye", None, "tea", None]
+
+
+def test_offsets_that_go_back_are_not_passed_over() -> None:
+    """Each byte is ASCII, but one text ends before it begins: that is looked at as closely as other damage."""
+    data = pa.py_buffer(b"teas")
+    for places, sorted_ in ([0, 1, 3, 4], True), ([0, 3, 1, 4], False):
+        column = pa.Array.from_buffers(
+            pa.large_string(), 3, [None, pa.py_buffer(np.array(places, dtype=np.int64)), data]
+        )
+        assert _is_ascii(column) == sorted_
+
+
+@given(st.lists(st.sampled_from(["tea", "", "\r", "\n", "\r\n"]), max_size=12), st.integers(1, 9))
+def test_blocks_are_whole_lines_however_a_file_is_cut(parts: list[str], size: int) -> None:
+    text = "".join(parts).encode()
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    blocks = list(_whole_lines(iter(pieces), ANY_END))
+    assert b"".join(blocks) == text
+    assert all(block.endswith((b"\r", b"\n")) for block in blocks[:-1])

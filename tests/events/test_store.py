@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from headcount.bounding import Sample
 from headcount.engines.packing import pack
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import CallerError, DataError, UsageError
+from headcount.events import checksums
 from headcount.events.catalogue import Catalogue
 from headcount.events.conditions import Compared
 from headcount.events.contexts import Context, weekday
@@ -330,3 +332,12 @@ def test_a_store_that_changes_during_a_pass_is_refused(name: str, store: Path) -
 def test_raw_sources_stay_as_they_were(tmp_path: Path) -> None:
     pacsv.write_csv(pa.table({"who": ["ann"], "what": ["tea"]}), tmp_path / "log.csv")
     assert open_source(tmp_path).names == ["who", "what"]
+
+
+def test_the_checksum_of_parts_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "_PART", 1)
+    for size in (0, 1, 2, 7, 64, 1_000):
+        array = np.arange(size, dtype=np.int32) * 40_503
+        for threads in (1, 2, 3, 8):
+            monkeypatch.setattr(checksums, "_THREADS", threads)
+            assert checksums.checksums({"cells": array}) == {"cells": zlib.crc32(array.tobytes())}

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount.engines.engine import Progress
@@ -97,6 +98,8 @@ class HeldLog:
             self._settle(dealing.result())
         self.bases = np.array(self._bases, dtype=np.int64)
         self.starts = np.array(self._starts, dtype=np.int32).reshape(len(self._bases), self.blocks + 1)
+        self._starts = []
+        pa.default_memory_pool().release_unused()  # batches are gone, and Arrow keeps their room for more
 
     def _clear(self) -> None:
         self._size = 0

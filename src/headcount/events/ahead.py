@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-_DEPTH = 3
+_DEPTH = 2
 
 FEW_ROWS = 1 << 12
 """Below so many rows, starting a thread takes longer than what it would do."""

@@ -22,7 +22,7 @@ from headcount.events.ahead import FEW_ROWS, read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.coders import Coder, GivenItems, GridCells, GroupCodes, ListedItems, check_table, one_cell
 from headcount.events.grid import Grid
-from headcount.events.ids import Ids, LookUp, ids_for
+from headcount.events.ids import Ids, LookUp, ids_for, room_for_codes
 from headcount.events.kernels import interning
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource, Tally
@@ -199,7 +199,7 @@ class EncodedLog:
         """Return the cells of items in contexts, and how many items are not listed and contexts unknown."""
         items = self._cells.look_up(batch) if isinstance(self._cells, ListedItems) else None
         if items is not None and isinstance(contexts, LookUp):
-            cells: Codes = np.empty(batch.num_rows, dtype=np.int32)
+            cells = room_for_codes(batch.num_rows)
             return cells, *interning.look_up_cells(*items, *contexts, self.log.width, cells)
         cells = self._cells(batch) if items is None else items.codes()
         contexts = contexts.codes() if isinstance(contexts, LookUp) else contexts

@@ -18,6 +18,7 @@ from headcount.events.kernels import interning
 from headcount.events.texts import bytes_of, is_textual
 
 _WIDEST_RANGE = 1 << 26
+_WORD = 8
 
 
 class Ids(Protocol):
@@ -80,7 +81,7 @@ class NumberTable:
     def codes(self, column: pa.Array, *, may_add: bool = True) -> Codes:
         """Return the code of each number, adding new ones."""
         values = numbers_of(column)
-        out = np.empty(values.size, dtype=np.int32)
+        out = room_for_codes(values.size)
         row = 0
         while True:
             row, self.size = interning.intern_numbers(values, row, self._slots, self._ids, self.size, may_add, out)
@@ -113,7 +114,7 @@ class TextTable:
     def __init__(self, slots: int = 1 << 12, room: int = 1 << 16) -> None:
         self.size = 0
         self._latest: tuple[int, pa.Array, Codes] | None = None
-        self._arena = np.empty(room, dtype=np.uint8)
+        self._arena = np.empty(max(room, _WORD), dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
         self._resize(slots)
 
@@ -142,7 +143,9 @@ class TextTable:
 
     def _intern(self, texts: pa.Array, *, may_add: bool) -> Codes:
         data, offsets = bytes_of(texts)
-        out = np.empty(len(texts), dtype=np.int32)
+        if data.size < _WORD:  # of which a kernel takes so many at once
+            data = np.concatenate([data, np.zeros(_WORD, dtype=np.uint8)])
+        out = room_for_codes(len(texts))
         row = 0
         while True:
             row, self.size = interning.intern_text(
@@ -186,7 +189,7 @@ class LookUp(NamedTuple):
 
     def codes(self) -> Codes:
         """Return the code of each number."""
-        out = np.empty(self.values.size, dtype=np.int32)
+        out = room_for_codes(self.values.size)
         interning.look_up(*self, out)
         return out
 
@@ -223,6 +226,11 @@ class Listed:
         if isinstance(self._table, TextTable) and pa.types.is_dictionary(column.type):
             return self._table.look_up(column, may_add=False)
         return None
+
+
+def room_for_codes(rows: int) -> Codes:
+    """Return room for as many codes, in memory that Arrow keeps at hand: another batch uses it again."""
+    return np.frombuffer(pa.allocate_buffer(4 * rows), dtype=np.int32)
 
 
 def numbers_of(column: pa.Array, as_they_are: pa.DataType | None = None) -> NDArray[Any]:

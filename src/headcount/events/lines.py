@@ -150,18 +150,35 @@ def _whole_lines(pieces: Iterator[bytes], ends: Sequence[bytes]) -> Iterator[byt
     begun: list[bytes] = []
     size = 0
     for piece in pieces:
-        last = max(piece.rfind(end) for end in ends) + 1
+        last = _last(piece, ends) + 1
         if not last:
             size += len(piece)
             if size <= LONGEST_LINE:
                 begun.append(piece)
             continue
-        first = min(place for place in (piece.find(end) for end in ends) if place >= 0)
+        first = _first(piece, ends)
         whole = size + first <= LONGEST_LINE
-        yield b"".join([*begun, piece[:last]]) if whole else piece[first:last]
+        yield b"".join([*begun, memoryview(piece)[:last]]) if whole else piece[first:last]
         begun, size = [piece[last:]], len(piece) - last
     if size <= LONGEST_LINE and any(begun):
         yield b"".join(begun)
+
+
+def _first(piece: bytes, ends: Sequence[bytes]) -> int:
+    """Return where the first line ends; none that ends later is looked for."""
+    place = len(piece)
+    for end in ends:
+        found = piece.find(end, 0, place)
+        place = place if found < 0 else found
+    return place
+
+
+def _last(piece: bytes, ends: Sequence[bytes]) -> int:
+    """Return where the last line ends, or -1; none that ends earlier is looked for."""
+    place = -1
+    for end in ends:
+        place = max(place, piece.rfind(end, place + 1))
+    return place
 
 
 def as_array(block: bytes) -> NDArray[Any]:

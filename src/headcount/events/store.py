@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events import formats
+from headcount.events.checksums import checksums
 
 FORMAT = "headcount-store"
 VERSION = 1
@@ -168,11 +169,13 @@ class PackedSource:
         raw = self.users.raw
         arrays: dict[str, NDArray[Any]] = {"starts": self.starts, "cells": self.cells, "times": self.times}
         arrays |= dict(zip(TEXTS, raw, strict=True)) if isinstance(raw, tuple) else {NUMBERS[0]: raw}
+        found = checksums(arrays)
         for name, expected in self.description["arrays"].items():
-            if zlib.crc32(arrays[name].data) != expected["crc32"]:
+            if found[name] != expected["crc32"]:
                 raise damaged(self.folder, f"{name}.npy does not hold what was packed")
         starts, cells = self.starts, self.cells
-        inside = not cells.size or (int(cells.min()) >= 0 and int(cells.max()) < self.description["cells"])
+        unsigned = cells.view(f"u{cells.itemsize}")  # a cell below 0 is then above all others
+        inside = not cells.size or int(unsigned.max()) < self.description["cells"]
         if starts[0] != 0 or starts[-1] != cells.size or (np.diff(starts) <= 0).any() or not inside:
             raise damaged(self.folder, "its arrays do not fit together")
         return True

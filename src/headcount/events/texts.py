@@ -44,10 +44,28 @@ def sound(column: pa.Array) -> pa.Array:
     if pa.types.is_string_view(column.type):
         column = as_bytes(column).cast(pa.large_binary()).view(pa.large_string())
     try:
-        column.validate(full=True)
+        column.validate()
+        if not _is_ascii(column):
+            column.validate(full=True)
     except pa.ArrowInvalid:
         return _without_damage(column)
     return column
+
+
+def _is_ascii(column: pa.Array) -> bool:
+    """Whether texts lie one after the other and all are ASCII: then they are sound, which is seen quickly.
+
+    >>> _is_ascii(pa.array(["tea", None])), _is_ascii(pa.array(["thé"]))
+    (True, False)
+    """
+    _, offsets, data = column.buffers()
+    if data is None or not len(column):
+        return False
+    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    places = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1]
+    if places[0] < 0 or (places[1:] < places[:-1]).any():
+        return False
+    return bool(np.frombuffer(data, dtype=np.uint8)[places[0] : places[-1]].max(initial=0) < 128)
 
 
 def _without_damage(column: pa.Array) -> pa.Array:

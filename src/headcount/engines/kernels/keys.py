@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.events.kernels.interning import word_at
 
 
 @inlined
@@ -34,10 +35,11 @@ def _siphash(k0: Word, k1: Word, data: NDArray[np.uint8], begin: Word, end: Word
     a, b = k0 ^ uint64(0x736F6D6570736575), k1 ^ uint64(0x646F72616E646F6D)
     c, d = k0 ^ uint64(0x6C7967656E657261), k1 ^ uint64(0x7465646279746573)
     length = end - begin
+    rest = uint64(length & 0xFF) << uint64(56)
+    for at in range(length // 8 * 8, length):
+        rest |= uint64(data[begin + at]) << uint64(8 * (at & 7))
     for block in range(length // 8 + 1):
-        word = uint64(length & 0xFF) << uint64(56) if block == length // 8 else uint64(0)
-        for at in range(8 * block, min(8 * block + 8, length)):
-            word |= uint64(data[begin + at]) << uint64(8 * (at - 8 * block))
+        word = word_at(data, begin + 8 * block) if block < length // 8 else rest
         d ^= word
         a, b, c, d = _sip(a, b, c, d)
         a, b, c, d = _sip(a, b, c, d)

@@ -125,45 +125,62 @@ def word_at(data: Bytes, at: Word) -> Word:
 
 
 @inlined
+def _rest_at(data: Bytes, at: Word, end: Word) -> Word:
+    """Return less than 8 bytes as one number; to the last bytes of all those before them are loaded as well."""
+    first = min(at, data.size - 8)
+    word = word_at(data, first) >> (uint64(8) * uint64(at - first) & uint64(63))
+    return word & ((uint64(1) << (uint64(8) * uint64(end - at))) - uint64(1))
+
+
+@inlined
 def _hash_bytes(data: Bytes, begin: Word, end: Word) -> Word:
     x = uint64(end - begin) * uint64(0x9E3779B97F4A7C15)
     at = begin
     while at + 8 <= end:
         x = _scatter(x ^ word_at(data, at)) * uint64(0x9E3779B97F4A7C15)
         at += 8
-    word = uint64(0)
-    while at < end:
-        word = word << uint64(8) | uint64(data[at])
-        at += 1
-    return _scatter(_scatter(x ^ word))
+    return _scatter(_scatter(x ^ _rest_at(data, at, end)))
 
 
 @inlined
 def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word) -> Word:
     """Whether two texts of the same size are equal, byte by byte."""
-    at: Word = np.int64(0)
-    while at + 8 <= size and word_at(data, begin + at) == word_at(other, first + at):
+    unlike, at = uint64(0), np.int64(0)
+    while at + 8 <= size:
+        unlike |= word_at(data, begin + at) ^ word_at(other, first + at)
         at += 8
-    while at < size and data[begin + at] == other[first + at]:
-        at += 1
-    return at == size
+    return unlike | (_rest_at(data, begin + at, begin + size) ^ _rest_at(other, first + at, first + size)) == 0
+
+
+@inlined
+def _is_text(data: Bytes, begin: Word, end: Word, arena: Bytes, ends: Integers, code: Word) -> Word:
+    """Whether a text is the one that has a code."""
+    first = ends[code - 1] if code > 0 else np.int64(0)
+    return ends[code] - first == end - begin and _same_bytes(data, begin, arena, first, end - begin)
 
 
 @compiled
-def _fetch(
-    data: Bytes, offsets: Integers, slots: NDArray[np.uint64], ends: Integers, hashes: NDArray[np.uint64],
-    met: Integers,
+def _first_slots(
+    data: Bytes, offsets: Integers, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
+    hashes: NDArray[np.uint64], met: Integers, codes: Codes,
 ) -> None:  # fmt: skip
-    """Write the hashes of some texts, and where those end that are probably the same.
+    """Write the hashes of some texts, and the codes of those that are in the first slot they could be in, else -1.
 
-    Nothing hangs on the latter: without a branch between them, the processor fetches them for many texts at once.
+    Most texts are there. Each step is done for all of them before the next one, so that the processor fetches what
+    it needs for many at once; ``met``, where texts end that are probably the same, is for nothing else.
     """
     mask = uint64(slots.size - 1)
     for row in range(offsets.size - 1):
         hashes[row] = _hash_bytes(data, offsets[row], offsets[row + 1])
     for row in range(offsets.size - 1):
-        code = slots[hashes[row] & mask] & uint64(0xFFFFFFFF)
-        met[row] = ends[max(code, uint64(1)) - uint64(1)]
+        slot = slots[hashes[row] & mask]
+        codes[row] = np.int32(slot) - np.int32(1) if (slot ^ hashes[row]) >> uint64(32) == 0 else np.int32(-1)
+    for row in range(offsets.size - 1):
+        met[row] = ends[uint64(max(codes[row], 1) - 1)]
+    for row in range(offsets.size - 1):
+        code = codes[row]
+        if code >= 0 and not _is_text(data, offsets[row], offsets[row + 1], arena, ends, code):
+            codes[row] = -1
 
 
 @compiled
@@ -174,34 +191,35 @@ def intern_text(
     """Code texts from row ``start`` on, as :func:`intern_numbers` does; texts are kept in an arena.
 
     A slot holds half of a text's hash and its code plus one, or 0. ``ends[code]`` is where the text with that
-    code ends in the arena and the next one begins.
+    code ends in the arena and the next one begins. Both the texts and the arena have 8 bytes or more.
     """
     mask = uint64(slots.size - 1)
     hashes, met = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
-    for row in range(start, out.size):
-        if (row - start) % _TEXTS == 0:
-            _fetch(data, offsets[row : row + _TEXTS + 1], slots, ends, hashes, met)
-        begin, end = offsets[row], offsets[row + 1]
-        scattered = hashes[(row - start) % _TEXTS]
-        slot = scattered & mask
-        half = scattered & uint64(0xFFFFFFFF00000000)
-        code: Word = np.int64(-1)
-        while slots[slot] != 0:
-            if slots[slot] & uint64(0xFFFFFFFF00000000) == half:
-                code = np.int64(slots[slot] & uint64(0xFFFFFFFF)) - 1
-                first = ends[code - 1] if code > 0 else np.int64(0)
-                if ends[code] - first == end - begin and _same_bytes(data, begin, arena, first, end - begin):
-                    break
-                code = np.int64(-1)
-            slot = (slot + uint64(1)) & mask
-        if code < 0 and may_add:
-            first = ends[size - 1] if size > 0 else np.int64(0)
-            if 3 * (size + 1) > 2 * slots.size or first + end - begin > arena.size:
-                return row, size
-            arena[first : first + end - begin] = data[begin:end]
-            ends[size] = first + end - begin
-            slots[slot] = half | uint64(size + 1)
-            code = np.int64(size)
-            size += 1
-        out[row] = code
+    for some in range(start, out.size, _TEXTS):
+        codes = out[some : some + _TEXTS]
+        _first_slots(data, offsets[some : some + codes.size + 1], slots, arena, ends, hashes, met, codes)
+        for at in range(codes.size):
+            if codes[at] >= 0:
+                continue
+            begin, end = offsets[some + at], offsets[some + at + 1]
+            slot, half = hashes[at] & mask, hashes[at] & uint64(0xFFFFFFFF00000000)
+            code: Word = np.int64(-1)
+            while slots[slot] != 0:
+                if slots[slot] & uint64(0xFFFFFFFF00000000) == half:
+                    code = np.int64(slots[slot] & uint64(0xFFFFFFFF)) - 1
+                    if _is_text(data, begin, end, arena, ends, code):
+                        break
+                    code = np.int64(-1)
+                slot = (slot + uint64(1)) & mask
+            if code < 0 and may_add:
+                first = ends[size - 1] if size > 0 else np.int64(0)
+                if 3 * (size + 1) > 2 * slots.size or first + end - begin > arena.size:
+                    return some + at, size
+                for place in range(end - begin):  # one by one: assigning a slice takes long to compile
+                    arena[first + place] = data[begin + place]
+                ends[size] = first + end - begin
+                slots[slot] = half | uint64(size + 1)
+                code = np.int64(size)
+                size += 1
+            codes[at] = code
     return out.size, size

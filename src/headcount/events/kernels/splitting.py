@@ -62,13 +62,12 @@ def _copied(data: Bytes, at: Word, stop: Word, texts: Bytes, column: Word, write
     while at + 8 <= data.size:
         word = word_at(data, at)
         marks = _zero_bytes(word ^ stops) | _zero_bytes(word ^ ends) | _zero_bytes(word ^ returns)
-        size = _before(marks) if marks != 0 else np.int64(8)
         if column >= 0:
             _write_word(texts, column, write, word)
-            write += size
-        at += size
         if marks != 0:
-            return at, write
+            size = _before(marks)
+            return at + size, write + size
+        at, write = at + 8, write + 8
     while at < data.size and data[at] != stop and data[at] != _NEWLINE and data[at] != _RETURN:
         if column >= 0:
             texts[column, write] = data[at]

@@ -1,0 +1,93 @@
+"""What holds memory during one release: ``python -m benchmarks.memory [KIND SIZE] [--method METHOD]``.
+
+The resident memory of this process, in MiB, from its start to the end of a release: pages of its own, and pages of
+libraries. While the log is read, the records that are held are told apart, from their size, and so is what PyArrow
+has in use; the rest is what allocators keep, and Python. A process that does nothing else has the least, so a size
+is measured at a time.
+"""
+
+import argparse
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import KINDS, SIZES, catalogue_path, log_path
+from benchmarks.ours import release
+from benchmarks.passes import make_logs
+
+MIB = 1 << 20
+
+
+def resident() -> tuple[float, float]:
+    """MiB of the process's own pages, and of libraries' pages."""
+    told = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(told["RssAnon"].split()[0]) / 1024, int(told["RssFile"].split()[0]) / 1024
+
+
+class Watch:
+    """Takes down the highest resident memory since it was last asked."""
+
+    def __init__(self) -> None:
+        self._highest, self._done = resident(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def told(self, stage: str, more: str = "") -> None:
+        own, libraries = max(self._highest, resident(), key=sum)
+        print(
+            f"{stage:34} {own + libraries:6.0f} MiB, own {own:4.0f}, libraries {libraries:4.0f}{more}", flush=True
+        )
+        self._highest = resident()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.002):
+            self._highest = max(self._highest, resident(), key=sum)
+
+
+def watched(watch: Watch) -> None:
+    """Let reading and counting tell what they held."""
+    import pyarrow as pa
+
+    from headcount.engines.holding import HeldLog
+    from headcount.engines.passes import Passes
+
+    read, each = HeldLog._read, Passes.each
+
+    def reading(held: HeldLog, *given: Any) -> None:
+        watch.told("imports, catalogue, kernels loaded")
+        read(held, *given)
+        records = held._size * (held.low.itemsize + held.high.itemsize) + held.starts.nbytes
+        arrow = pa.default_memory_pool().max_memory()
+        watch.told("reading", f"; records {records / MIB:.0f}, PyArrow's at most {arrow / MIB:.0f}")
+
+    def counting(passes: Passes, *given: Any) -> None:
+        each(passes, *given)
+        watch.told("counting")
+
+    replace: Callable[[Any, str, Any], None] = setattr
+    replace(HeldLog, "_read", reading)
+    replace(Passes, "each", counting)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
+    parser.add_argument("kind", nargs="?", choices=[kind for kind in KINDS if kind != "wide"], default="dense")
+    parser.add_argument("size", nargs="?", choices=list(SIZES), default="100m")
+    parser.add_argument("--method", default="sra")
+    given = parser.parse_args()
+    make_logs(given.kind, given.size)
+    watch = Watch()
+    watch.told("Python itself")
+    watched(watch)
+    release(log_path(given.kind, given.size), catalogue_path(given.kind), method=given.method)
+    watch.told("noise and tables")
+    watch.stop()
+
+
+if __name__ == "__main__":
+    main()
