@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headcount.arrays import Codes, Integers
-from headcount.compiling import Word, compiled
+from headcount.compiling import compiled
 from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
@@ -15,7 +15,7 @@ from headcount.engines.kernels.histories import (
     records_in,
     scratch_for,
 )
-from headcount.engines.kernels.keeping import Keeping, sample, spare_for
+from headcount.engines.kernels.keeping import Keeping, Spare, sample
 
 
 class Gathered(NamedTuple):
@@ -27,13 +27,9 @@ class Gathered(NamedTuple):
 
 
 @compiled
-def gather(piece: Piece, modes: Modes, keeping: Keeping, all_cells: Word, gathered: Gathered) -> None:
-    """Write the columns of every user's records, at most ``keeping.limit`` random ones, where ``ahead`` says.
-
-    There are ``all_cells``.
-    """
+def gather(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, gathered: Gathered) -> None:
+    """Write the columns of every user's records, at most ``keeping.limit`` random ones, where ``ahead`` says."""
     column_width, ahead, columns = gathered
-    spare = spare_for(piece.held, all_cells)
     seen, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:

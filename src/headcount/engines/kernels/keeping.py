@@ -8,8 +8,7 @@ import numpy as np
 
 from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels import room
-from headcount.engines.kernels.grouping import Held, Piece, next_histories
+from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
     add_rows,
@@ -54,19 +53,15 @@ class Spare(NamedTuple):
     theirs: Codes
 
 
-@compiled
-def spare_for(held: Held | None, cells: Word) -> Spare:
+def spare_for(cells: int, *, weighted: bool) -> Spare:
     """Return scratch space; there are no bits where cells are too many, or do not tell equal records apart.
 
-    In a packed store equal records are one entry, so that the first of a cell is the only one.
+    Rows with weights do not. In a packed store equal records are one entry: the first of a cell is the only one.
     """
-    if held is not None and held.weights.size > 0:
-        cells = np.int64(0)
-    met = room.draws(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0)
-    for at in range(met.size):
-        met[at] = uint64(0)
+    words = cells // 64 + 1 if cells <= _MOST_BITS and not weighted else 0
     most = _MOST_RANKED + _STEP
-    return Spare(met, room.draws(_STEP), room.draws(most), room.codes(most))
+    room = np.empty(_STEP, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int32)
+    return Spare(np.zeros(words, np.uint64), *room)
 
 
 @inlined
@@ -246,14 +241,13 @@ def _is_admitted(key: Word, keeping: Keeping) -> Word:
 
 
 @compiled
-def keep(piece: Piece, modes: Modes, keeping: Keeping, counts: Counts) -> None:
+def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Counts) -> None:
     """Keep what the bound allows of every user's records, and count it.
 
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
     edges, items = counts
-    spare = spare_for(piece.held, edges.size)
     seen, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:

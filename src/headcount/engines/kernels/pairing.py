@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headcount.arrays import Codes, Integers
-from headcount.compiling import Word, compiled
+from headcount.compiling import compiled
 from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
@@ -15,7 +15,7 @@ from headcount.engines.kernels.histories import (
     records_in,
     scratch_for,
 )
-from headcount.engines.kernels.keeping import Keeping, sample, spare_for
+from headcount.engines.kernels.keeping import Keeping, Spare, sample
 
 
 class Paired(NamedTuple):
@@ -27,13 +27,9 @@ class Paired(NamedTuple):
 
 
 @compiled
-def pair(piece: Piece, modes: Modes, keeping: Keeping, all_cells: Word, paired: Paired) -> None:
-    """Keep what is allowed of every user's records, and count each two items that they are about.
-
-    There are ``all_cells``.
-    """
+def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Paired) -> None:
+    """Keep what is allowed of every user's records, and count each two items that they are about."""
     places, many, sums = paired
-    spare = spare_for(piece.held, all_cells)
     seen, numbers, heap, held, run = scratch_for(0, 0)
     reached = piece.first
     while reached < piece.last:
