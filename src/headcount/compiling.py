@@ -19,15 +19,17 @@ from typing import Any, TypeVar
 if "HEADCOUNT_CACHE" in os.environ:
     os.environ.setdefault("NUMBA_CACHE_DIR", os.environ["HEADCOUNT_CACHE"])
 
-from numba import uint32, uint64
+from numba import types, uint32, uint64
 from numba.core import event
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.registry import CPUDispatcher
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 
-__all__ = ["Kernel", "Word", "compiled", "inlined", "uint32", "uint64"]
+from headcount import aside
+
+__all__ = ["Kernel", "Word", "compiled", "inlined", "ready", "uint32", "uint64"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 Word = Any
@@ -51,6 +53,7 @@ class _Stored(FunctionCache):  # type: ignore[misc]
     _impl_class = _Storing
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        aside.wait_for(aside.Wanted(self._py_func.__module__, self._py_func.__name__, tuple(sig)))
         rtsys.initialize(target_context)  # all that loaded code needs; Numba would ready its compiler here
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
@@ -116,13 +119,16 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
         return _Part(self.py_func, targetoptions=self.targetoptions, pipeline_class=_PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return self._part.get_call_template(args, kws)
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return self._part.get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
 
     def get_overload(self, sig: Any) -> Any:
         return self._part.get_overload(sig)
 
-    def enable_caching(self) -> None:
-        self._cache = _Stored(self.py_func)
+    def compile(self, sig: Any) -> Any:
+        if isinstance(self._cache, NullCache):  # those that are called look up where they are stored, not all
+            self._cache = _Stored(self.py_func)
+        return super().compile(sig)
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -135,8 +141,13 @@ def inlined(function: Kernel) -> Kernel:
     return _kernel(function, forceinline=True)
 
 
+def ready() -> None:
+    """Load all that compiling needs."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
 def _kernel(function: Kernel, **options: bool) -> Kernel:
-    made = _Kernel(function, targetoptions={"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **options})
-    made.enable_caching()
-    kernel: Kernel = made
+    options = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **options}
+    kernel: Kernel = _Kernel(function, targetoptions=options)
     return kernel

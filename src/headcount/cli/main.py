@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
+from headcount import aside
 from headcount.cli.starting import start
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
@@ -47,6 +48,8 @@ _COMMANDS = {
     "attack": "Mount a known attack on recommenders, and count what it recovers.",
     "completion": "Let a shell complete commands, flags and files.",
 }
+_COMPILING = {family.command[0] for family in FAMILIES.values()}
+_ONLY_TOLD = {"-h", "--help", "--dry-run"}
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 
 
@@ -116,7 +119,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code."""
     try:
-        with program.make_context("headcount", list(arguments)) as context:
+        compiles = bool(arguments) and arguments[0] in _COMPILING and _ONLY_TOLD.isdisjoint(arguments)
+        with aside.at_hand(wanted=compiles), program.make_context("headcount", list(arguments)) as context:
             program.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as end:

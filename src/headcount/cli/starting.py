@@ -5,21 +5,40 @@ from __future__ import annotations
 import gc
 import sys
 
+from headcount import aside
+
 _OBJECTS = 100_000  # as many as the imports of a command make; Python looks for garbage after 700
 
 
-class _NoPandas:
-    """Hides pandas, which PyArrow imports with the first array it makes, to see whether it was made of a series.
+_IDLE = {
+    "scipy": ("numba", "numba.np.linalg"),
+    "cffi": ("numba.core.typing.cffi_utils",),
+    "yaml": ("numba.core.config",),
+}
+"""What modules of Numba import to see whether it is there: kernels use none of it."""
 
-    The program makes none of those. PySpark, its one library that uses pandas itself, finds it.
+
+class _Hiding:
+    """Hides what libraries import in case it is needed, and the program does not need.
+
+    PyArrow imports pandas with the first array it makes, to see whether it was made of a series. The program makes
+    none of those; PySpark, its one library that uses pandas itself, finds it. Numba does not find SciPy, cffi and
+    YAML, and all others do.
     """
 
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas" and "pyspark" not in sys.modules:
             raise ModuleNotFoundError("headcount's program does without pandas", name=fullname)
+        if any(_is_being_imported(module) for module in _IDLE.get(fullname, ())):
+            raise ModuleNotFoundError(f"Numba does without {fullname} in headcount's program", name=fullname)
+
+
+def _is_being_imported(module: str) -> bool:
+    return getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False)
 
 
 def start() -> None:
-    """Spare a process what no command needs: pandas, and looking for garbage among all that is imported."""
+    """Spare a process what no command needs: libraries, and looking for garbage among all that is imported."""
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
-    sys.meta_path.insert(0, _NoPandas())
+    sys.meta_path.insert(0, _Hiding())
+    aside.allow()

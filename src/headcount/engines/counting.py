@@ -31,7 +31,7 @@ from headcount.bounding import (
 from headcount.engines import draws
 from headcount.engines.kernels.gathering import Gathered, gather
 from headcount.engines.kernels.histories import Modes
-from headcount.engines.kernels.keeping import Counts, Keeping, keep
+from headcount.engines.kernels.keeping import Counts, Keeping, Spare, keep, spare_for
 from headcount.engines.kernels.pairing import Paired, pair
 from headcount.engines.kernels.sharing import Sharing, share
 from headcount.engines.kernels.weighing import Weighing, weigh
@@ -52,7 +52,7 @@ def counts(passes: Passes, log: EventLog, bound: CountBound, secret: bytes) -> B
     items = np.zeros((threads, size * len(log.catalogue.ids)), dtype=np.int64)
     tables = [Counts(edges[part], items[part]) for part in range(threads)]
     if bound.unit == 1:
-        passes.each(log, secret, keep, [(_modes(log), _keeping(bound), each) for each in tables])
+        passes.each(log, secret, keep, [(_modes(log), _keeping(bound), _spare(log), each) for each in tables])
     else:
         how = bound.norm == "l2", bound.apart, _among(log, bound)
         weighing = Weighing(bound.limit, bound.unit, 0, *how, _NOTHING)
@@ -67,8 +67,8 @@ def sampled_pairs(passes: Passes, log: EventLog, bound: SampledPairs, secret: by
     sums = np.zeros((passes.threads_for(bound.pairs), bound.pairs), dtype=np.int64)
     places = bound.places(len(log.catalogue.ids))
     tables = [Paired(places, bound.items.size, part) for part in sums]
-    asked = _modes(log), _keeping(bound.kept), log.cells
-    passes.each(log, secret, pair, [(*asked, each) for each in tables])
+    asked = _modes(log), _keeping(bound.kept)
+    passes.each(log, secret, pair, [(*asked, _spare(log), each) for each in tables])
     return certify_sampled_pairs(sums.sum(axis=0), bound)
 
 
@@ -99,7 +99,7 @@ def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Row
     columns = np.empty(ends[-1], dtype=np.int32)
     keeping = Keeping(bound.most, _NOTHING, 0, np.uint64(0), True)
     gathered = Gathered(_width(log, bound.table), ahead, columns)
-    passes.each(log, secret, gather, [(_modes(log), keeping, log.cells, gathered)])
+    passes.each(log, secret, gather, [(_modes(log), keeping, _spare(log), gathered)])
     there = users > 0
     starts = np.concatenate([[0], ends[there]])
     return Rows(sums[there], starts, columns, width=width, most=bound.most)
@@ -140,6 +140,10 @@ def _among(log: EventLog, bound: CountBound | Activity) -> Flags:
 
 def _modes(log: EventLog) -> Modes:
     return Modes(log.width, log.counting == "users", log.context_of == "user")
+
+
+def _spare(log: EventLog) -> Spare:
+    return spare_for(log.cells, weighted=log.roles.times is not None)
 
 
 def _width(log: EventLog, table: CountTable) -> int:

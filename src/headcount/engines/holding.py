@@ -135,8 +135,7 @@ class HeldLog:
 
     def _upper_type(self, users: int) -> np.dtype[Any]:
         """Return what holds the bits of a record above its low ones, of so many users."""
-        bits = (max(0, users - 1) >> self.block_bits).bit_length() + self.cell_bits - _LOW_BITS
-        return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32)
+        return _type_of((max(0, users - 1) >> self.block_bits).bit_length() + self.cell_bits - _LOW_BITS)
 
     def _room(self, upper: np.dtype[Any]) -> int:
         """Return how many records fit into the chosen amount of memory."""
@@ -177,3 +176,16 @@ class HeldLog:
         for array in (self.low, self.high, self.weights):
             if array.size:
                 array[self._size : self._size + count] = array[base : base + count]
+
+
+def empty_of(log: EventLog) -> Held:
+    """Return what is held of a log before it is read; should its users be many, records become wider."""
+    cell_bits = max(1, (log.cells - 1).bit_length())
+    low, high = np.empty(0, dtype=np.uint16), np.empty(0, dtype=_type_of(cell_bits - _LOW_BITS))
+    bases, starts = np.empty(0, dtype=np.int64), np.empty((0, 1), dtype=np.int32)
+    return Held(low, high, np.empty(0, dtype=np.int32), bases, starts, 0, 0, cell_bits, 1)
+
+
+def _type_of(bits: int) -> np.dtype[Any]:
+    """Return what holds so many bits above the low ones of a record."""
+    return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32)

@@ -77,7 +77,8 @@ def _merged(held: HeldLog, block: int) -> _Block:
     """Group one held block by user, and sort and merge each user's records."""
     number = held.first_block + block
     users = max(0, -(-(held.encoded.users.size - number) // held.all_blocks))
-    starts, cells, weights = group(held.records, block, block + 1, users)
+    low, high, repeats, bases, blocks, _, _, cell_bits, _ = held.records
+    starts, cells, weights = group(low, high, repeats, bases, blocks, cell_bits, block, block + 1, users)
     lengths = np.empty(users, dtype=np.int64)
     out, times = np.empty(cells.size, dtype=np.int32), np.empty(cells.size, dtype=np.int32)
     entries = packing.merge(starts, cells, weights, held.cell_bits, lengths, out, times)

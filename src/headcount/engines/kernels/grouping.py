@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint32, uint64
+from headcount.engines.kernels import room
 
 Low = NDArray[np.uint16]
 High = NDArray[Any]  # uint8, uint16 or uint32, whichever holds the rest of a record
@@ -109,9 +110,17 @@ def deal(
 
 
 @compiled
-def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
+def _count(
+    low: Low,
+    high: High,
+    bases: Integers,
+    starts: Codes,
+    cell_bits: Word,
+    first: Word,
+    last: Word,
+    places: Integers,
+) -> None:
     """Count the records of every user of some blocks, a place ahead."""
-    low, high, _, bases, starts, _, _, cell_bits, _ = held
     blocks = uint64(last - first)
     above = cell_bits - 16
     for batch in range(bases.size):
@@ -131,30 +140,38 @@ def _count(held: Held, first: Word, last: Word, places: Integers) -> None:
 @inlined
 def _users_in(users: Word, first: Word, blocks: Word, all_blocks: Word) -> Word:
     """Return how many of so many users are in some blocks."""
-    return users // all_blocks * blocks + min(max(users % all_blocks - first, 0), blocks)
+    return users // all_blocks * blocks + min(max(users % all_blocks - first, np.int64(0)), blocks)
 
 
 @compiled
 def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Integers]:
     """Return how many rows each of the next users of a piece has, of so many in all, and where to go on."""
     until = min(at + held.together, last)
-    sizes = np.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits) + 1, dtype=np.int64)
-    _count(held, at, until, sizes)
+    sizes = room.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits) + 1)
+    _count(held.low, held.high, held.bases, held.starts, held.cell_bits, at, until, sizes)
     return until, sizes[1:]
 
 
 @compiled
-def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, Codes, Integers]:
-    """Group blocks by user, in the order of their codes: where each user's records start, cells and weights."""
-    low, high, weights, bases, starts, _, _, cell_bits, _ = held
+def group(
+    low: Low, high: High, weights: Codes, bases: Integers, starts: Codes, cell_bits: Word, first: Word, last: Word,
+    users: Word,
+) -> tuple[Integers, Codes, Integers]:  # fmt: skip
+    """Group blocks by user, in the order of their codes: where each user's records start, cells and weights.
+
+    What is held comes array by array, as it does everywhere inside kernels: to hand on a tuple takes Numba long to
+    compile, whatever is taken from it.
+    """
     mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
-    places = np.zeros(users + 1, dtype=np.int64)
-    _count(held, first, last, places)
+    places = room.zeros(users + 1)
+    _count(low, high, bases, starts, cell_bits, first, last, places)
     for user in range(users):
         places[user + 1] += places[user]
-    ahead = places[:-1].copy()
-    cells = np.empty(places[users], dtype=np.int32)
-    grouped = np.empty(cells.size if weights.size > 0 else 0, dtype=np.int64)
+    ahead = room.integers(users)
+    for user in range(users):
+        ahead[user] = places[user]
+    cells = room.codes(places[users])
+    grouped = room.integers(cells.size if weights.size > 0 else 0)
     for batch in range(bases.size):
         for block in range(first, last):
             column = uint64(block - first)
@@ -174,7 +191,7 @@ def group(held: Held, first: Word, last: Word, users: Word) -> tuple[Integers, C
 @compiled
 def _keys_of(keys: Draws, first: Word, blocks: Word, all_blocks: Word) -> Draws:
     """Return the keys of the users of some blocks, in the order of their codes."""
-    out = np.empty(_users_in(keys.size, first, blocks, all_blocks), dtype=np.uint64)
+    out = room.draws(_users_in(keys.size, first, blocks, all_blocks))
     size = 0
     for start in range(first, keys.size, all_blocks):
         for code in range(start, min(start + blocks, keys.size)):
@@ -189,9 +206,10 @@ def next_histories(
 ) -> tuple[Word, Histories]:
     """Return the next users of a piece, those of some blocks or about as many of a store, and where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
-        until = min(at + held.together, last)
-        mine = _keys_of(keys, held.first_block + at, until - at, 1 << held.block_bits)
-        starts, cells, weights = group(held, at, until, mine.size)
+        low, high, times, bases, blocks, first_block, block_bits, cell_bits, together = held
+        until = min(at + together, last)
+        mine = _keys_of(keys, first_block + at, until - at, 1 << block_bits)
+        starts, cells, weights = group(low, high, times, bases, blocks, cell_bits, at, until, mine.size)
         return until, Histories(starts, cells, weights, mine)
     if packed is not None:
         until = at + 1

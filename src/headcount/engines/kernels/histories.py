@@ -12,11 +12,13 @@ import numpy as np
 
 from headcount.arrays import Codes, Draws, Flags, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Histories
+from headcount.engines.kernels import room
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
 MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
 """With more records of one column than that, or more squares, the squares are taken to sum to the latter."""
+
+_FEW_ROWS = 128  # of a user, that there is room for at least: no hash table has fewer than 16 slots
 
 
 class Modes(NamedTuple):
@@ -38,22 +40,20 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def new_scratch() -> Scratch:
-    """Return scratch space, which kernels let grow."""
-    return Scratch(
-        np.zeros(1 << 10, dtype=np.int64), np.empty(1 << 10, dtype=np.int64), np.empty(0, dtype=np.uint64),
-        np.empty(0, dtype=np.int32), np.int64(0),
-    )  # fmt: skip
+def scratch_for(rows: Word, records: Word) -> Scratch:
+    """Return scratch space for a user with so many rows, and a heap for so many records; twice as many fit in."""
+    rows = max(rows, np.int64(_FEW_ROWS))
+    heap, held = room.draws(2 * records), room.codes(2 * (rows + records))
+    return Scratch(room.zeros(8 * rows), room.integers(8 * rows), heap, held, np.int64(0))
 
 
 @compiled
-def keep_one_context(histories: Histories, begin: Word, end: Word, width: Word, key: Word) -> Word:
+def keep_one_context(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, key: Word) -> Word:
     """Move the records of the user's one context to the front; return where they end.
 
     The most frequent known context wins, ties by the user's own draws; see ``draws.chosen_contexts``.
     """
-    cells, weights = histories.cells, histories.weights
-    tallies = np.zeros(width, dtype=np.int64)
+    tallies = room.zeros(width)
     for at in range(begin, end):
         tallies[cells[at] % width] += weights[at] if weights.size else 1
     best, tickets = width - 1, uint64(0)
@@ -73,9 +73,8 @@ def keep_one_context(histories: Histories, begin: Word, end: Word, width: Word, 
 
 
 @compiled
-def keep_among(histories: Histories, begin: Word, end: Word, width: Word, among: Flags) -> Word:
+def keep_among(cells: Codes, weights: Integers, begin: Word, end: Word, width: Word, among: Flags) -> Word:
     """Move the records about items that are marked to the front; return where they end."""
-    cells, weights = histories.cells, histories.weights
     to = begin
     for at in range(begin, end):
         if among[cells[at] // width]:
@@ -89,7 +88,12 @@ def keep_among(histories: Histories, begin: Word, end: Word, width: Word, among:
 @compiled
 def records_in(weights: Integers, begin: Word, end: Word) -> Word:
     """Return how many records the rows stand for."""
-    return np.sum(weights[begin:end]) if weights.size > 0 else end - begin
+    if weights.size == 0:
+        return end - begin
+    total: Word = np.int64(0)
+    for at in range(begin, end):
+        total += weights[at]
+    return total
 
 
 @compiled
@@ -166,21 +170,16 @@ def squares_in(
 
 
 @compiled
-def with_room(scratch: Scratch, histories: Histories, limit: Word) -> Scratch:
-    """Return scratch space for any user of a block, and a heap for at most ``limit`` of their records."""
-    seen, numbers, heap, held, run = scratch
-    starts = histories.starts
-    longest: Word = np.int64(1)
-    largest: Word = np.int64(1)
+def lacking(starts: Integers, weights: Integers, limit: Word, slots: Word, places: Word) -> tuple[Word, Word]:
+    """Return the rows and records of a user that there must be room for; or no rows if there is enough.
+
+    There are so many slots, and places in a heap. A user asks for the power of two from twice the rows on, and for
+    as many places as records, up to a limit.
+    """
+    rows, records = slots // 8, places // 2
     for user in range(starts.size - 1):
-        longest = max(longest, starts[user + 1] - starts[user])
-        if limit > 0:
-            largest = max(largest, records_in(histories.weights, starts[user], starts[user + 1]))
-    if seen.size < 4 * longest:  # the power of two from twice the rows on must fit in
-        seen = np.zeros(8 * longest, dtype=np.int64)
-        numbers = np.empty(seen.size, dtype=np.int64)
-    if heap.size < min(limit, largest):
-        heap = np.empty(min(limit, 2 * largest), dtype=np.uint64)
-    if held.size < max(longest, heap.size):
-        held = np.empty(2 * max(longest, heap.size), dtype=np.int32)
-    return Scratch(seen, numbers, heap, held, run)
+        begin, end = starts[user], starts[user + 1]
+        rows = max(rows, end - begin)
+        if records < limit:
+            records = max(records, min(limit, records_in(weights, begin, end)))
+    return rows if slots < 4 * rows or places < records else np.int64(0), records

@@ -8,17 +8,16 @@ import numpy as np
 
 from headcount.arrays import Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Held, Histories, Piece, next_histories
+from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
-    Scratch,
     add_rows,
     find,
     keep_one_context,
+    lacking,
     mask_for,
-    new_scratch,
     records_in,
-    with_room,
+    scratch_for,
 )
 from headcount.engines.kernels.mixing import GOLDEN, mix
 
@@ -54,17 +53,15 @@ class Spare(NamedTuple):
     theirs: Codes
 
 
-@compiled
-def spare_for(held: Held | None, cells: Word) -> Spare:
+def spare_for(cells: int, *, weighted: bool) -> Spare:
     """Return scratch space; there are no bits where cells are too many, or do not tell equal records apart.
 
-    In a packed store equal records are one entry, so that the first of a cell is the only one.
+    Rows with weights do not. In a packed store equal records are one entry: the first of a cell is the only one.
     """
-    if held is not None and held.weights.size > 0:
-        cells = np.int64(0)
-    met = np.zeros(cells // 64 + 1 if 0 < cells <= _MOST_BITS else 0, dtype=np.uint64)
+    words = cells // 64 + 1 if cells <= _MOST_BITS and not weighted else 0
     most = _MOST_RANKED + _STEP
-    return Spare(met, np.empty(_STEP, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int32))
+    room = np.empty(_STEP, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int32)
+    return Spare(np.zeros(words, np.uint64), *room)
 
 
 @inlined
@@ -105,8 +102,8 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 
 @compiled
 def _keep(
-    histories: Histories, begin: Word, end: Word, key: Word, bar: Word, keeping: Keeping, modes: Modes, met: Draws,
-    scratch: Scratch, run: Word, heap: Draws,
+    cells: Codes, weights: Integers, key: Word, bar: Word, ranks: Integers, bits: Word, width: Word,
+    distinct: Word, met: Draws, seen: Integers, numbers: Integers, run: Word, heap: Draws, held: Codes,
 ) -> Word:  # fmt: skip
     """Keep the records of smallest priority, none above ``bar``, of one user in ``heap``; return how many.
 
@@ -114,18 +111,16 @@ def _keep(
     equals, ``seen`` and ``numbers`` count those. Where there are too many cells for bits, ``met`` is empty and
     all records are counted. It is all zero before and after.
     """
-    cells, weights, ranks, bits = histories.cells, histories.weights, keeping.ranks, keeping.bits
-    seen, numbers, held, distinct = scratch.seen, scratch.numbers, scratch.held, modes.distinct
     size: Word = np.int64(0)
     worst = bar  # the largest priority that may still enter
-    mask = mask_for(end - begin)
+    mask = mask_for(cells.size)
     shift = uint64(64 - bits)
     weighted = weights.size > 0 and not distinct
-    for at in range(begin, end):
+    for at in range(cells.size):
         cell = np.int64(cells[at])
         top = uint64(0)
         if bits > 0:
-            top = uint64(ranks[cell // modes.width]) << shift
+            top = uint64(ranks[cell // width]) << shift
             if top > worst:
                 continue  # so are all its equals, from here on
         weight = weights[at] if weighted else np.int64(1)
@@ -149,10 +144,10 @@ def _keep(
             priority = top | (draw >> uint64(bits))
             if priority <= worst:
                 size = _offer(priority, cell, heap, held, size)
-                if size == heap.size:
-                    worst = min(worst, heap[0])
+                if size == heap.size and heap[0] < worst:
+                    worst = heap[0]
     if met.size > 0:
-        for at in range(begin, end):
+        for at in range(cells.size):
             met[cells[at] >> 6] = 0
     return size
 
@@ -172,13 +167,14 @@ def _repeats(cells: Codes, met: Draws) -> Word:
 
 
 @compiled
-def _keep_different(cells: Codes, key: Word, bar: Word, spare: Spare, heap: Draws, held: Codes) -> Word:
+def _keep_different(
+    cells: Codes, key: Word, bar: Word, draws: Draws, lowest: Draws, theirs: Codes, heap: Draws, held: Codes
+) -> Word:
     """Do what :func:`_keep` does for one user's records if no two are equal and none goes before another.
 
     Draws are made without a branch between them, so that the processor makes several at once. So are the few that
     are not above the bar compared, each with all; unless these are many, which go through the heap.
     """
-    draws, lowest, theirs = spare.draws, spare.lowest, spare.theirs
     limit, size, found = uint64(heap.size), np.int64(0), uint64(0)
     ranked = 2 * limit <= uint64(_MOST_RANKED)
     for start in range(0, cells.size, _STEP):
@@ -191,7 +187,7 @@ def _keep_different(cells: Codes, key: Word, bar: Word, spare: Spare, heap: Draw
         if not ranked or found > uint64(_MOST_RANKED):
             ranked = False
             for at in range(found):
-                size = _offer(lowest[at], theirs[at], heap, held, size)
+                size = _offer(lowest[at], np.int64(theirs[at]), heap, held, size)
             found = uint64(0)
     if ranked and found >= limit:
         for at in range(found):
@@ -214,21 +210,25 @@ def _likely_bar(limit: Word, total: Word, bits: Word) -> Word:
 
 @compiled
 def sample(
-    histories: Histories, begin: Word, end: Word, total: Word, key: Word, keeping: Keeping, modes: Modes,
-    spare: Spare, scratch: Scratch, run: Word,
+    cells: Codes, weights: Integers, total: Word, key: Word, keeping: Keeping, modes: Modes, spare: Spare,
+    seen: Integers, numbers: Integers, run: Word, heap: Draws, held: Codes,
 ) -> tuple[Word, Word]:  # fmt: skip
     """Keep at most ``limit`` of one user's ``total`` records in ``held``; return how many, and the last run."""
-    room = min(keeping.limit, total)
-    bar = _likely_bar(keeping.limit, total, keeping.bits)
-    size = np.int64(0)
-    cells, heap, met = histories.cells[begin:end], scratch.heap[:room], spare.met
-    plain = bar != _NO_BAR and met.size > 0 and (histories.weights.size == 0 or modes.distinct)
+    limit, ranks, bits, _, _ = keeping
+    met, draws, lowest, theirs = spare
+    room = min(limit, total)
+    bar = _likely_bar(limit, total, bits)
+    size: Word = np.int64(0)
+    heap = heap[:room]
+    plain = bar != _NO_BAR and met.size > 0 and (weights.size == 0 or modes.distinct)
     if plain and not _repeats(cells, met):
-        size = _keep_different(cells, key, bar, spare, heap, scratch.held)
+        size = _keep_different(cells, key, bar, draws, lowest, theirs, heap, held)
         bar = _NO_BAR  # if it was too low, all are looked at
     while size < room:
         run += 1
-        size = _keep(histories, begin, end, key, bar, keeping, modes, met, scratch, run, heap)
+        size = _keep(
+            cells, weights, key, bar, ranks, bits, modes.width, modes.distinct, met, seen, numbers, run, heap, held
+        )  # fmt: skip
         if bar == _NO_BAR:
             break
         bar = _NO_BAR  # the bar was too low
@@ -241,48 +241,44 @@ def _is_admitted(key: Word, keeping: Keeping) -> Word:
 
 
 @compiled
-def _keep_users(
-    histories: Histories, keeping: Keeping, modes: Modes, counts: Counts, spare: Spare, scratch: Scratch
-) -> Scratch:
-    scratch = with_room(scratch, histories, keeping.limit)
-    starts, cells, weights, keys = histories
-    edges, items = counts
-    seen, numbers, heap, held, run = scratch
-    for user in range(keys.size):
-        if not _is_admitted(keys[user], keeping):
-            continue
-        begin, end = starts[user], starts[user + 1]
-        if modes.one_context and begin < end:
-            end = keep_one_context(histories, begin, end, modes.width, keys[user])
-        if begin == end:
-            continue
-        total = records_in(weights, begin, end)
-        if total <= keeping.limit and not modes.distinct:
-            add_rows(edges, cells, weights, begin, end, np.int64(1))
-            continue
-        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, spare, scratch, run)
-        for at in range(size):
-            edges[held[at]] += 1
-        if modes.distinct:
-            run += 1
-            for at in range(size):
-                item = np.int64(held[at]) // modes.width
-                slot = find(item, run, mask_for(size), seen)
-                if seen[slot] != np.int64(run) << 32 | item:
-                    seen[slot] = np.int64(run) << 32 | item
-                    items[item] += 1
-    return Scratch(seen, numbers, heap, held, run)
-
-
-@compiled
-def keep(piece: Piece, modes: Modes, keeping: Keeping, counts: Counts) -> None:
+def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Counts) -> None:
     """Keep what the bound allows of every user's records, and count it.
 
     Edges count kept records, or kept cells if ``distinct``; items count the distinct items among kept cells, and
     are left alone otherwise.
     """
-    spare = spare_for(piece.held, counts.edges.size)
-    scratch, at = new_scratch(), piece.first
-    while at < piece.last:
-        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _keep_users(histories, keeping, modes, counts, spare, scratch)
+    edges, items = counts
+    seen, numbers, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        if rows > 0:
+            seen, numbers, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            if not _is_admitted(keys[user], keeping):
+                continue
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            total = records_in(weights, begin, end)
+            if total <= keeping.limit and not modes.distinct:
+                add_rows(edges, cells, weights, begin, end, np.int64(1))
+                continue
+            mine, times = cells[begin:end], weights[begin:end]
+            size, run = sample(
+                mine, times, total, keys[user], keeping, modes, spare, seen, numbers, run, heap, held
+            )  # fmt: skip
+            for at in range(size):
+                edges[held[at]] += 1
+            if modes.distinct:
+                run += 1
+                for at in range(size):
+                    item = np.int64(held[at]) // modes.width
+                    slot = find(item, run, mask_for(size), seen)
+                    if seen[slot] != np.int64(run) << 32 | item:
+                        seen[slot] = np.int64(run) << 32 | item
+                        items[item] += 1

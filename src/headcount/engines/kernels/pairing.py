@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headcount.arrays import Codes, Integers
-from headcount.compiling import Word, compiled
-from headcount.engines.kernels.grouping import Histories, Piece, next_histories
+from headcount.compiling import compiled
+from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
-    Scratch,
     each_once,
     keep_one_context,
-    new_scratch,
+    lacking,
     records_in,
-    with_room,
+    scratch_for,
 )
-from headcount.engines.kernels.keeping import Keeping, Spare, sample, spare_for
+from headcount.engines.kernels.keeping import Keeping, Spare, sample
 
 
 class Paired(NamedTuple):
@@ -28,46 +27,39 @@ class Paired(NamedTuple):
 
 
 @compiled
-def _pair_users(
-    histories: Histories, keeping: Keeping, modes: Modes, paired: Paired, spare: Spare, scratch: Scratch
-) -> Scratch:
-    scratch = with_room(scratch, histories, keeping.limit)
-    starts, weights, keys = histories.starts, histories.weights, histories.keys
+def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Paired) -> None:
+    """Keep what is allowed of every user's records, and count each two items that they are about."""
     places, many, sums = paired
-    seen, numbers, heap, held, run = scratch
-    for user in range(keys.size):
-        begin, end = starts[user], starts[user + 1]
-        if modes.one_context and begin < end:
-            end = keep_one_context(histories, begin, end, modes.width, keys[user])
-        if begin == end:
-            continue
-        total = records_in(weights, begin, end)
-        size, run = sample(histories, begin, end, total, keys[user], keeping, modes, spare, scratch, run)
-        run += 1
-        different = each_once(held, 0, size, modes.width, held, run, seen)
-        size = 0
-        for at in range(different):
-            place = places[held[at]]
-            if place >= 0:
-                held[size] = place
-                size += 1
-        mine = held[:size]
-        mine.sort()
-        for one in range(size):
-            row = mine[one] * many - mine[one] * (mine[one] + 1) // 2 - mine[one] - 1
-            for other in range(one + 1, size):
-                sums[row + mine[other]] += 1
-    return Scratch(seen, numbers, heap, held, run)
-
-
-@compiled
-def pair(piece: Piece, modes: Modes, keeping: Keeping, cells: Word, paired: Paired) -> None:
-    """Keep what is allowed of every user's records, and count each two items that they are about.
-
-    There are so many ``cells`` in all.
-    """
-    spare = spare_for(piece.held, cells)
-    scratch, at = new_scratch(), piece.first
-    while at < piece.last:
-        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _pair_users(histories, keeping, modes, paired, spare, scratch)
+    seen, numbers, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, keeping.limit, seen.size, heap.size)
+        if rows > 0:
+            seen, numbers, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            total = records_in(weights, begin, end)
+            size, run = sample(
+                cells[begin:end], weights[begin:end], total, keys[user], keeping, modes, spare, seen, numbers, run,
+                heap, held,
+            )  # fmt: skip
+            run += 1
+            different = each_once(held, 0, size, modes.width, held, run, seen)
+            size = 0
+            for at in range(different):
+                place = places[held[at]]
+                if place >= 0:
+                    held[size] = place
+                    size += 1
+            mine = held[:size]
+            mine.sort()
+            for one in range(size):
+                row = mine[one] * many - mine[one] * (mine[one] + 1) // 2 - mine[one] - 1
+                for other in range(one + 1, size):
+                    sums[row + mine[other]] += 1

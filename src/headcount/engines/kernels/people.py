@@ -11,8 +11,8 @@ import numpy as np
 
 from headcount.arrays import Codes
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Histories, Piece, next_histories
-from headcount.engines.kernels.histories import Modes, Scratch, each_once, keep_one_context, new_scratch, with_room
+from headcount.engines.kernels.grouping import Piece, next_histories
+from headcount.engines.kernels.histories import Modes, each_once, keep_one_context, lacking, scratch_for
 from headcount.engines.kernels.mixing import GOLDEN
 
 
@@ -54,36 +54,31 @@ def _grown(table: Slots) -> Slots:
 
 
 @compiled
-def _count_users(
-    histories: Histories, column_width: Word, modes: Modes, table: Slots, scratch: Scratch
-) -> tuple[Slots, Scratch]:
-    seen, numbers, heap, held, run = with_room(scratch, histories, np.int64(0))
-    starts, cells, _, keys = histories
-    columns, people, taken = table
-    for user in range(keys.size):
-        begin, end = starts[user], starts[user + 1]
-        if modes.one_context and begin < end:
-            end = keep_one_context(histories, begin, end, modes.width, keys[user])
-        if begin == end:
-            continue
-        run += 1
-        size = each_once(cells, begin, end, column_width, held, run, seen)
-        for at in range(size):
-            slot = _slot_of(held[at], columns)
-            if columns[slot] < 0:
-                columns[slot] = held[at]
-                taken += 1
-            people[slot] += 1
-            if 4 * taken > 3 * columns.size:
-                columns, people, taken = _grown(Slots(columns, people, taken))
-    return Slots(columns, people, taken), Scratch(seen, numbers, heap, held, run)
-
-
-@compiled
 def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots:
     """Count every user once in each column, ``column_width`` cells wide, that they have a record in."""
-    scratch, at = new_scratch(), piece.first
-    while at < piece.last:
-        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        table, scratch = _count_users(histories, column_width, modes, table, scratch)
-    return table
+    columns, people, taken = table
+    seen, _, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        if rows > 0:
+            seen, _, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            run += 1
+            size = each_once(cells, begin, end, column_width, held, run, seen)
+            for at in range(size):
+                slot = _slot_of(held[at], columns)
+                if columns[slot] < 0:
+                    columns[slot] = held[at]
+                    taken += 1
+                people[slot] += 1
+                if 4 * taken > 3 * columns.size:
+                    columns, people, taken = _grown(Slots(columns, people, taken))
+    return Slots(columns, people, taken)

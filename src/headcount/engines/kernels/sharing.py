@@ -8,16 +8,16 @@ import numpy as np
 
 from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.engines.kernels.grouping import Histories, Piece, next_histories
+from headcount.engines.kernels import room
+from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import (
     Modes,
-    Scratch,
     each_once,
     keep_one_context,
-    new_scratch,
+    lacking,
     records_in,
+    scratch_for,
     squares_in,
-    with_room,
 )
 
 _MANY = 1 << 46
@@ -65,56 +65,51 @@ def _part(unit: Word, many: Word, size: Word) -> Word:
 
 
 @compiled
-def _share_users(
-    histories: Histories, sharing: Sharing, modes: Modes, sums: Integers, scratch: Scratch
-) -> Scratch:
-    scratch = with_room(scratch, histories, np.int64(0))
-    starts, cells, weights, keys = histories
-    column_width, classes, number, above, most, unit, squares = sharing
-    seen, numbers, heap, held, run = scratch
-    last = np.int64(sums.size // number - 1)
-    tally = np.zeros(number, dtype=np.int64)
-    for user in range(keys.size):
-        begin, end = starts[user], starts[user + 1]
-        if modes.one_context and begin < end:
-            end = keep_one_context(histories, begin, end, modes.width, keys[user])
-        if begin == end:
-            continue
-        run += 1
-        if modes.distinct:
-            size = each_once(cells, begin, end, np.int64(column_width), held, run, seen)
-        elif squares:
-            size = squares_in(cells, weights, begin, end, np.int64(modes.width), run, seen, numbers)
-        else:
-            size = records_in(weights, begin, end)
-        if size <= above:
-            continue
-        tally[:] = 0
-        if modes.distinct:
-            for at in range(size):
-                tally[classes[held[at]]] += 1
-        else:
-            for at in range(begin, end):
-                tally[uint64(classes[uint64(cells[at])])] += weights[at] if weights.size > 0 else 1
-        stand = min(size, np.int64(most))
-        power = _below(stand, last)
-        whole = np.int64(1) << power
-        for kind in range(number):
-            if tally[kind] == 0:
-                continue
-            share = _part(np.int64(unit), tally[kind], size)
-            further: Word = np.int64(0)
-            if power < last:
-                further = share * (stand - whole) // whole
-                sums[(power + 1) * number + kind] += further
-            sums[power * number + kind] += share - further
-    return Scratch(seen, numbers, heap, held, run)
-
-
-@compiled
 def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
     """Spread every user over the classes of their records: see :class:`Sharing`."""
-    scratch, at = new_scratch(), piece.first
-    while at < piece.last:
-        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _share_users(histories, sharing, modes, sums, scratch)
+    column_width, classes, number, above, most, unit, squares = sharing
+    last = np.int64(sums.size // number - 1)
+    tally = room.zeros(number)
+    seen, numbers, heap, held, run = scratch_for(0, 0)
+    reached = piece.first
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        if rows > 0:
+            seen, numbers, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if begin == end:
+                continue
+            run += 1
+            if modes.distinct:
+                size = each_once(cells, begin, end, np.int64(column_width), held, run, seen)
+            elif squares:
+                size = squares_in(cells, weights, begin, end, np.int64(modes.width), run, seen, numbers)
+            else:
+                size = records_in(weights, begin, end)
+            if size <= above:
+                continue
+            for kind in range(number):  # one by one: assigning a slice takes seconds to compile
+                tally[kind] = 0
+            if modes.distinct:
+                for at in range(size):
+                    tally[classes[held[at]]] += 1
+            else:
+                for at in range(begin, end):
+                    tally[uint64(classes[uint64(cells[at])])] += weights[at] if weights.size > 0 else 1
+            stand = min(size, np.int64(most))
+            power = _below(stand, last)
+            whole = np.int64(1) << power
+            for kind in range(number):
+                if tally[kind] == 0:
+                    continue
+                part = _part(np.int64(unit), tally[kind], size)
+                further: Word = np.int64(0)
+                if power < last:
+                    further = part * (stand - whole) // whole
+                    sums[(power + 1) * number + kind] += further
+                sums[power * number + kind] += part - further

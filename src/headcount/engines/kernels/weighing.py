@@ -9,19 +9,18 @@ import numpy as np
 
 from headcount.arrays import Flags, Integers
 from headcount.compiling import Word, compiled, inlined
-from headcount.engines.kernels.grouping import Held, Histories, Piece, next_histories, next_sizes
+from headcount.engines.kernels.grouping import Held, Piece, next_histories, next_sizes
 from headcount.engines.kernels.histories import (
     MOST_SQUARES,
     Modes,
-    Scratch,
     add_rows,
     each_once,
     keep_among,
     keep_one_context,
-    new_scratch,
+    lacking,
     records_in,
+    scratch_for,
     squares_in,
-    with_room,
 )
 from headcount.engines.kernels.keeping import Counts
 
@@ -77,61 +76,6 @@ def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
 
 
 @compiled
-def _weigh_users(
-    histories: Histories, weighing: Weighing, modes: Modes, counts: Counts, scratch: Scratch
-) -> Scratch:
-    scratch = with_room(scratch, histories, np.int64(0))
-    starts, cells, weights, keys = histories
-    width = modes.width
-    limit, unit, measured, squares, apart, among, ends = weighing
-    edges, items = counts
-    seen, numbers, heap, held, run = scratch
-    edges_above, items_above = edges, items
-    if apart:
-        edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
-    for user in range(keys.size):
-        begin, end = starts[user], starts[user + 1]
-        if modes.one_context and begin < end:
-            end = keep_one_context(histories, begin, end, modes.width, keys[user])
-        if among.size > 0:
-            end = keep_among(histories, begin, end, modes.width, among)
-        if begin == end:
-            continue
-        if not modes.distinct:
-            if squares:
-                run += 1
-                total = squares_in(cells, weights, begin, end, width, run, seen, numbers)
-            else:
-                total = records_in(weights, begin, end)
-            if measured > 0:
-                edges[_place(total, limit, ends)] += 1
-                continue
-            table = edges if total <= limit else edges_above
-            add_rows(table, cells, weights, begin, end, _weight(total, limit, unit, squares))
-            continue
-        for each in (np.int64(1), np.int64(width)):
-            if measured > 0 and measured != each:
-                continue
-            run += 1
-            size = each_once(cells, begin, end, each, held, run, seen)
-            if measured > 0:
-                edges[_place(size, limit, ends)] += 1
-                break
-            table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
-            if each > 1 or width == 1:
-                table, beside = beside, table
-            # one column a cell: both tables are the same
-            for second in range(2 if width == 1 else 1):
-                into = beside if second else table
-                weight = _weight(size, limit, unit, squares)
-                for at in range(size):
-                    into[held[at]] += weight
-            if width == 1:
-                break
-    return Scratch(seen, numbers, heap, held, run)
-
-
-@compiled
 def _measure_sizes(
     held: Held | None, users: Word, at: Word, last: Word, modes: Modes, weighing: Weighing, edges: Integers
 ) -> Word:
@@ -149,8 +93,56 @@ def _measure_sizes(
 @compiled
 def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> None:
     """Weigh every user's records, and count them: see :class:`Weighing`."""
-    scratch = new_scratch()
-    at = _measure_sizes(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, counts.edges)
-    while at < piece.last:
-        at, histories = next_histories(piece.held, piece.packed, piece.keys, at, piece.last)
-        scratch = _weigh_users(histories, weighing, modes, counts, scratch)
+    limit, unit, measured, squares, apart, among, ends = weighing
+    edges, items = counts
+    edges_above, items_above = edges, items
+    if apart:
+        edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
+    width = modes.width
+    seen, numbers, heap, held, run = scratch_for(0, 0)
+    reached = _measure_sizes(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
+    while reached < piece.last:
+        reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
+        starts, cells, weights, keys = histories
+        rows, records = lacking(starts, weights, 0, seen.size, heap.size)
+        if rows > 0:
+            seen, numbers, heap, held, run = scratch_for(rows, records)
+        for user in range(keys.size):
+            begin, end = starts[user], starts[user + 1]
+            if modes.one_context and begin < end:
+                end = keep_one_context(cells, weights, begin, end, modes.width, keys[user])
+            if among.size > 0:
+                end = keep_among(cells, weights, begin, end, modes.width, among)
+            if begin == end:
+                continue
+            if not modes.distinct:
+                if squares:
+                    run += 1
+                    total = squares_in(cells, weights, begin, end, width, run, seen, numbers)
+                else:
+                    total = records_in(weights, begin, end)
+                if measured > 0:
+                    edges[_place(total, limit, ends)] += 1
+                    continue
+                table = edges if total <= limit else edges_above
+                add_rows(table, cells, weights, begin, end, _weight(total, limit, unit, squares))
+                continue
+            for each in (np.int64(1), np.int64(width)):
+                if measured > 0 and measured != each:
+                    continue
+                run += 1
+                size = each_once(cells, begin, end, each, held, run, seen)
+                if measured > 0:
+                    edges[_place(size, limit, ends)] += 1
+                    break
+                table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
+                if each > 1 or width == 1:
+                    table, beside = beside, table
+                # one column a cell: both tables are the same
+                for second in range(2 if width == 1 else 1):
+                    into = beside if second else table
+                    weight = _weight(size, limit, unit, squares)
+                    for at in range(size):
+                        into[held[at]] += weight
+                if width == 1:
+                    break
