@@ -50,7 +50,8 @@ def test_stretches_of_too_few_items_are_of_one_kind_whatever_their_levels() -> N
     random = np.random.default_rng(1)
     for _ in range(200):
         sizes = random.multinomial(399, random.dirichlet(np.ones(9))).astype(np.float64)
-        assert not _kinds(10.0 ** random.integers(-2, 4, 9), sizes).any()
+        levels: Floats = np.exp(random.uniform(-5, 9, 9))
+        assert not _kinds(levels, sizes).any()
     assert _kinds(np.array([1.0, 100.0]), np.array([200.0, 200.0])).tolist() == [0, 1]
     assert not kinds(np.repeat([0.0, 100.0], [200, 199]), 1).any()
     assert kinds(np.repeat([0.0, 100.0], [200, 208]), 1).any()

@@ -98,8 +98,9 @@ class HeldLog:
             self._settle(dealing.result())
         self.bases = np.array(self._bases, dtype=np.int64)
         self.starts = np.array(self._starts, dtype=np.int32).reshape(len(self._bases), self.blocks + 1)
-        self._starts = []
-        pa.default_memory_pool().release_unused()  # batches are gone, and Arrow keeps their room for more
+        self._starts.clear()
+        if self._size >= FEW_ROWS:
+            pa.default_memory_pool().release_unused()  # batches are gone, and Arrow keeps their room for more
 
     def _clear(self) -> None:
         self._size = 0

@@ -5,6 +5,8 @@ Readers hand over text in several layouts. A value whose bytes are not UTF-8 is 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,7 +64,7 @@ def _is_ascii(column: pa.Array) -> bool:
     if data is None or not len(column):
         return False
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32
-    places = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1]
+    places: NDArray[Any] = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1]
     if places[0] < 0 or (places[1:] < places[:-1]).any():
         return False
     return bool(np.frombuffer(data, dtype=np.uint8)[places[0] : places[-1]].max(initial=0) < 128)
