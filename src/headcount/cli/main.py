@@ -22,7 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headcount import aside
-from headcount.cli.starting import start
+from headcount.cli.starting import end, start
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
 from headcount.version import __version__
@@ -113,7 +113,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
         from headcount.cli.hiding import hide_secrets
 
         hide_secrets(given)
-    sys.exit(main(given))
+    end(main(given))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,17 +1,21 @@
-"""What makes a process of the program start quickly; a process of somebody else's is left alone."""
+"""What makes a process of the program start and end quickly; a process of somebody else's is left alone."""
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
+import threading
+from typing import NoReturn
 
 from headcount import aside
 
-_OBJECTS = 100_000  # as many as the imports of a command make; Python looks for garbage after 700
+_OBJECTS = 250_000  # more than the imports of a command make; Python looks for garbage after 700
 
 
 _IDLE = {
-    "scipy": ("numba", "numba.np.linalg"),
+    "scipy": ("numba", "numba.np.arraymath", "numba.np.linalg"),
     "cffi": ("numba.core.typing.cffi_utils",),
     "yaml": ("numba.core.config",),
 }
@@ -42,3 +46,22 @@ def start() -> None:
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     sys.meta_path.insert(0, _Hiding())
     aside.allow()
+
+
+def end(code: int) -> NoReturn:
+    """End the process, without taking apart all that was imported: that takes a quarter of a second.
+
+    What asks to be told of the end is told, and what was printed is written. Where more is to be done, as other
+    threads, Spark or a profiler may have to, Python ends it in its own way.
+    """
+    watched = sys.gettrace() is not None or sys.getprofile() is not None
+    if watched or threading.active_count() > 1 or "pyspark" in sys.modules:
+        sys.exit(code)
+    try:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):  # nobody reads any more: Python knows what to say
+        sys.exit(code)
+    os._exit(code)
