@@ -114,6 +114,8 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A compiled function; what it calls are parts of it."""
 
+    _cache: Any
+
     @cached_property
     def _part(self) -> Any:
         return _Part(self.py_func, targetoptions=self.targetoptions, pipeline_class=_PartCompiler)
