@@ -70,7 +70,7 @@ def test_totals_follow_the_more_precise_of_two_sums() -> None:
     for scale, sure, total in ((Fraction(1, 100), 50.0, 600), (Fraction(100), 0.0, 500)):
         law = DiscreteLaplace(scale, STEP)
         activity = EstimatedActivity(np.array([1.0]), np.array([500.0]), sure)
-        found = combine(light, np.zeros(100), law, people(activity), LIMIT)
+        found, _ = drafted(NoisyPair(light, np.zeros(100)), law, people(activity), LIMIT).part(slice(None))
         assert found.mean.sum() == pytest.approx(total, rel=0.05)
 
 

@@ -22,11 +22,11 @@ import numpy as np
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.arrays import Bytes, Floats, Integers
 
-_PRICE = 10.0  # of a stretch, in variances: chance alone cuts one in 150 places
+_PRICE = 8.0  # of a stretch, in variances: chance alone cuts one in 55 places
 _FURTHEST = 6.0  # deviations of noise: counts beyond are taken for that
 _SHORTEST = 8
 _MOST_RUNS = 1 << 20
-_FEWEST = 200  # items whose spread can be learnt
+_FEWEST = 100  # items whose spread can be learnt
 _LEVELS_DIFFER = 1.6
 _LOWEST_LEVEL = 1 / 200  # of the highest
 
@@ -78,6 +78,7 @@ def _stretches(sums: Floats, sizes: Floats) -> Places:
     """Cut runs of neighbours into stretches in the best way; return the number of each run's stretch."""
     whole = 1 << max(int(sizes.size - 1).bit_length(), 0)
     sums = np.pad(sums, ((0, whole - sizes.size), (0, 0)))
+    few_at_the_end = sizes.size > 1 and sizes[-1] < _SHORTEST  # they are no stretch of their own
     sizes, length = np.pad(sizes, (0, whole - sizes.size)), sizes.size
     best, cuts = _cost(sums, sizes), []
     while sums.shape[0] > 1:
@@ -91,6 +92,8 @@ def _stretches(sums: Floats, sizes: Floats) -> Places:
         inside = np.repeat(inside & cut, 2)
         starts = np.stack([starts, np.zeros_like(starts)], axis=1).ravel()
         starts[1::2] |= inside[1::2]
+    if few_at_the_end:
+        starts[length - 1] = False
     return np.cumsum(starts[:length]) - 1
 
 

@@ -1,15 +1,19 @@
 """Shrinkage: the best guess at counts behind noise, given how all the noisy counts together are spread.
 
 Most items of a catalogue have few records, and their noisy counts are mostly noise. Empirical Bayes learns from
-the noisy counts themselves how many true counts of each size there must be (a prior, by maximum likelihood over a
-grid: zero, then evenly spaced logarithms), and then takes every count's posterior mean. Only released numbers and
-the exact law of their noise are used.
+the noisy counts themselves how many true counts of each size there must be (a prior over a grid: zero, then evenly
+spaced logarithms), and then takes every count's posterior mean. Only released numbers and the exact law of their
+noise are used.
+
+The prior starts with the mean that the noisy counts have, since noise cancels in a mean, and comes closer to what
+is most likely by a few steps. Where noise hides nearly everything, the most likely prior is a few sizes that
+chance picked, the more so the fewer counts there are: so few counts make few steps.
 
 Two noisy parts of each count (the share of light users, and that of heavy ones) are judged together: where one
 says that an item is popular, the other is believed sooner. Their joint prior starts as if they had nothing to do
 with each other and is improved by a few steps; more of them would follow single items.
 
-Where a noisy count stands far above its noise, it is taken as it is.
+Where a noisy count stands far above what noise makes of any of all counts, it is taken as it is.
 
 Reference
     J. Kiefer, J. Wolfowitz. Consistency of the Maximum Likelihood Estimator in the Presence of Infinitely Many
@@ -18,6 +22,7 @@ Reference
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -35,6 +40,7 @@ _FINE_UP_TO = 8.5  # up to here the grid of true counts is fine
 _CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
 _CLEAR_OF = 1.4  # and above this beyond the largest noise that so many counts have
 _FIRST = 0.045  # the smallest true count above zero
+_AS_GOOD_AS_NOTHING = 0.25  # where an interval would begin below this, it begins at zero
 _FINE_POINTS = 80
 _FINE = np.concatenate([[0.0], np.geomspace(_FIRST, _FINE_UP_TO, _FINE_POINTS)])
 _COARSE_RATIO = 1.12
@@ -43,7 +49,11 @@ _CELL_RATIO = 1.03  # and relative to their size above the fine part
 _LOG_RATIO = np.log(_CELL_RATIO)
 _EVEN_CELLS = round(_FINE_UP_TO / _CELL)
 
-_STEPS_APART = 100
+_STEPS_APART = 25, 100  # at least and at most, by how many counts there are
+_COUNTS_A_STEP = 500
+_STEEPEST = 500.0  # fall of a prior that starts with next to nothing
+_HALVINGS = 60
+_FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
 _STEPS_TOGETHER = 10
 _SMALLEST = 1e-300
 
@@ -71,6 +81,7 @@ class _Cells(NamedTuple):
     """Cells of one part that something fell into, and how likely each is for every size on the grid."""
 
     numbered: _Numbered
+    middles: Floats
     grid: Floats
     likelihood: Floats
 
@@ -146,7 +157,7 @@ def fitted(pair: NoisyPair, law: Law, level: float, kinds: Bytes) -> tuple[Shrin
     >>> (alike,) = fitted(NoisyPair(noisy, np.zeros(801)), law, 0.95, np.zeros(801, dtype=np.uint8))
     >>> light, _ = alike.of(noisy[-5:], np.zeros(5))
     >>> light.mean.round(1).tolist()
-    [0.2, 0.2, 0.3, 0.6, 40.0]
+    [0.1, 0.1, 0.1, 0.1, 40.0]
     """
     coded = _Coded(pair, law.variance**0.5)
     met = _met(coded)
@@ -160,8 +171,10 @@ def fitted(pair: NoisyPair, law: Law, level: float, kinds: Bytes) -> tuple[Shrin
         for kind in np.flatnonzero(np.bincount(kinds[where])).tolist():
             inside = kinds[where] == kind
             largest[kind] = np.maximum(largest[kind], [each[inside].max() for each in values])
+    reaches = law.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
+    clear = max(_CLEAR, reaches + _CLEAR_OF)
     return tuple(
-        _fitted(of_kind, met, most, law, level)
+        _fitted(of_kind, met, most, law, level, clear)
         for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
     )
 
@@ -206,7 +219,9 @@ def _numbered(codes: Places) -> _Numbered:
     return _Numbered(first, places)
 
 
-def _fitted(tally: Places, met: tuple[Places, Places], largest: Floats, law: Law, level: float) -> Shrinkage:
+def _fitted(
+    tally: Places, met: tuple[Places, Places], largest: Floats, law: Law, level: float, clear: float
+) -> Shrinkage:
     """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
     deviation = law.variance**0.5
     there = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
@@ -214,17 +229,16 @@ def _fitted(tally: Places, met: tuple[Places, Places], largest: Floats, law: Law
         _cells(codes[inside], _grid(most), law, deviation)
         for codes, inside, most in zip(met, there, largest.tolist(), strict=True)
     )
-    prior = _joint_prior(one.likelihood, two.likelihood, tally[there[0]][:, there[1]].astype(np.float64))
+    prior = _joint_prior(one, two, tally[there[0]][:, there[1]].astype(np.float64))
     judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
-    reaches = law.half_width(1 - 1 / max(tally.sum(), 2)) / deviation
-    clear = max(_CLEAR, reaches + _CLEAR_OF)
     return Shrinkage((one, two), judged, deviation, law.half_width(level) / deviation, clear)
 
 
 def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
-    logarithms = law.log_ratio((_middles(codes)[:, None] - grid[None, :]) * deviation)
+    middles = _middles(codes)
+    logarithms = law.log_ratio((middles[:, None] - grid[None, :]) * deviation)
     likelihood = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return _Cells(_numbered(codes), grid, likelihood)
+    return _Cells(_numbered(codes), middles, grid, likelihood)
 
 
 def _codes(values: Floats) -> Places:
@@ -253,27 +267,61 @@ def _grid(largest: float) -> Floats:
     return np.concatenate([_FINE, np.geomspace(_FINE_UP_TO, largest * 1.1, further)[1:]])
 
 
-def _joint_prior(one: Floats, two: Floats, tally: Floats) -> Floats:
+def _joint_prior(one: _Cells, two: _Cells, tally: Floats) -> Floats:
     """Return the share of counts of each pair of sizes: fitted apart, then improved together."""
     prior = np.outer(_prior(one, tally.sum(axis=1)), _prior(two, tally.sum(axis=0)))
     number = tally.sum()
     for _ in range(_STEPS_TOGETHER):
-        prior *= one.T.dot(tally / np.maximum(one.dot(prior).dot(two.T), _SMALLEST)).dot(two) / number
+        fits = one.likelihood.dot(prior).dot(two.likelihood.T)
+        prior *= one.likelihood.T.dot(tally / np.maximum(fits, _SMALLEST)).dot(two.likelihood) / number
     return prior
 
 
-def _prior(likelihood: Floats, tally: Floats) -> Floats:
-    prior = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    number, turned = tally.sum(), likelihood.T
-    for _ in range(_STEPS_APART):  # on a few numbers: as methods, calls take a third less than as operators
+def _prior(cells: _Cells, tally: Floats) -> Floats:
+    """Return the share of counts of each size, where so many fell into each cell."""
+    number, likelihood, turned = tally.sum(), cells.likelihood, cells.likelihood.T
+    prior = _with_mean(cells.grid, _not_negative(float(cells.middles @ tally / number), float(number) ** -0.5))
+    # on a few numbers: as methods, calls take a third less than as operators
+    for _ in range(int(np.clip(number / _COUNTS_A_STEP, *_STEPS_APART))):
         prior *= turned.dot(tally / np.maximum(likelihood.dot(prior), _SMALLEST)) / number
     return prior
+
+
+def _not_negative(mean: float, deviation: float) -> float:
+    """Return what to expect of a number that is not negative and was measured with normal noise.
+
+    >>> [round(_not_negative(mean, 1.0), 3) for mean in (5.0, 0.0, -5.0)]
+    [5.0, 0.798, 0.187]
+    """
+    far = max(mean / deviation, _FARTHEST)
+    density, chance = math.exp(-(far**2) / 2) / math.sqrt(2 * math.pi), math.erfc(-far / math.sqrt(2)) / 2
+    return deviation * (far + density / chance)
+
+
+def _with_mean(grid: Floats, mean: float) -> Floats:
+    """Return shares of sizes that fall or rise exponentially, with that mean or the nearest there is.
+
+    >>> _with_mean(np.array([0.0, 1.0, 2.0]), 0.6).round(3).tolist()
+    [0.554, 0.292, 0.154]
+    """
+
+    def falling(rate: float) -> Floats:
+        logarithms = -rate * grid
+        shares = np.exp(logarithms - logarithms.max())
+        return np.asarray(shares / shares.sum())
+
+    rates = -_STEEPEST, _STEEPEST
+    for _ in range(_HALVINGS):
+        middle = sum(rates) / 2
+        rates = (middle, rates[1]) if float(falling(middle) @ grid) > mean else (rates[0], middle)
+    return falling(sum(rates) / 2)
 
 
 def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
     """Return what to make of one part in each pair of cells, in deviations.
 
-    A size on the grid stands for all sizes down to the one before, so that is where an interval ends.
+    A size on the grid stands for all sizes down to the one before, so that is where an interval ends; and which
+    of the smallest ones it is, zero or another, is more than noise lets be told.
     """
     beside = prior @ other.likelihood.T
     evidence = np.maximum(own.likelihood @ beside, _SMALLEST)
@@ -285,4 +333,5 @@ def _judged(own: _Cells, other: _Cells, prior: Floats, level: float) -> _Judged:
         below = (own.likelihood[rows].T[:, :, None] * beside[:, None, :] / evidence[rows]).cumsum(axis=0)
         low[rows] = lows[(below < (1 - level) / 2).sum(axis=0)]
         high[rows] = highs[(below < (1 + level) / 2).sum(axis=0)]
+    low[low < _AS_GOOD_AS_NOTHING] = 0.0
     return _Judged(mean, low, high)
