@@ -193,6 +193,9 @@ def totals_cases() -> Iterator[Case]:
     }
     yield Case("totals: values, shares", "release", shares, reading=TOTALS["values"])
     yield Case("totals: nobody", "release", shares, people=0, reading=TOTALS["values"])
+    for asked in ("0.5", "0.1,0.5,0.9", "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"):
+        words = {"epsilon": "2", "what": "totals", "limit": 5, "quantiles": asked}
+        yield Case(f"totals: quantiles {asked}", "release", words, reading=TOTALS["values"])
 
 
 # Rankings
