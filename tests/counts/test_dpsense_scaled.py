@@ -20,6 +20,7 @@ SPECIAL = {
         {**SENSE, "forced": {"headcount.counts.dpsense_scaled.choose": forced(lambda _: 2 * 101 + 25)}},
         # the bound allows for a person who raises one candidate and lowers another as far as can be
         {("choose", 1): 0.5, ("choose", 3): 0.5},
+        audit_runs=6000,
     )
 }
 

@@ -40,7 +40,7 @@ from tests.counts.worlds import (
 )
 from tests.laws import LEVEL
 
-SPECIAL = {"gs-s": Special({"reconciles": False, "paying": Fraction(1, 2)}, audit_runs=5000)}
+SPECIAL = {"gs-s": Special({"reconciles": False, "paying": Fraction(1, 2)}, audit_runs=8000)}
 
 WAYS = get_args(Sampling)
 

@@ -33,6 +33,7 @@ SPECIAL = {
     "dpsense-s-published": Special(
         {**CLIPPED, "forced": {"headcount.counts.dpsense_scaled.choose": forced(lambda _: 2 * 101 + 25)}},
         {("choose", 1): 0.49, ("choose", 3): 0.49},  # as of dpsense-s
+        audit_runs=6000,
     ),
 }
 

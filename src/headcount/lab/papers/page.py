@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headcount.lab.papers.claims import ALL, Claim
+from headcount.lab.papers.claims import ALL, Claim, Section
 from headcount.lab.papers.paper import Reproduction
 from headcount.lab.papers.pictures import Picture
 from headcount.lab.papers.results import Estimate
@@ -45,7 +45,12 @@ def write_plots(done: Reproduction, folder: str | os.PathLike[str]) -> list[Path
 def figures(done: Reproduction, prefix: str = "") -> dict[str, list[Figure]]:
     """Draw the charts of each section; the prefix keeps names of several papers apart."""
     sections = done.paper.claims.section
-    return {each.name: [_drawn(done, what, prefix) for what in each.drawn(done.datasets)] for each in sections}
+    return {each.name: [_drawn(done, what, prefix) for what in pictures(done, each)] for each in sections}
+
+
+def pictures(done: Reproduction, section: Section) -> list[Picture]:
+    """Return the charts of a section that something was measured for: a quick run has no rows for some."""
+    return [each for each in section.drawn(done.datasets) if chart_rows(done, each)]
 
 
 def content(done: Reproduction, drawn: Mapping[str, list[Figure]]) -> dict[str, Any]:
@@ -133,12 +138,12 @@ def plots_of(done: Reproduction, claim: Claim) -> list[Picture]:
     tried = [
         each
         for section in sections
-        for each in section.drawn(done.datasets)
+        for each in pictures(done, section)
         if each.experiment == getattr(claim.judge, "experiment", None)
         and (each.table in tables or "both" in tables)
         and (not names.isdisjoint(each.datasets) or ALL in names)
     ]
-    own = [each for section in sections if section.has(claim) for each in section.drawn(done.datasets)]
+    own = [each for section in sections if section.has(claim) for each in pictures(done, section)]
     return [each for each in tried if each.metric == getattr(claim.judge, "metric", None)] or tried or own
 
 
