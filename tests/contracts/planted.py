@@ -309,8 +309,8 @@ TOTALS = (
     ),
     Plant(
         "parts with nobody are passed over", "totals", "totals", "counts.quantiles:choose_quantiles",
-        "if part.first < part.last}",
-        "if part.first < part.last and weights.sensitive_values[part.group].sum() > 512}",
+        "if each[2].first < each[2].last]",
+        "if each[2].first < each[2].last and weights.sensitive_values[each[0]].sum() > 512]",
     ),
 )  # fmt: skip
 
