@@ -34,7 +34,7 @@ class _Helper:
 
         path = os.pathsep.join(each for each in sys.path if each)
         self.process = subprocess.Popen(  # noqa: S603  this very Python
-            [sys.executable, "-c", _CODE], env={**os.environ, "PYTHONPATH": path},
+            [sys.executable, "-P", "-c", _CODE], env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self.wanted: Wanted | None = None
