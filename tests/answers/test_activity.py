@@ -95,6 +95,16 @@ def best_run(seen: Floats) -> tuple[float, int, int]:
     return max((float((seen[i : j + 1] - 2).sum()), i, j) for i, j in pairs)
 
 
+def end_of(seen: Floats, first: int, last: int) -> int:
+    """The last bin that the largest of a run reaches: without a gap, or by 4 scales more than the gap costs."""
+    end = first + int(seen[first : last + 1].argmax())
+    for place in range(end + 1, last + 1):
+        added = [float(each) - 2 for each in seen[end + 1 : place + 1]]
+        if seen[place] > 3 and (min(added) >= 0 or sum(added) >= 4):
+            end = place
+    return end
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bins_count_up_to_the_last_that_stands_out_in_the_best_run(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -105,8 +115,7 @@ def test_bins_count_up_to_the_last_that_stands_out_in_the_best_run(seed: int) ->
     if by < 5:
         assert not tidy[4:].any()
         return
-    inside = noisy[first : last + 1]
-    outstanding = first + int(np.flatnonzero((inside > 30) | (inside == inside.max())).max())
+    outstanding = end_of(noisy / 10, first, last)
     assert not tidy[outstanding + 1 :].any()
     assert tidy.sum() == pytest.approx(max(noisy[: outstanding + 1].sum(), 0.0))
 
@@ -144,6 +153,48 @@ def test_a_lone_bin_that_is_too_large_for_noise_is_believed() -> None:
     noisy[[2, 9]] = 18_000, 2_000
     found = estimate(noisy, 200.0)
     assert found.above(256).total_users == pytest.approx(2_000, rel=0.1)
+
+
+def test_a_bin_beyond_a_gap_has_to_make_up_for_it() -> None:
+    """4.4 scales beyond three bins of hardly any: of 14 empty bins, noise makes one so large in 8 of 100 releases.
+
+    As was found on bms-webview-1, where people who are not there had a third of all records.
+    """
+    seen = np.zeros(BINS)
+    seen[:10] = 823, 272, 223, 114, 38, 10, 1.6, 1.1, 1.0, 4.4
+    assert not tidied(seen * 40, 40.0)[6:].any()
+    seen[9] = 8.5
+    assert tidied(seen * 40, 40.0)[9] > 0
+
+
+def test_what_a_lone_bin_shows_may_be_true_before_it_is_believed() -> None:
+    """8 scales: noise of one of all bins is that large once in 270 times, and people who are there are often."""
+    noisy = np.random.default_rng(1).laplace(0, 200, BINS)
+    noisy[[2, 9]] = 18_000, 8 * 200
+    assert estimate(noisy, 200.0).above(256).total_users < 50
+    assert at_most(noisy, 200.0).above(256).total_users >= 8 * 200
+
+
+def test_where_noise_hides_a_small_crowd_as_many_may_be_there() -> None:
+    """300 people, noise of scale 200: their records are allowed for in 97 of 100 releases.
+
+    Of 400: all; 93 of 100 where a law was taken to have as many users as its bins show, which may be none.
+    """
+    records = np.ceil(np.random.default_rng(3).lognormal(2.5, 1.0, 300)).astype(np.int64)
+    exact = binned(records)
+    found = [at_most(noised(exact, 200.0, seed), 200.0).total_records for seed in range(400)]
+    assert np.mean(np.array(found) >= records.sum()) >= 0.97
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_seldom_makes_up_records(kind: str) -> None:
+    """Of 500 histograms, the number of records is off by a quarter, as a root of the mean square.
+
+    Measured: 7 %, 20 %, 18 % and 1 %; 30 %, 79 %, 31 % and 8 % where bins beyond a gap had not to make up for it.
+    """
+    records = drawn(kind)
+    found = [estimate(noised(binned(records), 40.0, seed), 40.0).total_records for seed in range(500)]
+    assert np.sqrt(np.mean((np.array(found) / records.sum() - 1) ** 2)) < (0.05 if kind == "one each" else 0.25)
 
 
 @pytest.mark.parametrize("kind", KINDS)

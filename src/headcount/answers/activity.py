@@ -35,7 +35,9 @@ _BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
 _WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if they are spread over several
 _ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
 _UNMISTAKABLE = 9.0  # scales of noise: one of all bins does so once in 700 times
+_PERHAPS = 7.0  # one of all bins does so once in 100 times: it is not believed, but may be true
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
+_BEYOND_A_GAP = 4.0  # scales by which bins beyond a gap must make up for it: noise has many bins to do so in
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
 _CLEAR = 4.0  # scales of noise above which a bin is taken as it is
 _BEYOND = 0.75  # of what is expected beyond the run; no log has as long a tail as a log-normal law
@@ -207,6 +209,7 @@ def _raised(noisy: Floats, scale: float, most: int | None, usual: UsualLaws | No
     clear = raised[:size] > _CLEAR * scale
     if usual is not None:
         perhaps = np.maximum(raised[:size], np.minimum(usual.possible(), hidden[:size]))
+        perhaps = np.where(noisy[:size] > _PERHAPS * scale, hidden[:size], perhaps)
         raised[:size] = np.where(clear, raised[:size], perhaps)
     share = _HIDDEN_SHARE_WITHOUT_END if most is None else _HIDDEN_SHARE
     users, room, last = raised.tolist(), hidden.tolist(), int(clear.nonzero()[0].max(initial=-1))
@@ -266,11 +269,14 @@ def _possible(most: int | None) -> int:
 def _end_of_best_run(seen: Floats) -> int:
     """Return where the run of neighbours ends that stands out most; ``seen`` is in scales of noise.
 
-    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do. What is
-    too large to be noise belongs to it, however far it is.
+    At its end every bin must stand out by itself. If no run does, a few bins at the beginning have to do. What
+    lies beyond a gap belongs to it if it more than makes up for the gap, and what is too large to be noise however
+    far it is.
 
     >>> _end_of_best_run(np.array([9.0, 1.0, 8.0, 2.5, 0.0, -1.0, 5.5]))
     3
+    >>> _end_of_best_run(np.array([90.0, 10.0, 1.6, 1.1, 1.0, 4.4])), _end_of_best_run(np.array([90.0, 1.0, 7.5]))
+    (2, 3)
     >>> _end_of_best_run(np.array([1.0, 0.5, -1.0, 0.0, 0.0, 0.0, 6.0]))
     4
     >>> _end_of_best_run(np.array([90.0, 0.5, -1.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0]))
@@ -289,9 +295,13 @@ def _end_of_run(seen: Floats) -> int:
         return min(_IF_NOTHING_IS_SEEN, seen.size)
     first = int(np.argmin(sums[:end]))
     most = first + int(np.argmax(seen[first:end]))
-    while end - 1 > most and seen[end - 1] < _STANDS_OUT:
-        end -= 1
-    return end
+    joined = most + 1
+    for place in range(joined, end):
+        added = gains[joined : place + 1]
+        asked = _BEYOND_A_GAP if added.min() < 0 else 0.0
+        if seen[place] >= _STANDS_OUT and added.sum() >= asked:
+            joined = place + 1
+    return joined
 
 
 def _nowhere_negative(values: Floats) -> Floats:

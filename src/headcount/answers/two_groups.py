@@ -35,6 +35,7 @@ _ITEMS_DIFFER = 0.15
 """How much items differ in how far a model misjudges them: a share of the unevenness of heavy users."""
 
 _NORMAL_95 = 1.96
+_LARGEST_ARE_TOO_LARGE = 1.1  # how much further downwards scaling up misjudges: the first were chosen for it
 _SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
 _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
@@ -245,7 +246,7 @@ def _finished(draft: Draft, found: Ratios, where: slice, hidden: _Hidden) -> Pos
     misjudged = _NORMAL_95 * off
     mean = own.mean + full.mean
     reach = np.sqrt((own.high - own.mean) ** 2 + (full.high - full.mean) ** 2 + (misjudged * full.mean) ** 2)
-    low = own.low + full.low * np.exp(-misjudged)
+    low = own.low + full.low * np.exp(-_LARGEST_ARE_TOO_LARGE * misjudged)
     high = np.maximum(mean + reach, _as_measured(draft, where, np.maximum(each, hidden.ratio), misjudged))
     high += hidden.may_add(full.mean)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))

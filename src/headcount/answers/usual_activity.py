@@ -20,24 +20,37 @@ from headcount.arrays import Floats
 _MIDDLES = np.arange(-2.0, 13.0, 0.25)  # octaves
 _SPREADS = np.array([0.25, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8, 2.2, 2.7])
 _MOST_LAWS = 0.95
+_UNLIKELY = 1e-6  # of the most likely law: there are hundreds of these, which together weigh nothing
+_HEIGHTS = np.array([-1.4, -0.67, -0.21, 0.21, 0.67, 1.4])  # of a normal law, in deviations: each as likely
 _USUAL_MIDDLE, _USUAL_SPREAD = (3.0, 3.0), (1.2, 0.6)
 
 
 class UsualLaws(NamedTuple):
-    """How likely each law is, given noisy numbers of users, and how many users it has in each bin."""
+    """How likely each law is, given noisy numbers of users, and how many users it has in each bin.
+
+    ``shapes`` says which share of its users that is, and ``off`` how far noise may be off that many in all.
+    """
 
     weights: Floats
     users: Floats
+    shapes: Floats
+    off: Floats
 
     def expected(self) -> Floats:
         """Return how many users to expect in each bin."""
         return np.asarray(self.weights @ self.users)
 
     def possible(self) -> Floats:
-        """Return how many users each bin may have: no more in 95 of 100 laws, by how well they fit."""
-        users = np.ascontiguousarray(self.users.T)
+        """Return how many users each bin may have: no more in 95 of 100 laws, by how well they fit.
+
+        How many users a law has is not known for sure either, which matters where there are few.
+        """
+        likely = self.weights > _UNLIKELY * self.weights.max()
+        further = np.multiply.outer(self.off[likely], _HEIGHTS)[:, None, :] * self.shapes[likely, :, None]
+        possible = np.maximum(self.users[likely, :, None] + further, 0.0)
+        users = np.moveaxis(possible, 1, 0).reshape(self.users.shape[1], -1)
         order = np.argsort(users, axis=1, kind="stable")  # many are equal: others are slow then
-        below = np.cumsum(self.weights[order], axis=1)
+        below = np.cumsum(np.repeat(self.weights[likely], _HEIGHTS.size)[order], axis=1) / _HEIGHTS.size
         bins = np.arange(len(users))
         return np.asarray(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]])
 
@@ -59,7 +72,7 @@ def possible_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -
 
     >>> noisy = np.array([100.0, 210.0, 390.0, 205.0, 95.0, 20.0])
     >>> possible_users(noisy, 20.0, np.array([1, 2, 4, 8, 16, 32])).round().tolist()[4:]
-    [83.0, 11.0]
+    [89.0, 12.0]
     """
     return usual_laws(noisy, scale, upper_ends).possible()
 
@@ -70,7 +83,7 @@ def usual_laws(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Us
     users = np.maximum(shapes @ noisy / squares, 0.0)[:, None] * shapes
     likelihood = logarithms - np.abs(noisy - users).sum(axis=1) / scale
     weights = np.exp(likelihood - likelihood.max())
-    return UsualLaws(np.asarray(weights / weights.sum()), users)
+    return UsualLaws(np.asarray(weights / weights.sum()), users, shapes, scale * np.sqrt(2 / squares))
 
 
 @cache
