@@ -6,16 +6,22 @@ BENCH  := .venv-bench
 MARK   := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
 RUNMARK := $(VENV)/.runtime-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-slow check bench docs lock clean
+# tests run side by side: matrices on threads of their own would only wait for each other
+ALONE   := OPENBLAS_NUM_THREADS=1
+
+.PHONY: demo test test-slow kernels check bench docs lock clean
 
 demo: $(RUNMARK)                ## the main job end to end, on a made-up city
 	@$(BIN)/headcount demo
 
-test: check                     ## everything but the slow tests
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+test: check kernels             ## everything but the slow tests
+	$(ALONE) $(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
-test-slow: check                ## what takes minutes
-	$(BIN)/python -m pytest -m slow -n 2
+test-slow: check kernels        ## what takes minutes
+	$(ALONE) $(BIN)/python -m pytest -m slow -n 2
+
+kernels: $(MARK)                ## compile them as a wheel has them, if one has changed
+	-$(BIN)/python tools/prebuild.py --if-changed
 
 check: $(MARK)                  ## style, types, layers
 	$(BIN)/ruff format --check .
@@ -23,7 +29,7 @@ check: $(MARK)                  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(BENCH)/.ready          ## the figures of docs/performance.md, against rivals, in one run; ARGS=--resume
+bench: $(BENCH)/.ready kernels  ## the figures of docs/performance.md, against rivals, in one run; ARGS=--resume
 	$(BENCH)/bin/python -m benchmarks --page $(ARGS)
 
 docs: $(MARK)                   ## write again what is generated in docs/, and make the site in build/site

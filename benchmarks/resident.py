@@ -22,8 +22,6 @@ IMPORTED = {
     "the command line, pydantic": "headcount.cli.release",
     "NumPy": "numpy",
     "PyArrow": "pyarrow.dataset",
-    "llvmlite": "llvmlite.binding",
-    "Numba": "headcount.compiling",
     "Headcount": "headcount.curator",
     "OpenDP": "opendp.measurements",
 }

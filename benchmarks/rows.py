@@ -229,13 +229,16 @@ def topping(bench: Bench) -> list[Row]:
 
 
 def first_release(bench: Bench) -> list[Row]:
-    """Kernels compile into an empty folder, then are found there; compiled ones elsewhere would spoil it."""
+    """What a build did not compile is compiled into an empty folder; compiled ones elsewhere would spoil it."""
     bench.need("dense", "1m")
     folder = fresh_folder()
     first = bench.command_line("1m", "sra", folder).seconds
     ours, all_kernels = kernels_in(folder), kernels_in(bench.all_kernels())
     later = [bench.command_line("1m", "sra", folder).seconds for _ in range(3)]
-    what, raw = "first release after installation, 1m", f"{ours} of {all_kernels} kernels in HEADCOUNT_CACHE"
+    what, raw = (
+        "first release after installation, 1m",
+        f"{ours} of {all_kernels} kernels that a build leaves to Numba are in HEADCOUNT_CACHE",
+    )
     if ours == all_kernels:
         row = judge(what, first, 4, unit="s", raw=raw)
     else:

@@ -3,7 +3,7 @@
     help     ``headcount --help``
     top      ``headcount top`` of a release of one million records
     1m, 10m  ``headcount release``, cold: kernels are cached on disk
-    first    ``headcount release`` of one million records with an empty cache, as after an installation
+    first    ``headcount release`` of one million records with an empty cache, as after an installation of a wheel
 
 With ``--against``, the source folder of another version, both take turns. The fastest turn is told, in seconds by
 the clock and in seconds that the processors were busy, which other programs disturb less; and the largest peak

@@ -1,4 +1,4 @@
-"""Where a warm SRA release spends its CPU seconds: ``python -m benchmarks.steps [KIND SIZE] [--turns N]``.
+"""Where a warm release spends its CPU seconds: ``python -m benchmarks.steps [KIND SIZE] [--method] [--turns]``.
 
 Every step's own CPU time is taken, on whichever thread it runs; that of decoding is the floor's, PyArrow streaming
 the same columns. What is left is Python between the steps, sums, tables, and the system: how much of all is the
@@ -47,7 +47,8 @@ def watched(spent: dict[str, float]) -> None:
     watch(EncodedLog, "_coded", "codes of people")
     watch(EncodedLog, "_within", "cells of items and contexts", "codes of people")
     watch(holding, "deal", "dealing to blocks")
-    watch(counting, "keep", "grouping, choosing, counting")
+    for kernel in ("keep", "weigh", "share"):
+        watch(counting, kernel, "grouping, choosing, counting")
     watch(OperatingSystemNoise, "words", "random words of the system")
     watch(sampling, "draw", "noise from these words")
 
@@ -68,15 +69,18 @@ def main() -> None:
     parser.add_argument("kind", nargs="?", choices=[kind for kind in KINDS if kind != "wide"], default="dense")
     parser.add_argument("size", nargs="?", choices=list(SIZES), default="10m")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--method", choices=("sra", "adaptive"), default="sra")
     given = parser.parse_args()
     make_logs(given.kind, given.size)
     log, catalogue = log_path(given.kind, given.size), catalogue_path(given.kind)
     dictionaries = ["user", "item"] if given.kind == "text" else []
-    release(log_path(given.kind, "1m"), catalogue, method="sra")
+    release(log_path(given.kind, "1m"), catalogue, method=given.method)
     spent: dict[str, float] = defaultdict(float)
     watched(spent)
     turns = [
-        turn(lambda: stream_columns(log, dictionaries), lambda: release(log, catalogue, method="sra"), spent)
+        turn(
+            lambda: stream_columns(log, dictionaries), lambda: release(log, catalogue, method=given.method), spent
+        )
         for _ in range(given.turns)
     ]
     best = min(turns, key=lambda each: each["all"])

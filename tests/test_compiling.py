@@ -39,6 +39,7 @@ def kernel(values, times):
 RUN = """
 import gc, json, sys
 import numpy as np
+import headcount.jitting
 import some_kernels
 looks = []
 gc.callbacks.append(lambda phase, told: looks.append(phase))

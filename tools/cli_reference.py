@@ -41,6 +41,7 @@ with examples; [Methods](methods/index.md) explains `--method`, `--limit` and `-
 | `HEADCOUNT_LEDGER` | the [ledger](ledger.md) that releases are charged to, if `--ledger` is not given |
 | `HEADCOUNT_LEDGER_KEY`, `HEADCOUNT_LEDGER_ANCHOR` | files for the ledger's key and anchor |
 | `HEADCOUNT_CACHE` | folder for compiled code (never for events) |
+| `HEADCOUNT_WITHOUT_PREBUILT` | if set, Numba compiles what was installed compiled; results are the same |
 | `HEADCOUNT_DEBUG` | if set, an internal error shows where it happened |
 """
 

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from headcount import aside
 from headcount.cli.starting import end, start
 from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
 from headcount.families import FAMILIES
@@ -48,8 +47,6 @@ _COMMANDS = {
     "attack": "Mount a known attack on recommenders, and count what it recovers.",
     "completion": "Let a shell complete commands, flags and files.",
 }
-_COMPILING = {family.command[0] for family in FAMILIES.values()}
-_ONLY_TOLD = {"-h", "--help", "--dry-run"}
 _HOMES = {"recommend": "top", "demo": "demonstrate", "inspect": "look"}
 
 
@@ -119,8 +116,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the program and return its exit code."""
     try:
-        compiles = bool(arguments) and arguments[0] in _COMPILING and _ONLY_TOLD.isdisjoint(arguments)
-        with aside.at_hand(wanted=compiles), program.make_context("headcount", list(arguments)) as context:
+        with program.make_context("headcount", list(arguments)) as context:
             program.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as end:

@@ -9,8 +9,6 @@ import sys
 import threading
 from typing import NoReturn
 
-from headcount import aside
-
 _OBJECTS = 250_000  # more than the imports of a command make; Python looks for garbage after 700
 
 
@@ -45,7 +43,6 @@ def start() -> None:
     """Spare a process what no command needs: libraries, and looking for garbage among all that is imported."""
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     sys.meta_path.insert(0, _Hiding())
-    aside.allow()
 
 
 def end(code: int) -> NoReturn:

@@ -179,14 +179,6 @@ class HeldLog:
                 array[self._size : self._size + count] = array[base : base + count]
 
 
-def empty_of(log: EventLog) -> Held:
-    """Return what is held of a log before it is read; should its users be many, records become wider."""
-    cell_bits = max(1, (log.cells - 1).bit_length())
-    low, high = np.empty(0, dtype=np.uint16), np.empty(0, dtype=_type_of(cell_bits - _LOW_BITS))
-    bases, starts = np.empty(0, dtype=np.int64), np.empty((0, 1), dtype=np.int32)
-    return Held(low, high, np.empty(0, dtype=np.int32), bases, starts, 0, 0, cell_bits, 1)
-
-
 def _type_of(bits: int) -> np.dtype[Any]:
     """Return what holds so many bits above the low ones of a record."""
     return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32)

@@ -18,16 +18,14 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount import aside
 from headcount.engines.collecting import Collected, Sorted, collected, sorted_by_user
 from headcount.engines.engine import Progress, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.kernels.grouping import Piece
-from headcount.engines.walking import HeldWalk, PackedWalk, Walk, example_of
+from headcount.engines.walking import HeldWalk, PackedWalk, Walk
 from headcount.events.encoding import CodedBatch, EncodedLog, Reading, Tally
 from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
-from headcount.noise.bulk import get_ready
 
 MANY_CELLS = 1 << 24
 """Above so many sums one thread adds up, so that they are held once."""
@@ -96,7 +94,6 @@ class Passes:
         self, log: EventLog, secret: bytes, kernel: Callable[..., None], asked: Sequence[tuple[Any, ...]]
     ) -> None:
         """Run a kernel over all pieces of a log, on as many threads as there are arguments to ask it with."""
-        aside.prepare(kernel, lambda: (example_of(log), *asked[0]))
         walk = self.once(log, Walk, lambda: _walk_through(log, self.memory))
         free: SimpleQueue[tuple[Any, ...]] = SimpleQueue()
         for each in asked:
@@ -111,7 +108,6 @@ class Passes:
 
         with ThreadPoolExecutor(len(asked)) as pool:
             for pieces, ends, whole in walk.stages(secret, len(asked), pool, self.progress):
-                aside.meanwhile(get_ready)
                 # handing pieces to another thread takes longer than a small log, which is one piece
                 taken = map(take, pieces) if len(asked) == 1 or len(pieces) == 1 else pool.map(take, pieces)
                 for end, _ in zip(ends, taken, strict=True):

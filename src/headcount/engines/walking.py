@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Draws
 from headcount.engines.engine import Progress
-from headcount.engines.holding import HeldLog, empty_of
+from headcount.engines.holding import HeldLog
 from headcount.engines.kernels.grouping import Packed, Piece
 from headcount.engines.kernels.keys import keys_of_texts
 from headcount.events.encoding import Tally
-from headcount.events.log import EventLog
 from headcount.events.store import PackedSource
 
 _STEPS = 16  # pieces for each thread: whoever is ahead takes more of them
@@ -112,11 +111,3 @@ def user_keys(raw: NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64
     keys = np.empty(ends.size, dtype=np.uint64)
     keys_of_texts(k0, k1, data, ends, keys)
     return keys
-
-
-def example_of(log: EventLog) -> Piece:
-    """Return a piece without anybody, of the types that pieces of a log most likely have."""
-    nobody = np.empty(0, dtype=np.uint64)
-    if isinstance(log.source, PackedSource):
-        return Piece(None, Packed(log.source.starts, log.source.cells, log.source.times), nobody, 0, 0)
-    return Piece(empty_of(log), None, nobody, 0, 0)

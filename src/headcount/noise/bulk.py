@@ -17,13 +17,6 @@ _CHUNK = 1 << 16  # draws per buffer of words
 _THREADS = 2
 
 
-def get_ready() -> None:
-    """Have the sampler of Laplace noise compiled, or loaded: it draws no value, and no word is asked for."""
-    from headcount.noise.kernels import sampling
-
-    sampling.draw(1, 1, None, np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.int64), 0)
-
-
 def draws(
     scale: Fraction, shape: tuple[int, ...] | None, size: int, source: NoiseSource, words_per_draw: int
 ) -> NDArray[np.int64]:
