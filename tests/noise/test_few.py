@@ -98,6 +98,19 @@ def test_what_has_just_enough_comes_first() -> None:
     assert near > far > none, "and some do not"
 
 
+def test_nobody_leaves_an_item_that_has_plenty_for_another_that_has_as_much() -> None:
+    """Noise alone would tell them apart, and all who have both would come together on one of them."""
+    weights = certify_spread(
+        pa.array(["tea", "rye", "oat"]),
+        np.array([4096 * 150, 4096 * 170, 4096 * 900]),
+        [True] * 3,
+        Spread("shares"),
+    )
+    hints = glance(weights, 35, Grant("1000"), SeededNoise(1))
+    tea, rye, oat = hints.of(pa.array(["tea", "rye", "oat"])).tolist()
+    assert tea == rye > oat
+
+
 def test_what_does_not_fit_is_refused() -> None:
     shares = certify_spread(pa.array(["tea"]), np.array([5]), [True], Spread("shares"))
     with pytest.raises(TypeError, match="name them alone"):

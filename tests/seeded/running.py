@@ -9,8 +9,10 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from operator import mul
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -222,9 +224,33 @@ def _shown(table: pa.Table, written: Written) -> dict[str, Any]:
     return {
         "columns": kinds,
         "rows": table.num_rows,
-        "values": written(json.dumps(columns)),
+        "values": {name: traced(values, written) for name, values in columns.items()},
         "first": {name: values[:SHOWN] for name, values in columns.items()},
     }
+
+
+def traced(values: list[Any], written: Written) -> list[Any]:
+    """Return what tells a column from another: of floats sums with weights, since their last digits hang on the
+    processor, and of all else what is ``written`` of it.
+
+    >>> traced([1.5, None, [0.25]], str)
+    ['[0.0, null, [0.0]]', 1.75, 13.75]
+    """
+    floats: list[float] = []
+
+    def without(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without(each) for each in value]
+        if isinstance(value, float) and math.isfinite(value):
+            floats.append(value)
+            return 0.0
+        return value
+
+    rest = written(json.dumps(without(values)))
+    if not floats:
+        return [rest]
+    weights = (1 + (at * 11 + at * at * 37) % 101 for at in range(len(floats)))
+    return [rest, math.fsum(map(abs, floats)), math.fsum(map(mul, floats, weights))]
 
 
 def canonical(value: Any) -> Any:

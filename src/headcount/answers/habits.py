@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.answers.directions import directions
 from headcount.answers.edges import edges_of
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.tastes import alike
@@ -94,7 +95,7 @@ def factors_of(pairs: Floats, deviation: float, common: Integers, shares: Floats
     diagonal = np.zeros(size)
     for _ in range(_ROUNDS):
         np.fill_diagonal(table, diagonal)
-        values, vectors = np.linalg.eigh(_without(table, along))
+        values, vectors = directions(_without(table, along))
         kept = np.flatnonzero(values > 2 * half)[::-1]
         true = (values[kept] + np.sqrt(values[kept] ** 2 - 4 * half**2)) / 2
         diagonal = vectors[:, kept] ** 2 @ true

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.answers.directions import directions
+
 Numbers = NDArray[np.float64]
 
 USUAL, SHY = 3.6, 5.0  # the usual rating, and as how many of them it counts
@@ -81,7 +83,7 @@ def factors_of(pairs: Numbers, deviation: float, support: Numbers, people: float
     size = support.size
     table = np.zeros((size, size))
     table[np.triu_indices(size, 1)] = pairs
-    values, vectors = np.linalg.eigh(table + table.T)
+    values, vectors = directions(table + table.T)
     noise = 2 * deviation * math.sqrt(size)
     kept = np.flatnonzero(values > noise)[::-1][:MOST_FACTORS]
     true = (values[kept] + np.sqrt(values[kept] ** 2 - noise**2)) / 2

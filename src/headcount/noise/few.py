@@ -4,8 +4,9 @@ First a glance, with pure ε₀: every person divides one unit of weight among t
 discrete Laplace noise on what it has. Then each person names one item, that whose noisy weight is closest to
 what is needed: so that they come together on few, and leave out those that have enough. Else all could leave
 an item that they all have, each for one that nobody else does; so one person in four does not mind if an item
-has more than enough. An item that m people name is released with probability p(m), the largest that ε₁ and δ
-allow for; with one person, that is δ.
+has more than enough. Of items that have plenty, those within a factor of three of each other are as good to
+anybody: else noise alone would send all who have two such items to one of them. An item that m people name is
+released with probability p(m), the largest that ε₁ and δ allow for; with one person, that is δ.
 
 Why it is private
     *The glance.* Take noisy weights of all items there could be as released; nothing is read of an item but by
@@ -53,6 +54,8 @@ _BITS = 96  # of a probability, beyond those of δ
 _LONGEST = 200_000  # people that a decision may hang on
 _AIM = 0.85  # of the people that release an item half of the time
 _STEADY = 0.6  # of that: for steady people an item with more than is needed is never further away
+_PLENTY = 3  # times the aim: from there on items are told apart by such factors alone
+_STEPS = 20
 _FAR = 1 << 40  # beyond any distance that matters
 
 
@@ -71,9 +74,20 @@ def glance(weights: SpreadWeights, enough: int, grant: Grant, source: NoiseSourc
     ids = weights.sensitive_ids
     noisy = weights.sensitive_weights + draw(law, len(ids), source)
     aim = round(_AIM * enough * unit)
-    beside = np.abs(noisy - aim)
+    beside = np.abs(_told_apart(noisy, aim) - aim)
     steady = np.where(noisy > aim, np.minimum(beside, round(_STEADY * aim)), beside)
     return Hints(ids, np.maximum(_FAR - beside, 0), np.maximum(_FAR - steady, 0))
+
+
+def _told_apart(weights: Integers, aim: int) -> Integers:
+    """Return weights, those that have plenty as the last power of three times the aim that they reach.
+
+    >>> _told_apart(np.array([-4, 20, 29, 30, 89, 90, 1000]), 10).tolist()
+    [-4, 20, 29, 30, 30, 90, 810]
+    """
+    steps = aim * _PLENTY ** np.arange(1, _STEPS)
+    reached = np.searchsorted(steps, weights, side="right")
+    return np.where(reached > 0, steps[reached - 1], weights)
 
 
 def choose_named(named: SpreadWeights, grant: Grant, source: NoiseSource) -> list[str] | list[int]:
