@@ -153,6 +153,29 @@ def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Int
 
 
 @compiled
+def add_ungrouped(
+    held: Held, first: Word, last: Word, rows: Integers, each: Integers, columns: NDArray[Any], table: Integers
+) -> None:
+    """Add every record of some blocks to a table, where its user's row and its cell's column meet.
+
+    A user's records add what ``each`` says of that user, and a cell is its own column if there are no columns.
+    Where that is all, records need not be grouped: they are read where they lie, and not written once more.
+    """
+    low, high, _, bases, starts, _, _, cell_bits, _ = held
+    mask, blocks = uint64((1 << cell_bits) - 1), uint64(last - first)
+    for batch in range(bases.size):
+        for block in range(first, last):
+            column = uint64(block - first)
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]
+            for at in range(upper.size):
+                record = uint64(upper[at]) << uint64(16) | uint64(lower[at])
+                user, cell = (record >> uint64(cell_bits)) * blocks + column, record & mask
+                to = uint64(rows[user]) + (uint64(columns[cell]) if columns.size > 0 else cell)
+                table[to] += each[user]
+
+
+@compiled
 def group(
     low: Low, high: High, weights: Codes, bases: Integers, starts: Codes, cell_bits: Word, first: Word, last: Word,
     users: Word,

@@ -9,7 +9,7 @@ import numpy as np
 from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels import room
-from headcount.engines.kernels.grouping import Piece, next_histories
+from headcount.engines.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_sizes
 from headcount.engines.kernels.histories import (
     Modes,
     each_once,
@@ -65,13 +65,57 @@ def _part(unit: Word, many: Word, size: Word) -> Word:
 
 
 @compiled
+def _spread(tally: Integers, size: Word, most: Word, unit: Word, sums: Integers) -> None:
+    """Spread a user, who has so many records of each class, over the two powers of two around their size."""
+    number = tally.size
+    last = np.int64(sums.size // number - 1)
+    stand = min(size, np.int64(most))
+    power = _below(stand, last)
+    whole = np.int64(1) << power
+    for kind in range(number):
+        if tally[kind] == 0:
+            continue
+        part = _part(np.int64(unit), tally[kind], size)
+        further: Word = np.int64(0)
+        if power < last:
+            further = part * (stand - whole) // whole
+            sums[(power + 1) * number + kind] += further
+        sums[power * number + kind] += part - further
+
+
+@compiled
+def _share_ungrouped(
+    held: Held | None, users: Word, at: Word, last: Word, modes: Modes, sharing: Sharing, sums: Integers
+) -> Word:
+    """Share users whose every row is a record, which then need not be grouped; return where to go on."""
+    if held is not None:  # Numba leaves out what is asked of None
+        alike = not (modes.distinct or modes.one_context or sharing.squares)
+        while alike and held.weights.size == 0 and at < last:
+            first = at
+            at, sizes = next_sizes(held, users, first, last)
+            rows, each = room.zeros(sizes.size), room.integers(sizes.size)
+            heavy = np.int64(0)
+            for user in range(sizes.size):
+                each[user] = 1
+                if sizes[user] > sharing.above:
+                    heavy += 1
+                    rows[user] = heavy * sharing.number  # the row before is of all who do not count
+            tallies = room.zeros((heavy + 1) * sharing.number)
+            add_ungrouped(held, first, at, rows, each, sharing.classes, tallies)
+            for user in range(sizes.size):
+                if rows[user] > 0:
+                    mine = tallies[rows[user] : rows[user] + sharing.number]
+                    _spread(mine, sizes[user], sharing.most, sharing.unit, sums)
+    return at
+
+
+@compiled
 def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
     """Spread every user over the classes of their records: see :class:`Sharing`."""
     column_width, classes, number, above, most, unit, squares = sharing
-    last = np.int64(sums.size // number - 1)
     tally = room.zeros(number)
     seen, numbers, heap, held, run = scratch_for(0, 0)
-    reached = piece.first
+    reached = _share_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, sharing, sums)
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
@@ -101,15 +145,4 @@ def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
             else:
                 for at in range(begin, end):
                     tally[uint64(classes[uint64(cells[at])])] += weights[at] if weights.size > 0 else 1
-            stand = min(size, np.int64(most))
-            power = _below(stand, last)
-            whole = np.int64(1) << power
-            for kind in range(number):
-                if tally[kind] == 0:
-                    continue
-                part = _part(np.int64(unit), tally[kind], size)
-                further: Word = np.int64(0)
-                if power < last:
-                    further = part * (stand - whole) // whole
-                    sums[(power + 1) * number + kind] += further
-                sums[power * number + kind] += part - further
+            _spread(tally, size, most, unit, sums)

@@ -9,7 +9,8 @@ import numpy as np
 
 from headcount.arrays import Flags, Integers
 from headcount.compiling import Word, compiled, inlined
-from headcount.engines.kernels.grouping import Held, Piece, next_histories, next_sizes
+from headcount.engines.kernels import room
+from headcount.engines.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_sizes
 from headcount.engines.kernels.histories import (
     MOST_SQUARES,
     Modes,
@@ -23,6 +24,8 @@ from headcount.engines.kernels.histories import (
     squares_in,
 )
 from headcount.engines.kernels.keeping import Counts
+
+_CELLS = np.empty(0, dtype=np.uint8)  # columns of a table of cells: each is its own
 
 
 class Weighing(NamedTuple):
@@ -76,17 +79,25 @@ def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
 
 
 @compiled
-def _measure_sizes(
+def _weigh_ungrouped(
     held: Held | None, users: Word, at: Word, last: Word, modes: Modes, weighing: Weighing, edges: Integers
 ) -> Word:
-    """Count users by how many rows they have, if that is all that is asked for; return where to go on."""
+    """Weigh or measure users by how many rows they have, if nothing else counts; return where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
         alike = not (modes.distinct or modes.one_context or weighing.squares) and weighing.among.size == 0
-        while weighing.measured > 0 and alike and held.weights.size == 0 and at < last:
-            at, sizes = next_sizes(held, users, at, last)
-            for size in sizes:
-                if size > 0:
-                    edges[_place(size, weighing.limit, weighing.ends)] += 1
+        while alike and held.weights.size == 0 and at < last:
+            first = at
+            at, sizes = next_sizes(held, users, first, last)
+            if weighing.measured > 0:
+                for size in sizes:
+                    if size > 0:
+                        edges[_place(size, weighing.limit, weighing.ends)] += 1
+                continue
+            rows, each = room.integers(sizes.size), room.integers(sizes.size)
+            for user in range(sizes.size):
+                rows[user] = edges.size // 2 if weighing.apart and sizes[user] > weighing.limit else 0
+                each[user] = _weight(sizes[user], weighing.limit, weighing.unit, weighing.squares)
+            add_ungrouped(held, first, at, rows, each, _CELLS, edges)
     return at
 
 
@@ -100,7 +111,7 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
         edges_above, items_above = edges[edges.size // 2 :], items[items.size // 2 :]
     width = modes.width
     seen, numbers, heap, held, run = scratch_for(0, 0)
-    reached = _measure_sizes(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
+    reached = _weigh_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, weighing, edges)
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
