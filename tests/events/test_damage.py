@@ -146,3 +146,14 @@ def test_a_full_disk_is_not_the_callers_fault(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(SurroundingsError, match="standard input cannot be kept for a second pass"):
         read_events("-", user="user", item="item", items="tea")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_texts_in_memory_that_point_nowhere_are_refused(coded: bool) -> None:
+    """Offsets that go back: a table that another program made up, since no row can write that."""
+    offsets = pa.py_buffer(bytes(pa.array([0, 3, 1, 4], pa.int32()).buffers()[1]))
+    texts = pa.StringArray.from_buffers(3, offsets, pa.py_buffer(b"tearyeoat"))
+    items = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), texts) if coded else texts
+    log = read_events(pa.table({"user": [1, 2, 3], "item": items}), user="user", item="item", items=["tea"])
+    with pytest.raises(DataError, match="cannot be read"):
+        ReferenceEngine().measure(log, Sample(1), bytes(16))

@@ -23,7 +23,9 @@ import pyarrow.parquet as pq
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 
 BATCH_ROWS = 1 << 19
-_BUSY = 2  # processors that reading and dealing keep busy: with more, columns of Parquet are decoded side by side
+_BUSY = (
+    2  # processors that reading and dealing keep busy: with more, or texts, Parquet is decoded column by column
+)
 _MANY_ROWS = 1 << 25  # in Parquet: with fewer, batches of half the size take as long and less memory
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
@@ -206,7 +208,7 @@ def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_a
     def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         rows = BATCH_ROWS if file.metadata.num_rows >= _MANY_ROWS else -(-BATCH_ROWS // 2)
         yield from file.iter_batches(
-            batch_size=rows, columns=columns, row_groups=groups, use_threads=pa.cpu_count() > _BUSY
+            batch_size=rows, columns=columns, row_groups=groups, use_threads=bool(coded) or pa.cpu_count() > _BUSY
         )
 
     schema = file.schema_arrow

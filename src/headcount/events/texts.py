@@ -71,7 +71,9 @@ def _is_ascii(column: pa.Array) -> bool:
 
 
 def _without_damage(column: pa.Array) -> pa.Array:
-    texts = (None if value is None else _text(value) for value in as_bytes(column).to_pylist())
+    raw = as_bytes(column)
+    raw.validate(full=True)  # offsets that go back point nowhere: that is no row's text, and no row can write it
+    texts = (None if value is None else _text(value) for value in raw.to_pylist())
     return pa.array(texts, column.type)
 
 
