@@ -1,0 +1,159 @@
+"""How small absolute errors could be: ``HEADCOUNT_DATA=… python -m benchmarks.attainable [--published FILE]``.
+
+The noisy tables of the adaptive method are taken as they are, with its kinds of items. An oracle knows all true
+counts of a kind, with the parts that were measured of them, but not which item has which. It gives every item the
+mean of what is possible then, or the quantile at one level for all items at which counts have the right sum: of
+all counts with that sum, these have the smallest expected absolute error. Medians, which need not sum to it, stand
+beside them. No rule that looks at an item's own noisy counts and at its kind is better, on average.
+
+Errors are told over those of the adaptive method in the same runs; with ``--published``, a file that
+``python -m benchmarks.accuracy --json FILE`` wrote, over those of the best published method. Noise is seeded. The
+logs must be public: nothing here is private.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.accuracy import SEVEN, Found, Truth, described, geometric_mean, settings
+from headcount.adapting import chosen_limit, draft_of, histogram, people_of
+from headcount.answers.blocks import blocks
+from headcount.answers.two_groups import Draft
+from headcount.arrays import Floats
+from headcount.bounding import FIXED_POINT, Counting, Scale
+from headcount.budget import Grant
+from headcount.counts.adaptive import Adaptive
+from headcount.counts.tables import LEVEL
+from headcount.engines.local import LocalEngine
+from headcount.lab.comparing.metrics import mean_absolute_error
+from headcount.noise import SeededNoise, add
+from headcount.stages import share_out
+
+LEVELS = np.linspace(0.2, 0.99, 80)
+_CELL = 0.1  # scales of noise: true counts that differ by less are one
+_ROWS = 256
+
+
+class Measured(NamedTuple):
+    """What the adaptive method makes its counts of, and the two parts as they are without noise."""
+
+    draft: Draft
+    parts: Floats
+
+
+class Best(NamedTuple):
+    """What the oracle says of each item: the mean, and the quantile at each of ``LEVELS``, one row a level."""
+
+    means: Floats
+    quantiles: Floats
+
+    @property
+    def medians(self) -> Floats:
+        """The quantiles at the level nearest to one half."""
+        return np.asarray(self.quantiles[int(np.argmin(np.abs(LEVELS - 0.5)))])
+
+    def with_sum(self, total: float) -> Floats:
+        """Return the quantiles at the one level at which they have a sum, or the nearest there is.
+
+        >>> best = Best(np.zeros(2), np.multiply.outer(LEVELS, [1.0, 3.0]))
+        >>> best.with_sum(2.0).round(6).tolist()
+        [0.5, 1.5]
+        """
+        sums = self.quantiles.sum(axis=1)
+        place = int(np.clip(np.searchsorted(sums, total), 1, sums.size - 1))
+        step = sums[place] - sums[place - 1]
+        part = np.clip((total - sums[place - 1]) / step, 0.0, 1.0) if step > 0 else 0.0
+        return np.asarray((1 - part) * self.quantiles[place - 1] + part * self.quantiles[place])
+
+
+def measured(truth: Truth, epsilon: str, seed: int, engine: LocalEngine) -> Measured:
+    """Run the adaptive method up to its noisy tables."""
+    method, log, grant, noise = Adaptive(what="items"), truth.log, Grant(epsilon), SeededNoise(seed)
+    stages = method.stages(log, grant.price)
+    grants = share_out(stages, grant)
+    own = share_out(stages[0].parts, grants["activity"])["items"]
+    people = people_of(log, "items", histogram(log, "items", own, noise, engine))
+    limit = chosen_limit(log, {"items": people}, {"items": grants["items"].price})
+    bound = Scale(limit, apart=True)
+    counted = engine.measure(log, bound, noise.key()).items
+    noisy = add(counted, grants["items"], noise)
+    return Measured(draft_of(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
+
+
+def best_of(draft: Draft, parts: Floats, counts: Floats) -> Best:
+    """Return what an oracle makes of a draft that knows the true parts and counts of each kind."""
+    found = Best(np.empty(counts.size), np.empty((LEVELS.size, counts.size)))
+    scale = (draft.law.variance / 2) ** 0.5
+    light, heavy = draft.noisy.part(slice(0, counts.size))
+    for kind in np.unique(draft.kinds):
+        inside = np.flatnonzero(draft.kinds == kind)
+        true = np.vstack([parts[:, inside], counts[inside]])
+        cells, copies = np.unique(np.rint(true / (_CELL * scale)), axis=1, return_counts=True)
+        rising = np.argsort(cells[2], kind="stable")
+        cells, copies = cells[:, rising] * (_CELL * scale), copies[rising]
+        for rows in blocks(inside.size, _ROWS):
+            items = inside[rows]
+            off = np.abs(light[items, None] - cells[0]) + np.abs(heavy[items, None] - cells[1])
+            likely = copies * np.exp((off.min(axis=1, keepdims=True) - off) / scale)
+            likely /= likely.sum(axis=1, keepdims=True)
+            found.means[items] = likely @ cells[2]
+            below = np.cumsum(likely, axis=1)
+            for item, chances in zip(items.tolist(), below, strict=True):
+                places = np.minimum(np.searchsorted(chances, LEVELS), cells.shape[1] - 1)
+                found.quantiles[:, item] = cells[2][places]
+    return found
+
+
+def absolute_errors(truth: Truth, epsilon: str, seed: int, engine: LocalEngine) -> dict[str, float]:
+    """Return the errors of ours and of the oracle in one run, and what the sums come to."""
+    draft, parts = measured(truth, epsilon, seed, engine)
+    released = Adaptive(what="items").release(truth.log, Grant(epsilon), SeededNoise(seed), engine)
+    best, whole = best_of(draft, parts, truth.counts), float(truth.counts.sum())
+    made = {
+        "ours": released.items["count"].to_numpy(),
+        "means": best.means,
+        "right sum": best.with_sum(whole),
+        "medians": best.medians,
+    }
+    errors = {name: float(mean_absolute_error(truth.counts, each)) for name, each in made.items()}
+    return errors | {f"sum of {name}": float(each.sum()) / whole for name, each in made.items()}
+
+
+def best_published(found: Found) -> float:
+    """Return the smallest absolute error of a published method."""
+    return min(found[each.label]["MAE"] for each in settings() if each.group == "published")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attainable", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--epsilon", default="0.5")
+    parser.add_argument("--count", choices=("users", "records"), default="users")
+    parser.add_argument("--logs", default=",".join(SEVEN))
+    parser.add_argument("--published", metavar="FILE", help="what benchmarks.accuracy wrote with --json")
+    given = parser.parse_args()
+    known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
+    counting: Counting = given.count
+    engine = LocalEngine()
+    print("| log | ours | oracle: means | quantiles, right sum | medians | sum: ours | medians |")
+    print("|---|---|---|---|---|---|---|")
+    ratios: list[list[float]] = []
+    for name in given.logs.split(","):
+        truth = described(name, counting)
+        every = [absolute_errors(truth, given.epsilon, seed, engine) for seed in range(given.runs)]
+        mean = {each: float(np.mean([run[each] for run in every])) for each in every[0]}
+        to = best_published(known[f"{counting}|{given.epsilon}|{name}"]) if known else mean["ours"]
+        ratios.append([mean[each] / to for each in ("ours", "means", "right sum", "medians")])
+        cells = [*ratios[-1], mean["sum of ours"], mean["sum of medians"]]
+        print(f"| {name} | {' | '.join(f'{each:.2f}' for each in cells)} |", flush=True)
+    means = [geometric_mean(list(column)) for column in zip(*ratios, strict=True)]
+    print(f"| **geometric mean** | {' | '.join(f'{each:.3f}' for each in means)} | | |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""What an oracle makes of noisy tables: everything where there is hardly any noise, and more than anybody else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import accuracy
+from benchmarks.attainable import absolute_errors, best_of, measured
+from headcount.engines.local import LocalEngine
+
+
+@pytest.fixture(scope="module")
+def truth() -> accuracy.Truth:
+    return accuracy.described("300 people", "users")
+
+
+def test_hardly_any_noise_hides_nothing(truth: accuracy.Truth) -> None:
+    draft, parts = measured(truth, "2000", 1, LocalEngine())
+    best = best_of(draft, parts, truth.counts)
+    assert np.abs(best.means - truth.counts).max() < 0.01
+    assert np.abs(best.medians - truth.counts).max() < 0.01
+
+
+def test_of_counts_with_the_right_sum_quantiles_are_nearest(truth: accuracy.Truth) -> None:
+    found = absolute_errors(truth, "1", 1, LocalEngine())
+    assert found["medians"] <= found["right sum"] <= found["means"] * 1.01
+    assert found["sum of means"] == pytest.approx(1, abs=0.1)
+    assert found["sum of right sum"] == pytest.approx(1, abs=0.02)
+    assert found["medians"] < found["ours"]
