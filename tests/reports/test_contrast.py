@@ -10,7 +10,7 @@ import pytest
 
 from headcount.counts import FAMILY
 from headcount.reports.palette import looks
-from headcount.reports.plots import DEEP, THEMES
+from headcount.reports.themes import DEEP, THEMES
 
 TEXT, SHAPE = 4.5, 3.0
 STYLE = resources.files("headcount.reports").joinpath("page.css").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import pytest
 import vl_convert
 
 from headcount.reports import plots
+from headcount.reports.themes import THEMES
 
 
 def counts(values: list[float], reach: float = 10.5, **columns: Any) -> pa.Table:
@@ -143,7 +144,7 @@ def test_plots_write_per_cent_as_pages_do() -> None:
     """Drawn, for it is the locale of a theme that says so."""
     axis = alt.Axis(format=".0%")
     chart = alt.Chart(alt.InlineData(values=[{"share": 0.5}])).mark_point().encode(x=alt.X("share:Q", axis=axis))
-    for theme in plots.THEMES.values():
+    for theme in THEMES.values():
         drawn = vl_convert.vegalite_to_svg(chart.configure(**theme).to_dict())
         assert ">50 %<" in drawn
         assert "50%" not in drawn

@@ -28,7 +28,8 @@ from markupsafe import Markup
 from headcount.answers.words import whole
 from headcount.errors import SurroundingsError, UsageError
 from headcount.reports.explorer import Explorer
-from headcount.reports.plots import THEMES, spec_of
+from headcount.reports.plots import spec_of
+from headcount.reports.themes import THEMES
 from headcount.version import __version__
 
 _DRAWING = threading.Lock()

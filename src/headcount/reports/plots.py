@@ -2,7 +2,7 @@
 
 Every chart carries a title that says what is seen, a description in words for those who cannot see it, and
 the light theme; a page takes the theme out again and puts in the one the reader prefers. Colours of marks
-are named by style (``count``, ``interval``, …) and live in :data:`THEMES` alone.
+are named by style (``count``, ``interval``, …) and live in :mod:`headcount.reports.themes` alone.
 
 Columns that count are ``count``, ``low`` and ``high``; a row is shown by its ``name``. In a heat map
 rows with the same name (the first 44 characters) are one row, so names there had best begin with a rank.
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from headcount.answers.words import per_cent, whole
+from headcount.reports.themes import DEEP, LIGHT
 
 UNKNOWN = "unknown"
 LONGEST_NAME = 44  # characters of a name on an axis
@@ -26,75 +27,9 @@ CURVE_POINTS = 300  # a curve of many thousand ranks is drawn through this many 
 MOST_NUMBERED = 12  # with more columns than this, a heat map has no room for numbers in its cells
 FURTHEST_DRAWN = 2.5  # times the largest count: lopsided intervals are drawn so far, and an arrow says they go on
 
-_FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 _WHOLE = ",.0f"
 _CROWDED = 100_000  # from here on, a number is too long for a cell on a narrow screen
 _FLAT_BINS = 6  # with more bins than this, their names stand at an angle
-
-
-_NUMBERS = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "percent": " %"}
-"""How plots write numbers: per cent as :func:`~headcount.answers.words.per_cent` does."""
-
-
-def _theme(
-    *,
-    paper: str,
-    ink: str,
-    muted: str,
-    line: str,
-    tint: str,
-    strong: str,
-    alarm: str,
-    ramp: list[str],
-    few: str,
-    many: str,
-) -> dict[str, Any]:
-    axis = {
-        "labelColor": muted, "titleColor": muted, "gridColor": line, "domainColor": line, "tickColor": line,
-        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 10,
-    }  # fmt: skip
-    return {
-        "locale": {"number": _NUMBERS},
-        "font": _FONT,
-        "background": paper,
-        "view": {"stroke": None},
-        "axis": axis,
-        "axisY": {"labelColor": ink},
-        "legend": {"labelColor": muted, "titleColor": muted, "titleFontWeight": "normal"},
-        "title": {"color": ink, "subtitleColor": muted, "anchor": "start", "fontSize": 15, "offset": 14},
-        "range": {"heatmap": ramp},
-        "style": {
-            "count": {"color": tint, "cornerRadiusEnd": 2},
-            "interval": {"color": strong, "strokeWidth": 1.6},
-            "band": {"color": tint, "opacity": 0.35},
-            "noise": {"color": muted, "opacity": 0.14},
-            "curve": {"color": strong, "strokeWidth": 2},
-            "words": {"color": ink, "fontSize": 12},
-            "remark": {"color": muted, "fontSize": 12},
-            "alarm": {"color": alarm},
-            "claim": {"color": ink, "strokeWidth": 1.6, "strokeDash": [5, 4]},
-            "on-few": {"color": few, "fontSize": 11},
-            "on-many": {"color": many, "fontSize": 11},
-        },
-    }
-
-
-DEEP = (
-    0.6  # of the largest count: up to here, numbers in a heat map are black on a pale cell, or white on a dark one
-)
-_MIDDLE = "#3f7aaa"  # the colour there, on which black and white can be read equally well
-
-LIGHT = _theme(
-    paper="#ffffff", ink="#1c2530", muted="#5a6573", line="#e1e5ea", tint="#6696ba", strong="#123855",
-    alarm="#b3201f", ramp=["#f2f6f9", "#c9dcea", "#92b8d3", _MIDDLE, "#265a82", "#143c5b"],
-    few="#000000", many="#ffffff",
-)  # fmt: skip
-DARK = _theme(
-    paper="#1a2029", ink="#e7eaee", muted="#a3adb9", line="#303945", tint="#44739b", strong="#d9e9f6",
-    alarm="#f2857c", ramp=["#222b36", "#29435b", "#345f82", _MIDDLE, "#7fb1d8", "#c5e0f5"],
-    few="#ffffff", many="#000000",
-)  # fmt: skip
-THEMES = {"light": LIGHT, "dark": DARK}
 
 
 def ranking(table: pa.Table, *, title: str, counted: str, narrow: bool = False) -> alt.LayerChart:

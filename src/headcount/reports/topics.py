@@ -16,7 +16,8 @@ from headcount.releases import Release
 from headcount.reports import page
 from headcount.reports.page import Figure
 from headcount.reports.part import Part, WholePage, plain_part
-from headcount.reports.plots import LIGHT, LONGEST_NAME, clip
+from headcount.reports.plots import LONGEST_NAME, clip
+from headcount.reports.themes import LIGHT
 from headcount.tags.topic_lists import topic_lists
 
 SHOWN = 6

@@ -17,6 +17,7 @@ from headcount.errors import UnknownNameError
 from headcount.reports import plots, topics
 from headcount.reports.page import Figure
 from headcount.reports.release import figures_of
+from headcount.reports.themes import THEMES
 from headcount.reports.wording import counted_words
 from headcount.studio.drawing import png_of, vega_of
 from headcount.studio.exploring import parts
@@ -63,9 +64,9 @@ def png(opened: Opened, name: str) -> bytes:
 
 def drawn(of: Figure) -> Chart:
     """Return a figure ready to be drawn."""
-    spec: dict[str, Any] = {theme: vega_of(of, theme) for theme in plots.THEMES}
+    spec: dict[str, Any] = {theme: vega_of(of, theme) for theme in THEMES}
     if of.narrow is not None:
-        spec["narrow"] = {theme: vega_of(of, theme, narrow=True) for theme in plots.THEMES}
+        spec["narrow"] = {theme: vega_of(of, theme, narrow=True) for theme in THEMES}
     return Chart(of.name, of.title, of.words, of.note, spec)
 
 
