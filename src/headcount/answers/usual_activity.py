@@ -47,12 +47,12 @@ class UsualLaws(NamedTuple):
         """
         likely = self.weights > _UNLIKELY * self.weights.max()
         further = np.multiply.outer(self.off[likely], _HEIGHTS)[:, None, :] * self.shapes[likely, :, None]
-        possible = np.maximum(self.users[likely, :, None] + further, 0.0)
+        possible = self.users[likely, :, None] + further
         users = np.moveaxis(possible, 1, 0).reshape(self.users.shape[1], -1)
-        order = np.argsort(users, axis=1, kind="stable")  # many are equal: others are slow then
+        order = np.argsort(users, axis=1)  # before they are cut off at zero: sorting is slow where many are equal
         below = np.cumsum(np.repeat(self.weights[likely], _HEIGHTS.size)[order], axis=1) / _HEIGHTS.size
         bins = np.arange(len(users))
-        return np.asarray(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]])
+        return np.maximum(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]], 0.0)
 
 
 def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:
