@@ -157,17 +157,23 @@ class _Measured:
 
 
 def edges_from(
-    noisy: Noisy, items: Posterior, people: KnownPeople, bound: Scale, less: Floats | None = None
+    noisy: Noisy,
+    items: Posterior,
+    people: KnownPeople,
+    bound: Scale,
+    less: Floats | None = None,
+    uncertain: Floats | None = None,
 ) -> Posterior:
     """Turn the noisy edges of both groups into edges of the counts per item, from released numbers alone.
 
-    ``less`` says how much less each item is scaled up than all together are.
+    ``less`` says how much less each item is scaled up than all together are, and ``uncertain`` how far noise may
+    have its count off, as a relative variance.
     """
     full = scale_up(people.estimated.above(bound.limit), bound.limit, bound.norm, distinct=False)
     average = full.counted[-1] / full.weighed[-1]
     ratios = np.full(items.mean.size, average) if less is None else average / less
     variance = noisy.law.variance * (1 + ratios**2)
-    return edges_of(items, _Measured(noisy, ratios), variance, sums=not people.distinct)
+    return edges_of(items, _Measured(noisy, ratios), variance, sums=not people.distinct, uncertain=uncertain)
 
 
 def counts_from(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -> Posterior:

@@ -116,3 +116,20 @@ def test_an_item_that_is_off_in_all_contexts_lifts_its_edges() -> None:
     off = np.abs(edges_of(items, measured, 20.0**2, sums=False).mean - truth).mean()
     assert off < 0.6 * np.abs(50.0 - truth).mean()  # by its item alone, each would be 50
     assert off < 0.6 * np.abs(measured - truth).mean()
+
+
+def test_what_is_known_of_an_items_count_is_believed() -> None:
+    """Of items that may be off by a third edges tell more; where counts are sure, edges of one item move none."""
+    truth = np.outer(np.tile([200.0, 400.0], 100), np.full(6, 1 / 6))
+    measured = truth + np.random.default_rng(3).normal(0, 20, truth.shape)
+    items = Posterior(np.full(200, 300.0), np.full(200, 100.0), np.full(200, 500.0))
+    off = {
+        known: np.abs(
+            edges_of(items, measured, 20.0**2, sums=False, uncertain=np.full(200, known)).mean - truth
+        ).mean()
+        for known in (1e-6, 1 / 9)
+    }
+    assert off[1 / 9] < 0.6 * off[1e-6]
+    some = np.where(np.arange(200) < 100, 1 / 9, 1e-6)  # each item by itself
+    found = np.abs(edges_of(items, measured, 20.0**2, sums=False, uncertain=some).mean - truth).mean(axis=1)
+    assert found[:100].mean() < 0.7 * found[100:].mean()

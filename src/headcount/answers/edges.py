@@ -1,12 +1,13 @@
 """Edges given their items: counts per item and context, where counts per item are known better.
 
 An edge is expected to be its item's count times the share of its context. Real edges differ from that, relatively,
-in two ways: all edges of an item together, since its count is off (variance σ²), and each by itself (variance τ²).
-How much, the noisy edges tell: by how much more they scatter than noise and chance alone would make them, and by
-how much those of an item scatter together. So an edge borrows from its item, from the other contexts of that item,
-and from how other items spread over contexts. Large edges keep their measurement; small ones follow their item.
-Where records are counted, edges are made to sum to their item by least squares: what is wanting goes to those that
-are least certain.
+in two ways: all edges of an item together, since its count is off (variance σ², of each item), and each by itself
+(variance τ²). How far noise leaves a count uncertain is known; where it is not, the noisy edges tell, by how much
+those of an item scatter together. By how much more they scatter than noise and chance alone would make them says
+what τ² is, as far as noise lets that be told, beside what it usually is. So an edge borrows from its item, from
+the other contexts of that item, and from how other items spread over contexts. Large edges keep their measurement;
+small ones follow their item. Where records are counted, edges are made to sum to their item by least squares: what
+is wanting goes to those that are least certain.
 
 Only released numbers are used.
 
@@ -30,13 +31,19 @@ _REACH = 2.2  # deviations: a little more than 1.96, since edges scatter more th
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.01, 9.0
 _STEPS = 3  # in which shares and what is expected settle
 _USUAL_SPREAD = 0.3  # τ² before it is known: only how much items of different sizes say of the shares hangs on it
+_USUAL_OWN, _OWN_DIFFERS = 0.05, 0.1  # what τ² is in public logs, and how far from that
+_LAPLACE = 5.0  # the variance of the square of Laplace noise, over the square of its variance
 
 
 class _Spreads(NamedTuple):
     """How far edges are from what is expected, relatively: each by itself (τ²), all of an item together (σ²)."""
 
     own: float
-    together: float
+    together: Floats  # one an item
+
+    def of(self, rows: slice) -> _Spreads:
+        """Return those of some items."""
+        return _Spreads(self.own, self.together[rows])
 
 
 class Measurements(Protocol):
@@ -52,10 +59,18 @@ class Measurements(Protocol):
         ...
 
 
-def edges_of(items: Posterior, measured: Measurements, variance: float | Floats, *, sums: bool) -> Posterior:
+def edges_of(
+    items: Posterior,
+    measured: Measurements,
+    variance: float | Floats,
+    *,
+    sums: bool,
+    uncertain: Floats | None = None,
+) -> Posterior:
     """Return edges, one row an item, from unbiased measurements with noise of that variance (of each item).
 
-    ``sums`` says whether the edges of an item sum to its count.
+    ``sums`` says whether the edges of an item sum to its count; if they do not, ``uncertain`` says how far off the
+    count of each item may be, as a relative variance, where that is known.
 
     >>> items = Posterior(np.array([100.0, 10.0]), np.array([90.0, 0.0]), np.array([110.0, 30.0]))
     >>> edges = edges_of(items, np.array([[70.0, 30.0], [-10.0, 20.0]]), 25.0, sums=True)
@@ -64,15 +79,15 @@ def edges_of(items: Posterior, measured: Measurements, variance: float | Floats,
     """
     noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), items.mean.shape)
     shares = shares_of(items.mean, measured, noise)
-    spreads = _spreads(items.mean, measured, noise, shares, together=not sums)
+    spreads = _spreads(items.mean, measured, noise, shares, np.zeros_like(items.mean) if sums else uncertain)
     # a context may have what noise hides of it, and an item taken to be empty what its interval says
     whole = max(float(items.mean.sum()), 1.0)
     hidden = np.clip(np.sqrt(noise.sum()) / whole - shares, 0.0, 1.0)
-    common = _Common(shares, spreads, hidden, sums)
+    common = _Common(shares, hidden, sums)
     made = Posterior(*(np.empty(measured.shape) for _ in range(3)))
     for rows in _rows(measured):
         own = Posterior(items.mean[rows], items.low[rows], items.high[rows])
-        part = _edges(own, measured[rows], noise[rows, None], common)
+        part = _edges(own, measured[rows], noise[rows, None], spreads.of(rows), common)
         made.mean[rows], made.low[rows], made.high[rows] = part.mean, part.low, part.high
     return made
 
@@ -86,14 +101,13 @@ class _Common(NamedTuple):
     """What all edges have in common."""
 
     shares: Floats
-    spreads: _Spreads
     hidden: Floats
     sums: bool
 
 
-def _edges(items: Posterior, measured: Floats, noise: Floats, common: _Common) -> Posterior:
+def _edges(items: Posterior, measured: Floats, noise: Floats, spreads: _Spreads, common: _Common) -> Posterior:
     """Return the edges of some items; ``noise`` is a column."""
-    shares, spreads, hidden, sums = common
+    shares, hidden, sums = common
     expected = np.outer(items.mean, shares)
     off = measured - expected
     alone = spreads.own * expected**2 + expected
@@ -147,25 +161,45 @@ def shares_of(items: Floats, measured: Measurements, noise: Floats) -> Floats:
     return np.asarray(shares)
 
 
-def _spreads(items: Floats, measured: Measurements, noise: Floats, shares: Floats, *, together: bool) -> _Spreads:
+def _spreads(
+    items: Floats, measured: Measurements, noise: Floats, shares: Floats, uncertain: Floats | None
+) -> _Spreads:
     """Compare how far measurements are off with how far noise and chance alone would put them."""
-    squares, products, each, common = 0.0, 0.0, 0.0, 0.0
+    squares, products, each, common, known = 0.0, 0.0, 0.0, 0.0, 0.0
     for rows in _rows(measured):
         expected = np.outer(items[rows], shares)
         off = measured[rows] - expected
         own = (off**2).sum(axis=1)
-        squares += float((expected**2).sum())
+        summed = (expected**2).sum(axis=1)
+        squares += float(summed.sum())
         products += float((expected.sum(axis=1) ** 2).sum())
         each += float(own.sum() - noise[rows].sum() * shares.size - expected.sum())
         common += float((off.sum(axis=1) ** 2 - own).sum())
+        known += 0.0 if uncertain is None else float((uncertain[rows] * summed).sum())
     if squares <= 0:
-        return _Spreads(_SMALLEST_SPREAD, 0.0)
-    products -= squares
-    found = min(max(common / products, 0.0), _LARGEST_SPREAD) if together and products > 0 else 0.0
-    return _Spreads(float(np.clip(each / squares - found, _SMALLEST_SPREAD, _LARGEST_SPREAD)), found)
+        return _Spreads(_SMALLEST_SPREAD, np.zeros_like(items))
+    if uncertain is None:
+        products -= squares
+        found = min(max(common / products, 0.0), _LARGEST_SPREAD) if products > 0 else 0.0
+        uncertain, known = np.full_like(items, found), found * squares
+    unsure = _LAPLACE * shares.size * float((noise**2).sum()) / squares**2
+    own_spread = _usually((each - known) / squares, unsure)
+    return _Spreads(
+        min(max(own_spread, _SMALLEST_SPREAD), _LARGEST_SPREAD), np.minimum(uncertain, _LARGEST_SPREAD)
+    )
 
 
-def _moved(off: Floats, expected: Floats, scatter: Floats, together: float) -> tuple[Floats, Floats]:
+def _usually(measured: float, variance: float) -> float:
+    """Return what to make of a τ² that was measured with that variance, beside what it usually is.
+
+    >>> round(_usually(0.4, 1e-4), 3), round(_usually(40.0, 1e4), 3)
+    (0.397, 0.05)
+    """
+    trust = _OWN_DIFFERS**2 / (_OWN_DIFFERS**2 + variance)
+    return _USUAL_OWN + trust * (measured - _USUAL_OWN)
+
+
+def _moved(off: Floats, expected: Floats, scatter: Floats, together: Floats) -> tuple[Floats, Floats]:
     """Return by what part of itself each item is off, as its edges together say, and the variance of that."""
     trust = np.divide(expected, scatter, out=np.zeros_like(expected), where=scatter > 0)
     unsure = together / (1 + together * (trust * expected).sum(axis=1))

@@ -7,7 +7,8 @@ noise are used.
 
 The prior starts with the mean that the noisy counts have, since noise cancels in a mean, and comes closer to what
 is most likely by a few steps. Where noise hides nearly everything, the most likely prior is a few sizes that
-chance picked, the more so the fewer counts there are: so few counts make few steps.
+chance picked, the more so the fewer counts there are: so few counts make few steps. Such a prior may fall faster
+than noise does, and then all large counts would be taken for equal: so a few counts may be of any size.
 
 Two noisy parts of each count (the share of light users, and that of heavy ones) are judged together: where one
 says that an item is popular, the other is believed sooner. Their joint prior starts as if they had nothing to do
@@ -51,6 +52,7 @@ _EVEN_CELLS = round(_FINE_UP_TO / _CELL)
 
 _STEPS_APART = 25, 100  # at least and at most, by how many counts there are
 _COUNTS_A_STEP = 500
+_ANY_SIZE = 0.001  # of all counts, that may be of any size: or those too large for the prior would all be one
 _STEEPEST = 500.0  # fall of a prior that starts with next to nothing
 _HALVINGS = 60
 _FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
@@ -274,7 +276,7 @@ def _joint_prior(one: _Cells, two: _Cells, tally: Floats) -> Floats:
     for _ in range(_STEPS_TOGETHER):
         fits = one.likelihood.dot(prior).dot(two.likelihood.T)
         prior *= one.likelihood.T.dot(tally / np.maximum(fits, _SMALLEST)).dot(two.likelihood) / number
-    return prior
+    return np.asarray((1 - _ANY_SIZE) * prior + _ANY_SIZE / prior.size)
 
 
 def _prior(cells: _Cells, tally: Floats) -> Floats:

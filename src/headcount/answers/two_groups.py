@@ -265,14 +265,31 @@ def _as_measured(draft: Draft, where: slice, ratios: Floats, misjudged: Floats) 
     return np.asarray(measured + np.hypot(within, np.expm1(misjudged) * np.maximum(ratios * heavy, 0.0)))
 
 
+def uncertain(draft: Draft, found: Ratios) -> Floats:
+    """Return how uncertain noise leaves each count, whatever scaling up may misjudge: relative variances."""
+    made = np.empty(draft.noisy.size)
+    for where in blocks(draft.noisy.size):
+        own, others = draft.part(where)
+        each, _ = found.of(others.mean, where)
+        width = np.hypot(own.high - own.low, each * (others.high - others.low))
+        made[where] = _relative_variance(own.mean + each * others.mean, width)
+    return made
+
+
+def _relative_variance(mean: Floats, width: Floats) -> Floats:
+    """Return how uncertain counts are whose posteriors are so wide; one of zero is taken to be sure."""
+    relative = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0)
+    return np.asarray(relative**2)
+
+
 def _noisiness(mean: Floats, width: Floats) -> Floats:
     """Return how uncertain noise makes counts whose posteriors are so wide: from 0, not at all, to 1.
 
     >>> _noisiness(np.array([100.0, 1.0]), np.array([4.0, 400.0])).round(2).tolist()
     [0.0, 1.0]
     """
-    squared = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0) ** 2
-    return np.asarray(squared / (1 + squared))
+    variance = _relative_variance(mean, width)
+    return np.asarray(variance / (1 + variance))
 
 
 def _uncertain(heavy: EstimatedActivity, limit: int, norm: Norm) -> float:

@@ -52,7 +52,7 @@ class UsualLaws(NamedTuple):
         order = np.argsort(users, axis=1)  # before they are cut off at zero: sorting is slow where many are equal
         below = np.cumsum(np.repeat(self.weights[likely], _HEIGHTS.size)[order], axis=1) / _HEIGHTS.size
         bins = np.arange(len(users))
-        return np.maximum(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]], 0.0)
+        return np.asarray(np.maximum(users[bins, order[bins, (below < _MOST_LAWS).sum(axis=1)]], 0.0))
 
 
 def expected_users(noisy: Floats, scale: float, upper_ends: NDArray[np.int64]) -> Floats:

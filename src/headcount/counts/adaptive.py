@@ -56,6 +56,7 @@ from headcount.adapting import (
 )
 from headcount.answers.activity import histogram_table
 from headcount.answers.shrinkage import Posterior
+from headcount.answers.two_groups import uncertain
 from headcount.answers.words import some
 from headcount.bounding import (
     FIXED_POINT,
@@ -207,7 +208,8 @@ class Adaptive(Staged):
         )
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found))
+            known = less_scaled(draft, found), uncertain(draft, found)
+            made[table] = edges_from(noisy[table], best, people[table], bound, *known)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
