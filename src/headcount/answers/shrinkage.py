@@ -52,7 +52,7 @@ _EVEN_CELLS = round(_FINE_UP_TO / _CELL)
 
 _STEPS_APART = 25, 100  # at least and at most, by how many counts there are
 _COUNTS_A_STEP = 500
-_ANY_SIZE = 0.001  # of all counts, that may be of any size: or those too large for the prior would all be one
+_ANY_SIZE = 3e-4  # of all counts, that may be of any size: or those too large for the prior would all be one
 _STEEPEST = 500.0  # fall of a prior that starts with next to nothing
 _HALVINGS = 60
 _FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
