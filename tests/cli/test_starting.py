@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headcount import prebuilt
 from tests.cli.conftest import RELEASE, Run
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -80,7 +81,9 @@ def test_the_quick_end_leaves_nothing_out(lines: str, said: str) -> None:
 @pytest.mark.slow
 def test_a_release_loads_nothing_that_is_merely_installed_and_a_later_one_not_the_compiler(work: Path) -> None:
     arguments = [str(each) for each in (*RELEASE, "--method", "sra", "--limit", "2")]
-    variables = {"HEADCOUNT_CACHE": str(work / "kernels"), "NUMBA_CACHE_DIR": str(work / "kernels")}
+    variables = {
+        "HEADCOUNT_CACHE": str(work / "kernels"), "NUMBA_CACHE_DIR": str(work / "kernels"), prebuilt.WITHOUT: "1",
+    }  # fmt: skip
     first = loaded_by(*arguments, "--out", "first", **variables)
     assert "numba.np.arrayobj" in first
     assert not first & UNUSED

@@ -22,8 +22,11 @@ from headcount.tags.profiles import profiles
 from headcount.tags.recommending import ReleasedModel
 from headcount.tags.request import TagsRequest
 from headcount.tags.topic_lists import topic_lists
+from tests.contracts.special import Special
 from tests.curating import planned
 from tests.tags.worlds import RESOURCES, WORDS, crowd, log_of
+
+SPECIAL = {"tag-model": Special(audit_runs=12_000)}
 
 FEW, MANY = crowd(30), crowd(1500)
 GRANTS = [("8", "1e-6"), ("8", None)]
