@@ -23,9 +23,6 @@ import pyarrow.parquet as pq
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 
 BATCH_ROWS = 1 << 19
-_BUSY = (
-    2  # processors that reading and dealing keep busy: with more, or texts, Parquet is decoded column by column
-)
 _MANY_ROWS = 1 << 25  # in Parquet: with fewer, batches of half the size take as long and less memory
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
@@ -207,9 +204,7 @@ def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_a
 
     def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         rows = BATCH_ROWS if file.metadata.num_rows >= _MANY_ROWS else -(-BATCH_ROWS // 2)
-        yield from file.iter_batches(
-            batch_size=rows, columns=columns, row_groups=groups, use_threads=bool(coded) or pa.cpu_count() > _BUSY
-        )
+        yield from file.iter_batches(batch_size=rows, columns=columns, row_groups=groups)
 
     schema = file.schema_arrow
     return Opened(declared(schema, path), lambda: schema.names, batches, metadata=file.metadata)
