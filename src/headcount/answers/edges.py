@@ -32,7 +32,7 @@ _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.01, 9.0
 _STEPS = 3  # in which shares and what is expected settle
 _USUAL_SPREAD = 0.3  # τ² before it is known: only how much items of different sizes say of the shares hangs on it
 _USUAL_OWN, _OWN_DIFFERS = 0.05, 0.1  # what τ² is in public logs, and how far from that
-_LAPLACE = 5.0  # the variance of the square of Laplace noise, over the square of its variance
+_LAPLACE = 5.0  # the variance of the square of Laplace noise, over that variance squared; Gaussian noise has less
 
 
 class _Spreads(NamedTuple):

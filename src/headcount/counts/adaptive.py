@@ -208,8 +208,10 @@ class Adaptive(Staged):
         )
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            known = less_scaled(draft, found), uncertain(draft, found)
-            made[table] = edges_from(noisy[table], best, people[table], bound, *known)
+            off = (
+                uncertain(draft, found) if log.counting == "users" else None
+            )  # of records edges sum to their item
+            made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found), off)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
