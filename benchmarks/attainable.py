@@ -6,6 +6,8 @@ mean of what is possible then, or the quantile at one level for all items at whi
 all counts with that sum, these have the smallest expected absolute error. Medians, which need not sum to it, stand
 beside them. No rule that looks at an item's own noisy counts and at its kind is better, on average.
 
+With ``--limits`` the oracle knows which limit is best, too: of those given, for each log and each of its answers.
+
 Errors are told over those of the adaptive method in the same runs; with ``--published``, a file that
 ``python -m benchmarks.accuracy --json FILE`` wrote, over those of the best published method. Noise is seeded. The
 logs must be public: nothing here is private.
@@ -21,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.accuracy import SEVEN, Found, Truth, described, geometric_mean, settings
-from headcount.adapting import chosen_limit, draft_of, histogram, people_of
+from headcount.adapting import chosen_limit, draft_of, histogram, noised, people_of
 from headcount.answers.blocks import blocks
 from headcount.answers.two_groups import Draft
 from headcount.arrays import Floats
@@ -31,7 +33,7 @@ from headcount.counts.adaptive import Adaptive
 from headcount.counts.tables import LEVEL
 from headcount.engines.local import LocalEngine
 from headcount.lab.comparing.metrics import mean_absolute_error
-from headcount.noise import SeededNoise, add
+from headcount.noise import SeededNoise
 from headcount.stages import share_out
 
 LEVELS = np.linspace(0.2, 0.99, 80)
@@ -71,17 +73,18 @@ class Best(NamedTuple):
         return np.asarray((1 - part) * self.quantiles[place - 1] + part * self.quantiles[place])
 
 
-def measured(truth: Truth, epsilon: str, seed: int, engine: LocalEngine) -> Measured:
-    """Run the adaptive method up to its noisy tables."""
+def measured(truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None) -> Measured:
+    """Run the adaptive method up to its noisy tables, with a limit or as it chooses one."""
     method, log, grant, noise = Adaptive(what="items"), truth.log, Grant(epsilon), SeededNoise(seed)
     stages = method.stages(log, grant.price)
     grants = share_out(stages, grant)
     own = share_out(stages[0].parts, grants["activity"])["items"]
     people = people_of(log, "items", histogram(log, "items", own, noise, engine))
-    limit = chosen_limit(log, {"items": people}, {"items": grants["items"].price})
+    price, measured_at = grants["items"].price, grants["shares"].price
+    limit = limit or chosen_limit(log, {"items": people}, {"items": price}, measured=measured_at)
     bound = Scale(limit, apart=True)
     counted = engine.measure(log, bound, noise.key()).items
-    noisy = add(counted, grants["items"], noise)
+    noisy = noised(counted, grants["items"], noise)
     return Measured(draft_of(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
 
 
@@ -109,9 +112,11 @@ def best_of(draft: Draft, parts: Floats, counts: Floats) -> Best:
     return found
 
 
-def absolute_errors(truth: Truth, epsilon: str, seed: int, engine: LocalEngine) -> dict[str, float]:
+def absolute_errors(
+    truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None
+) -> dict[str, float]:
     """Return the errors of ours and of the oracle in one run, and what the sums come to."""
-    draft, parts = measured(truth, epsilon, seed, engine)
+    draft, parts = measured(truth, epsilon, seed, engine, limit)
     released = Adaptive(what="items").release(truth.log, Grant(epsilon), SeededNoise(seed), engine)
     best, whole = best_of(draft, parts, truth.counts), float(truth.counts.sum())
     made = {
@@ -122,6 +127,12 @@ def absolute_errors(truth: Truth, epsilon: str, seed: int, engine: LocalEngine) 
     }
     errors = {name: float(mean_absolute_error(truth.counts, each)) for name, each in made.items()}
     return errors | {f"sum of {name}": float(each.sum()) / whole for name, each in made.items()}
+
+
+def mean_errors(truth: Truth, epsilon: str, runs: int, engine: LocalEngine, limit: int | None) -> dict[str, float]:
+    """Return the same on average over runs."""
+    every = [absolute_errors(truth, epsilon, seed, engine, limit) for seed in range(runs)]
+    return {each: float(np.mean([run[each] for run in every])) for each in every[0]}
 
 
 def best_published(found: Found) -> float:
@@ -135,6 +146,7 @@ def main() -> None:
     parser.add_argument("--epsilon", default="0.5")
     parser.add_argument("--count", choices=("users", "records"), default="users")
     parser.add_argument("--logs", default=",".join(SEVEN))
+    parser.add_argument("--limits", help="with commas between: the best of them for each log, in hindsight")
     parser.add_argument("--published", metavar="FILE", help="what benchmarks.accuracy wrote with --json")
     given = parser.parse_args()
     known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
@@ -145,8 +157,9 @@ def main() -> None:
     ratios: list[list[float]] = []
     for name in given.logs.split(","):
         truth = described(name, counting)
-        every = [absolute_errors(truth, given.epsilon, seed, engine) for seed in range(given.runs)]
-        mean = {each: float(np.mean([run[each] for run in every])) for each in every[0]}
+        limits = [int(each) for each in given.limits.split(",")] if given.limits else [None]
+        found = [mean_errors(truth, given.epsilon, given.runs, engine, limit) for limit in limits]
+        mean = {each: min(run[each] for run in found) for each in found[0]}
         to = best_published(known[f"{counting}|{given.epsilon}|{name}"]) if known else mean["ours"]
         ratios.append([mean[each] / to for each in ("ours", "means", "right sum", "medians")])
         cells = [*ratios[-1], mean["sum of ours"], mean["sum of medians"]]

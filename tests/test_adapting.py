@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from headcount.adapting import draft_of, edges_from
+from headcount.adapting import NoisyGroups, draft_of, edges_from
 from headcount.answers.activity import BINS, UPPER_ENDS, at_most, estimate
 from headcount.answers.measured_scaling import ReleasedShares
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople, finished, scaling
-from headcount.bounding import Noisy, Scale
+from headcount.bounding import Scale
 from headcount.noise_law import DiscreteLaplace
 
 
@@ -31,11 +31,11 @@ def test_intervals_take_little_memory() -> None:
     people = KnownPeople(estimate(known, 20.0), at_most(known, 20.0), distinct=False)
     bound = Scale(16, apart=True)
     one, many = (
-        Noisy((random.laplace(5, 20, (2, *shape)) * (1 << 16)).astype(np.int64), law)
+        NoisyGroups((random.laplace(5, 20, (2, *shape)) * (1 << 16)).astype(np.int64), law, law)
         for shape in ((items,), (items // contexts, contexts))
     )
 
-    def counts(noisy: Noisy) -> Posterior:
+    def counts(noisy: NoisyGroups) -> Posterior:
         draft = draft_of(noisy, people, bound, 0.95)
         classes = draft.classes(40.0)
         shares = ReleasedShares(np.full((UPPER_ENDS.size, classes.max() + 1), 50.0), 40.0, classes)

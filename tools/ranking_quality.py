@@ -165,13 +165,13 @@ def of_people(name: str, path: Path, item: str, items: Any) -> tuple[str, hc.Eve
     log = hc.read_events(
         path, user="user", item=item, items=sorted(people) if items is None else items, count="users"
     )
-    return name, log, people
+    return name, log, Counter({str(each): number for each, number in people.items()})  # as ids of a CSV are
 
 
 def found_by_people(people: Counter[Any], k: int, release: hc.Release) -> float:
     """How much of the top K a release finds; whatever has as many people as the last of them is right."""
     least = people.most_common(k)[-1][1]
-    return sum(people[row["item"]] >= least for row in release.top(k)) / k
+    return sum(people[str(row["item"])] >= least for row in release.top(k)) / k
 
 
 def measure_people(runs: int, k: int) -> None:

@@ -8,8 +8,8 @@ private.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.edges import edges_of
 from headcount.answers.measured_scaling import Ratios, ReleasedShares
-from headcount.answers.prediction import best_limit, predicted_error
+from headcount.answers.prediction import FOR_AN_ORDER, NEARLY_AS_GOOD, best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished, scaling
@@ -28,6 +28,7 @@ from headcount.bounding import (
     FIXED_POINT,
     Activity,
     Among,
+    Bounded,
     Counting,
     CountTable,
     Noisy,
@@ -35,6 +36,8 @@ from headcount.bounding import (
     Scale,
     Shares,
     columns_of,
+    light_and_heavy,
+    part,
     sensitivity,
 )
 from headcount.budget import Grant, Price
@@ -47,7 +50,34 @@ from headcount.noise_law import DiscreteLaplace, Law
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
 _ENDS = tuple(activities.UPPER_ENDS.tolist())
-LIGHT_AND_HEAVY = "the counts of light and of heavy users, before shrinkage"
+LIGHT_AND_HEAVY = "the counts of light users, in whole numbers, and of heavy ones, before shrinkage"
+
+
+@dataclass(frozen=True)
+class NoisyGroups(Noisy):
+    """Noisy tables of light and of heavy users, one after the other, in steps of the law of the second.
+
+    Light users' noise has a law of its own, of the same scale: it is in whole numbers, as their counts are.
+    """
+
+    light: Law
+
+
+def noised(
+    measured: Bounded, grant: Grant, noise: NoiseSource, places: Sequence[int] | None = None
+) -> NoisyGroups:
+    """Spend a grant on noise for the tables of light and of heavy users: all of it on each, as nobody is in both.
+
+    With ``places``, on these cells of either table alone.
+    """
+    own, others = light_and_heavy(measured)
+    grants, shape = grant.for_disjoint_people(("light", "heavy")), own.shape
+    if places is not None:
+        own, others, shape = part(own, places), part(others, places), (len(places),)
+    heavy = add(others, grants["heavy"], noise)
+    light = add(own, grants["light"], noise)
+    values = np.stack([(light.values * measured.unit).reshape(shape), heavy.values.reshape(shape)])
+    return NoisyGroups(values, heavy.law, light.law)
 
 
 def histogram(
@@ -101,8 +131,13 @@ def chosen_limit(
     people: Mapping[CountTable, KnownPeople],
     prices: Mapping[CountTable, Price],
     most: int = MOST_RECORDS,
+    measured: Price | None = None,
 ) -> int:
-    """Return the limit below ``most`` with the smallest predicted error over the tables; all of this is public."""
+    """Return the limit below ``most`` with the smallest predicted error over the tables; all of this is public.
+
+    ``measured`` is the price at which it will be measured what heavy users have: without it, counts are for their
+    order alone.
+    """
     largest = min(most - 1, LARGEST_LIMIT)
     limits = sorted({largest, *(1 << k for k in range(largest.bit_length()))})
     limits = [k for k in limits if k == 1 or all(drawable(k, each, log.counting) for each in prices.values())]
@@ -112,14 +147,22 @@ def chosen_limit(
         deviations = [one * (limit if norm == "l1" else math.sqrt(limit)) for limit in limits]
         errors.append(
             [
-                predicted_error(each.estimated, limit, deviation, columns_of(log, table), norm, distinct=True)
+                predicted_error(
+                    each.estimated,
+                    limit,
+                    deviation,
+                    columns_of(log, table),
+                    norm,
+                    distinct=True,
+                    measured=None if measured is None else 1 / float(measured.exact),
+                )
                 for limit, deviation in zip(limits, deviations, strict=True)
             ]
         )
-    return best_limit(limits, errors)
+    return best_limit(limits, errors, FOR_AN_ORDER if measured is None else NEARLY_AS_GOOD)
 
 
-def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
+def reconciled(items: NoisyGroups, edges: NoisyGroups) -> tuple[NoisyGroups, NoisyGroups]:
     """Make the noisy tables of both groups agree by weighted least squares: edges then sum to items.
 
     Both keep their laws, though each value now has a little less noise than that.
@@ -133,9 +176,9 @@ def reconciled(items: Noisy, edges: Noisy) -> tuple[Noisy, Noisy]:
         for rows in blocks(items.values.shape[1], max(BLOCK // edges.values.shape[-1], 1)):
             noisy = [each.values[group, rows] * step for each, step in zip((items, edges), steps, strict=True)]
             agreed = reconcile(np.asarray(noisy[0]), np.asarray(noisy[1]), weights)
-            for into, part, step in zip(whole, agreed, steps, strict=True):
-                into[group, rows] = np.rint(part / step)
-    return Noisy(whole[0], items.law), Noisy(whole[1], edges.law)
+            for into, found, step in zip(whole, agreed, steps, strict=True):
+                into[group, rows] = np.rint(found / step)
+    return replace(items, values=whole[0]), replace(edges, values=whole[1])
 
 
 @dataclass(frozen=True)
@@ -176,7 +219,7 @@ def edges_from(
     return edges_of(items, _Measured(noisy, ratios), variance, sums=not people.distinct, uncertain=uncertain)
 
 
-def counts_from(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -> Posterior:
+def counts_from(noisy: NoisyGroups, people: KnownPeople, bound: Scale, level: float) -> Posterior:
     """Turn the noisy tables of both groups into one table of counts, from released numbers alone."""
     draft = draft_of(noisy, people, bound, level)
     return _shaped(finished(draft, scaling(draft)), noisy)
@@ -185,7 +228,7 @@ def counts_from(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -
 def measured_counts(
     log: EventLog,
     table: CountTable,
-    noisy: Noisy,
+    noisy: NoisyGroups,
     draft: Draft,
     grant: Grant,
     noise: NoiseSource,
@@ -213,11 +256,11 @@ def less_scaled(draft: Draft, found: Ratios) -> Floats:
     return np.divide(average, each, out=np.ones_like(each), where=each > 0)
 
 
-def draft_of(noisy: Noisy, people: KnownPeople, bound: Scale, level: float) -> Draft:
+def draft_of(noisy: NoisyGroups, people: KnownPeople, bound: Scale, level: float) -> Draft:
     """Find out how to shrink the noisy tables of both groups."""
     light, heavy = noisy.values.reshape(2, -1)
     pair = NoisyPair(light, heavy, float(noisy.law.step))
-    return drafted(pair, noisy.law, people, bound.limit, bound.norm, level=level)
+    return drafted(pair, noisy.law, people, bound.limit, bound.norm, level=level, light=noisy.light)
 
 
 def _shaped(counts: Posterior, noisy: Noisy) -> Posterior:

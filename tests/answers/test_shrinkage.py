@@ -233,7 +233,7 @@ def test_large_counts_keep_their_order_where_nearly_all_is_noise() -> None:
 
 @pytest.mark.parametrize("mean", [0.0001, 0.01, 0.5, 3.0, 60.0])
 def test_a_prior_starts_with_the_mean_it_should_have(mean: float) -> None:
-    grid = _grid(100.0)
+    grid = _grid(100.0, 1e-4)
     shares = _with_mean(grid, mean)
     assert shares.sum() == pytest.approx(1)
     assert (shares >= 0).all()

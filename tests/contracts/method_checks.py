@@ -188,16 +188,27 @@ def amounts_of(spent: Iterable[Grant]) -> tuple[Fraction, Fraction]:
 
 @contextmanager
 def recorded_spending() -> Iterator[list[Grant]]:
-    """Record every grant that is spent, whoever made it."""
+    """Record every grant that is spent, whoever made it; for groups of whom nobody is in two, the first one."""
     spent: list[Grant] = []
-    real = Grant.spend
+    groups: list[list[Grant]] = []
+    real, among = Grant.spend, Grant.for_disjoint_people
 
     def spend(grant: Grant) -> Price:
         price = real(grant)
-        spent.append(grant)
+        others = [each for group in groups if any(one is grant for one in group) for each in group]
+        if not any(one is each for one in others for each in spent):
+            spent.append(grant)
         return price
 
-    with mock.patch.object(Grant, "spend", spend):
+    def for_disjoint_people(grant: Grant, names: Iterable[str]) -> dict[str, Grant]:
+        parts = among(grant, names)
+        groups.append(list(parts.values()))
+        return parts
+
+    with (
+        mock.patch.object(Grant, "spend", spend),
+        mock.patch.object(Grant, "for_disjoint_people", for_disjoint_people),
+    ):
         yield spent
 
 
@@ -276,8 +287,10 @@ def check_noise_is_as_declared(subject: Subject) -> None:
             drawn = draws[-1].astype(np.float64)
             assert _column(release, what, "count").any(), "the release of an empty log is not noise"
         if release.interval.average:
-            drawn = draws[-2].astype(np.float64)  # after the tables, shares are drawn
-            assert drawn.size == 2 * release.tables[what].num_rows, "light and heavy users do not both get noise"
+            drawn, light = draws[-3].astype(np.float64), draws[-2]  # after the tables, shares are drawn
+            sizes = drawn.size, light.size
+            assert sizes == (release.tables[what].num_rows,) * 2, "light and heavy users do not both get noise"
+            _check_law(light, replace(law, step=Fraction(1)), f"{what} of light users, in whole numbers")
             assert np.array_equal(_column(release, "activity", "users"), draws[0]), "activity is not noise"
         assert np.allclose(drawn, np.round(drawn), rtol=0, atol=1e-6), "not whole steps"
         _check_law(np.round(drawn).astype(np.int64), law, what)

@@ -117,7 +117,7 @@ COUNTS = (
     ),
     Plant(
         "the limit is that of the most active person", "counts", "adaptive", "counts.adaptive:Adaptive.release",
-        "limit = self.limit or chosen_limit(log, people, prices, most)",
+        'limit = self.limit or chosen_limit(log, people, prices, most, grants["shares"].price)',
         "limit = self.limit or 1 + int(max("
         f"engine.measure(log, {_BOUNDS}.Activity('items', 99), bytes(16)).sensitive_values.nonzero()[0], default=0"
         "))",

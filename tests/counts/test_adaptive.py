@@ -20,9 +20,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, reconciled
+from headcount.adapting import LIGHT_AND_HEAVY, MOST_RECORDS, NoisyGroups, reconciled
 from headcount.answers.activity import BINS, UPPER_ENDS, bin_of, lower_ends
-from headcount.bounding import Activity, CountTable, Noisy, Scale, group_sums
+from headcount.bounding import FIXED_POINT, Activity, CountTable, Noisy, Scale, group_sums
 from headcount.budget import Grant
 from headcount.counts import FAMILY
 from headcount.counts.adaptive import Adaptive
@@ -305,30 +305,38 @@ def test_light_users_count_in_full_whatever_heavy_ones_do() -> None:
 
 
 def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
-    with watched("counts.adaptive.add") as added, watched("counts.adaptive.draft_of") as made:
+    """In whole numbers for light users, whose records count whole, and in fractions for heavy ones."""
+    with watched("adapting.add") as added, watched("counts.adaptive.draft_of") as made:
         release = released(town(60, 8, 5), "3", limit=3, what="items")
-    bounded, grant, _ = added[-1].given
-    assert bounded.sensitive_values.shape == (2, 8)
-    assert bounded.sensitivity.l1 == 3 * bounded.unit
-    assert grant.exact == 3 * Fraction(90, 100)
-    law = added[-1].result.law
-    assert law.scale == 3 / grant.exact
+    _, heavy, light, _ = added
+    for call, unit in ((light, 1), (heavy, FIXED_POINT)):
+        bounded, grant, _ = call.given
+        assert bounded.sensitive_values.shape == (8,)
+        assert (bounded.unit, bounded.sensitivity.l1) == (unit, 3 * unit)
+        assert grant.exact == 3 * Fraction(90, 100)
+        assert call.result.law == DiscreteLaplace(3 / grant.exact, Fraction(1, unit))
+    law = heavy.result.law
     assert release.noise["items"] == DiscreteLaplace(law.scale, law.step, LIGHT_AND_HEAVY)
-    assert made[0].given[0] is added[-1].result, "counts are not made of the noisy tables"
+    noisy = made[0].given[0]
+    assert (noisy.law, noisy.light) == (law, light.result.law)
+    assert noisy.values[0].tolist() == (light.result.values * FIXED_POINT).tolist()
+    assert noisy.values[1].tolist() == heavy.result.values.tolist()
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> None:
-    with watched("counts.adaptive.add") as added:
+    with watched("adapting.add") as added:
         release = released(town(60, 8, 5, counting=counting), "3", limit=3, noise="gaussian")
-    for table, call in zip(("items", "edges"), added, strict=True):
-        bounded, grant, _ = call.given
-        assert bounded.sensitivity.l2_squared == 3 * bounded.unit**2
-        assert (grant.epsilon, grant.delta) == (Decimal("2.7"), Decimal("1e-6"))
-        assert grant.price.share_of_rho == Decimal("0.5")
+    counts = [call for call in added if call.given[1].delta]
+    for table, calls in zip(("items", "edges"), (counts[:2], counts[2:]), strict=True):
+        for call, unit in zip(calls, (FIXED_POINT, 1), strict=True):
+            bounded, grant, _ = call.given
+            assert (bounded.unit, bounded.sensitivity.l2_squared) == (unit, 3 * unit**2)
+            assert (grant.epsilon, grant.delta) == (Decimal("2.7"), Decimal("1e-6"))
+            assert grant.price.share_of_rho == Decimal("0.5")
         law = release.noise[table]
         assert isinstance(law, DiscreteGaussian)
-        assert law.sigma == call.result.law.sigma
+        assert law.sigma == calls[0].result.law.sigma
     assert isinstance(release.noise["activity"], DiscreteLaplace)
     assert release.guarantee.delta == Decimal("1e-6")
     assert "δ = 1e-6" in release.guarantee.short()
@@ -341,8 +349,10 @@ def test_counts_of_nobody_are_made_of_what_was_drawn(noise: Literal["laplace", "
     for table in ("items", "edges"):
         with recorded_draws() as draws, watched("counts.adaptive.draft_of") as made:
             released(log, limit=3, noise=noise, what=table)
-        *_, of_table, of_shares = draws
-        assert made[0].given[0].values.ravel().tolist() == of_table.tolist()
+        *_, of_heavy, of_light, of_shares = draws
+        light, heavy = made[0].given[0].values
+        assert heavy.ravel().tolist() == of_heavy.tolist()
+        assert light.ravel().tolist() == (of_light * FIXED_POINT).tolist(), "noise in whole numbers"
         assert of_shares.size == 21, "one class of nobody, at every size"
 
 
@@ -353,7 +363,7 @@ def test_noisy_tables_of_records_are_reconciled_before_anything_else() -> None:
     edges = random.integers(0, 50 << 16, (2, 400, 3))
     items = edges.sum(axis=2)
     noisy = [
-        Noisy(each + np.rint(random.laplace(0, 3 << 16, each.shape)).astype(np.int64), law)
+        NoisyGroups(each + np.rint(random.laplace(0, 3 << 16, each.shape)).astype(np.int64), law, law)
         for each in (items, edges)
     ]
     one, two = reconciled(*noisy)

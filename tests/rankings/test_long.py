@@ -575,7 +575,7 @@ def test_half_the_scale_is_caught() -> None:
         grant.spend()
         return add(bounded, Grant(2 * grant.epsilon), noise)
 
-    with mock.patch.object(counted, "add", half):
+    with mock.patch.object(adapting, "add", half):
         assert compare(DirectTopK(k=1), 3_000) < LEVEL
 
 

@@ -110,6 +110,16 @@ class EstimatedActivity:
         return float((self.users * (logs - mean) ** 2).sum() / self.total_users)
 
     @property
+    def behind_a_record(self) -> float:
+        """How many records the person behind a record has, on average over all records.
+
+        >>> EstimatedActivity(np.array([1.0, 9.0]), np.array([9.0, 1.0])).behind_a_record
+        5.0
+        """
+        total = self.total_records
+        return float((self.users * self.records**2).sum() / total) if total > 0 else 1.0
+
+    @property
     def misplaced(self) -> float:
         """How far the number of records may be off, relatively, since users may be anywhere in their bins.
 

@@ -58,7 +58,7 @@ def found_by_counts(
         expected = expected_records(heavy, popularities, distinct=True)
         full = expected @ heavy.users
         ratios = full / np.maximum(expected @ (heavy.users * weights(heavy.records, limit, norm)), 1e-300)
-        variances += (ratios * deviation) ** 2 + misjudged(heavy, norm) * full**2
+        variances += (ratios * deviation) ** 2 + misjudged(heavy, full, norm)
         counts = counts + full
     spread = np.sqrt(2 * variances)
     return _found(

@@ -42,6 +42,7 @@ _CLEAR = 6.8  # a noisy count above this is taken as it is, if there are few
 _CLEAR_OF = 1.4  # and above this beyond the largest noise that so many counts have
 _FIRST = 0.045  # the smallest true count above zero
 _AS_GOOD_AS_NOTHING = 0.25  # where an interval would begin below this, it begins at zero
+_WHOLE = 0.5  # steps of true counts larger than this are told apart one by one
 _FINE_POINTS = 80
 _FINE = np.concatenate([[0.0], np.geomspace(_FIRST, _FINE_UP_TO, _FINE_POINTS)])
 _COARSE_RATIO = 1.12
@@ -103,15 +104,15 @@ class Shrinkage:
     cells: tuple[_Cells, _Cells]
     judged: tuple[_Judged, _Judged]
     deviation: float
-    within: float  # how far noise alone reaches, in deviations
+    within: tuple[float, float]  # how far noise alone reaches in either part, in deviations
     clear: float  # from where on counts are taken as they are, in deviations
 
     def of(self, first: Floats, second: Floats) -> tuple[Posterior, Posterior]:
         """Return what to make of both parts of counts that this was fitted to."""
         values, (one, two) = self._placed(first, second)
         return (
-            self._posterior(values[0], self.judged[0], (one, two)),
-            self._posterior(values[1], self.judged[1], (two, one)),
+            self._posterior(values[0], self.judged[0], (one, two), self.within[0]),
+            self._posterior(values[1], self.judged[1], (two, one), self.within[1]),
         )
 
     def means(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
@@ -131,7 +132,7 @@ class Shrinkage:
     def _means(self, values: Floats, judged: _Judged, here: tuple[Places, Places]) -> Floats:
         return np.where(values > self.clear, values, judged.mean[here])
 
-    def _posterior(self, values: Floats, judged: _Judged, here: tuple[Places, Places]) -> Posterior:
+    def _posterior(self, values: Floats, judged: _Judged, here: tuple[Places, Places], within: float) -> Posterior:
         """Return what to make of one part.
 
         A low end above the noisy value less what noise alone reaches would trust the prior more than it deserves,
@@ -139,8 +140,8 @@ class Shrinkage:
         """
         clear = values > self.clear
         means = self._means(values, judged, here)
-        lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - self.within, 0.0))
-        highs = np.where(clear, values + self.within, judged.high[here])
+        lows = np.minimum(np.where(clear, np.inf, judged.low[here]), np.maximum(values - within, 0.0))
+        highs = np.where(clear, values + within, judged.high[here])
         return Posterior(
             means * self.deviation,
             np.minimum(lows, means) * self.deviation,
@@ -148,10 +149,13 @@ class Shrinkage:
         )
 
 
-def fitted(pair: NoisyPair, law: Law, level: float, kinds: Bytes) -> tuple[Shrinkage, ...]:
+def fitted(
+    pair: NoisyPair, law: Law, level: float, kinds: Bytes, first: Law | None = None
+) -> tuple[Shrinkage, ...]:
     """Return what to make of two noisy parts of the same counts, for each kind, with independent noise of a law.
 
-    ``kinds`` has the number of each count's kind.
+    ``kinds`` has the number of each count's kind. The ``first`` part may have a law of its own, as wide or nearly
+    so. True counts are multiples of its step, as noise is.
 
     >>> from headcount.noise_law import law_from_json
     >>> law = law_from_json({"law": "discrete-laplace", "scale": "1", "step": "1/100"})
@@ -176,7 +180,7 @@ def fitted(pair: NoisyPair, law: Law, level: float, kinds: Bytes) -> tuple[Shrin
     reaches = law.half_width(1 - 1 / max(pair.size, 2)) / coded.deviation
     clear = max(_CLEAR, reaches + _CLEAR_OF)
     return tuple(
-        _fitted(of_kind, met, most, law, level, clear)
+        _fitted(of_kind, met, most, (first or law, law), level, clear)
         for of_kind, most in zip(tally.reshape(number, *shape), largest, strict=True)
     )
 
@@ -222,18 +226,19 @@ def _numbered(codes: Places) -> _Numbered:
 
 
 def _fitted(
-    tally: Places, met: tuple[Places, Places], largest: Floats, law: Law, level: float, clear: float
+    tally: Places, met: tuple[Places, Places], largest: Floats, laws: tuple[Law, Law], level: float, clear: float
 ) -> Shrinkage:
     """Fit what to make of pairs of which so many fell into each pair of the cells that were met."""
-    deviation = law.variance**0.5
+    deviation = laws[1].variance ** 0.5
     there = [np.flatnonzero(tally.sum(axis=axis)) for axis in (1, 0)]
     one, two = (
-        _cells(codes[inside], _grid(most), law, deviation)
-        for codes, inside, most in zip(met, there, largest.tolist(), strict=True)
+        _cells(codes[inside], _grid(most, float(law.step) / deviation), law, deviation)
+        for codes, inside, most, law in zip(met, there, largest.tolist(), laws, strict=True)
     )
     prior = _joint_prior(one, two, tally[there[0]][:, there[1]].astype(np.float64))
     judged = _judged(one, two, prior, level), _judged(two, one, prior.T, level)
-    return Shrinkage((one, two), judged, deviation, law.half_width(level) / deviation, clear)
+    own, other = (law.half_width(level) / deviation for law in laws)
+    return Shrinkage((one, two), judged, deviation, (own, other), clear)
 
 
 def _cells(codes: Places, grid: Floats, law: Law, deviation: float) -> _Cells:
@@ -261,12 +266,20 @@ def _middles(codes: Places) -> Floats:
     return np.asarray(np.sign(codes) * size)
 
 
-def _grid(largest: float) -> Floats:
-    """Return the sizes that a true count may have, from zero to somewhat above the largest noisy one."""
-    if largest * 1.1 <= _FINE_UP_TO:
-        return _FINE
-    further = 2 + int(np.log(largest * 1.1 / _FINE_UP_TO) / np.log(_COARSE_RATIO))
-    return np.concatenate([_FINE, np.geomspace(_FINE_UP_TO, largest * 1.1, further)[1:]])
+def _grid(largest: float, step: float) -> Floats:
+    """Return the sizes that a true count may have, from zero to somewhat above the largest noisy one.
+
+    They are multiples of a step, where noise lets them be told apart.
+
+    >>> _grid(2.0, 2.0).tolist()
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    fine = _FINE if step < _WHOLE else np.arange(0.0, max(_FINE_UP_TO, 1.5 * step), step)
+    if largest * 1.1 <= fine[-1]:
+        return fine
+    further = 2 + int(np.log(largest * 1.1 / fine[-1]) / np.log(_COARSE_RATIO))
+    coarse = np.geomspace(fine[-1], largest * 1.1, further)[1:]
+    return np.concatenate([fine, coarse if step < _WHOLE else np.unique(np.ceil(coarse / step)) * step])
 
 
 def _joint_prior(one: _Cells, two: _Cells, tally: Floats) -> Floats:

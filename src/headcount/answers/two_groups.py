@@ -35,10 +35,11 @@ _ITEMS_DIFFER = 0.15
 """How much items differ in how far a model misjudges them: a share of the unevenness of heavy users."""
 
 _NORMAL_95 = 1.96
-_LARGEST_ARE_TOO_LARGE = 1.1  # how much further downwards scaling up misjudges: the first were chosen for it
+_LARGEST_ARE_TOO_LARGE = 1.25  # how much further downwards scaling up misjudges: the first were chosen for it
 _SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
 _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
+_ANYBODY = 2.5  # and this, or how active they seem to be is noise
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
 
@@ -93,7 +94,8 @@ class _Kind(NamedTuple):
 class Draft:
     """How both tables are shrunk, before the heavy one is scaled up. What they come to is made when asked for.
 
-    ``weighed`` is what shrunken counts of heavy users sum to.
+    ``weighed`` is what shrunken counts of heavy users sum to, ``law`` that of their noise, and ``light`` that of
+    light users' noise.
     """
 
     noisy: NoisyPair
@@ -105,6 +107,7 @@ class Draft:
     limit: int
     norm: Norm
     level: float
+    light: Law
 
     @cached_property
     def above(self) -> EstimatedActivity:
@@ -114,7 +117,9 @@ class Draft:
     @property
     def has_heavy(self) -> bool:
         """Whether there are heavy users, as far as noise lets that be seen."""
-        return self.above.total_users > _MANY * self.above.scale and self.weighed > 0
+        everybody = self.people.estimated
+        anybody = everybody.total_users > _ANYBODY * everybody.scale
+        return anybody and self.above.total_users > _MANY * self.above.scale and self.weighed > 0
 
     @property
     def has_people(self) -> bool:
@@ -167,12 +172,22 @@ def _empty(size: int) -> Posterior:
 
 
 def drafted(
-    noisy: NoisyPair, law: Law, people: KnownPeople, limit: int, norm: Norm = "l1", *, level: float = 0.95
+    noisy: NoisyPair,
+    law: Law,
+    people: KnownPeople,
+    limit: int,
+    norm: Norm = "l1",
+    *,
+    level: float = 0.95,
+    light: Law | None = None,
 ) -> Draft:
-    """Find out how to shrink both tables together, and to bring them to their totals."""
+    """Find out how to shrink both tables together, and to bring them to their totals.
+
+    Light users' noise may have a law of its own.
+    """
     groups = people.estimated.within(limit), people.estimated.above(limit)
     kinds = kinds_of(noisy, law.variance**0.5, in_full(groups[1], limit, norm))
-    shrinkages = fitted(noisy, law, level, kinds)
+    shrinkages = fitted(noisy, law, level, kinds, light)
     shrunk, sums, items = _sums(noisy, kinds, shrinkages)
     factors = np.ones_like(shrunk) if len(shrinkages) == 1 else _to_sums(shrunk, sums, items * law.variance)
     found = (shrunk * factors).sum(axis=1)
@@ -184,7 +199,7 @@ def drafted(
         _Kind(each, (_Factors.of(own, totals[0]), _Factors.of(others, totals[1])))
         for each, (own, others) in zip(shrinkages, factors.T.tolist(), strict=True)
     )
-    return Draft(noisy, kinds, judged, float(found[1] * totals[1]), law, people, limit, norm, level)
+    return Draft(noisy, kinds, judged, float(found[1] * totals[1]), law, people, limit, norm, level, light or law)
 
 
 def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
@@ -261,7 +276,8 @@ def _as_measured(draft: Draft, where: slice, ratios: Floats, misjudged: Floats) 
     """
     light, heavy = draft.noisy.part(where)
     measured = light + ratios * heavy
-    within = draft.law.half_width(draft.level) * np.hypot(1.0, ratios)
+    own, others = (law.half_width(draft.level) for law in (draft.light, draft.law))
+    within = np.hypot(own, others * ratios)
     return np.asarray(measured + np.hypot(within, np.expm1(misjudged) * np.maximum(ratios * heavy, 0.0)))
 
 

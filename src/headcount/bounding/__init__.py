@@ -21,7 +21,7 @@ from headcount.bounding.bound import (
 from headcount.bounding.bounded import EVERYONE, Bounded, BoundedCounts, Noisy, Scored, Sensitivity
 from headcount.bounding.cells import Cells, certify_cells
 from headcount.bounding.contrasts import Subset, contrasts, contrasts_moved, cut, decoded
-from headcount.bounding.counting import CountBound, certify, sensitivity
+from headcount.bounding.counting import CountBound, certify, light_and_heavy, sensitivity
 from headcount.bounding.departures import (
     DEPARTURE_FACTOR,
     DEPARTURE_LENGTH,
@@ -241,6 +241,7 @@ __all__ = [
     "head",
     "inverse_fourier",
     "inverse_walsh_hadamard",
+    "light_and_heavy",
     "likings_reach",
     "pairs_reach",
     "part",

@@ -70,9 +70,12 @@ class Bounded:
 
     The values count whole multiples of 1 / ``unit``; the sensitivity is that of these integers. ``admission`` is
     the probability that a user was taken into account at all, drawn for each user apart and known to nobody.
+
+    ``apart`` says that there are two tables, one after the other: of people within a limit, whose records count
+    whole, and of all others. Nobody is in both.
     """
 
-    __slots__ = ("_admission", "_sensitivity", "_unit", "_values")
+    __slots__ = ("_admission", "_apart", "_sensitivity", "_unit", "_values")
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Bounded:
         *,
         unit: int = 1,
         admission: Fraction = Fraction(1),
+        apart: bool = False,
     ) -> None:
         if seal is not SEAL:
             raise TypeError("Bounded values are made by bounds alone; see headcount.bounding")
@@ -90,6 +94,7 @@ class Bounded:
         self._sensitivity = sensitivity
         self._unit = unit
         self._admission = admission
+        self._apart = apart
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -105,6 +110,11 @@ class Bounded:
     def admission(self) -> Fraction:
         """The probability that a user was taken into account at all."""
         return self._admission
+
+    @property
+    def apart(self) -> bool:
+        """Whether people whose records count whole are in a first table, and all others in a second one."""
+        return self._apart
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,12 +136,22 @@ class Bounded:
 
         So the sensitivity stays: one person moves one of the two. For engines, which deal people to parts.
         """
-        if (self.shape, self._sensitivity, self._unit, self._admission) != (
-            other.shape, other._sensitivity, other._unit, other._admission
+        if (self.shape, self._sensitivity, self._unit, self._admission, self._apart) != (
+            other.shape, other._sensitivity, other._unit, other._admission, other._apart
         ):  # fmt: skip
             raise ValueError(f"{self} and {other} are not of the same bound")
-        values = self._values + other._values
-        return Bounded(values, self._sensitivity, SEAL, unit=self._unit, admission=self._admission)
+        return self._with(self._values + other._values)
+
+    def with_values(self, values: Integers, seal: object) -> Bounded:
+        """Return other values under the same bound: for this package alone."""
+        if seal is not SEAL:
+            raise TypeError("Bounded values are made by bounds alone; see headcount.bounding")
+        return self._with(values)
+
+    def _with(self, values: Integers) -> Bounded:
+        return Bounded(
+            values, self._sensitivity, SEAL, unit=self._unit, admission=self._admission, apart=self._apart
+        )
 
     def __repr__(self) -> str:
         return f"<Bounded {self.shape}, {self.sensitivity}>"

@@ -79,6 +79,28 @@ def certify(bound: CountBound, counting: Counting, items: Integers, edges: Integ
     def sealed(values: Integers) -> Bounded:
         reach = sensitivity(bound, counting, values.size // 2 if bound.apart else values.size)
         admission = Fraction(bound.admission, EVERYONE)
-        return Bounded(values, reach, SEAL, unit=bound.unit, admission=admission)
+        return Bounded(values, reach, SEAL, unit=bound.unit, admission=admission, apart=bound.apart)
 
     return BoundedCounts(sealed(items), sealed(edges))
+
+
+def light_and_heavy(counts: Bounded) -> tuple[Bounded, Bounded]:
+    """Take the tables of people within a limit and of all others apart: nobody is in both.
+
+    Records of the first count whole, so their table is one of whole numbers, and moves by whole numbers.
+
+    >>> reach = Sensitivity(l1=3, l2_squared=3, linf=1).times(4)
+    >>> both = Bounded(np.array([[8, 0], [3, 6]]), reach, SEAL, unit=4, apart=True)
+    >>> light, heavy = light_and_heavy(both)
+    >>> light.sensitive_values.tolist(), light.sensitivity, heavy.sensitivity == both.sensitivity
+    ([2, 0], Sensitivity(l1=3, l2_squared=3, linf=1), True)
+    """
+    if type(counts) is not Bounded or not counts.apart:
+        raise TypeError(f"{counts} does not tell people within a limit from all others")
+    whole, weighed = counts.sensitive_values
+    unit, reach, admission = counts.unit, counts.sensitivity, counts.admission
+    records = Sensitivity(reach.l1 // unit, reach.l2_squared // unit**2, reach.linf // unit)
+    return (
+        Bounded(whole // unit, records, SEAL, admission=admission),
+        Bounded(weighed, reach, SEAL, unit=unit, admission=admission),
+    )

@@ -167,7 +167,7 @@ def _filled(table: Bounded, places: Integers, values: Integers) -> Bounded:
     """Return a table of zeros with the given values, and all else as it is."""
     flat = np.zeros(table.size, dtype=np.int64)
     flat[_within(places, table.size)] = values
-    return Bounded(flat.reshape(table.shape), table.sensitivity, SEAL, unit=table.unit, admission=table.admission)
+    return table.with_values(flat.reshape(table.shape), SEAL)
 
 
 def _within(places: Integers, size: int) -> Integers:

@@ -3,11 +3,11 @@
 First a small share of ε releases how active people are: how many have 1, 2, 3-4, 5-8, … records. From this
 histogram alone follows the limit θ with the smallest predicted error (:mod:`headcount.answers.prediction`). Light
 users, with at most θ records, are counted in full. Heavy users' records share θ: each of n records weighs θ/n, the
-expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ. Items are then sorted
-into classes by these noisy counts, and a last small share of ε releases what kinds of items heavy users of each
-activity have. What follows uses released numbers alone: both noisy tables are shrunk together by empirical Bayes,
-items that are neighbours in the catalogue together if they are alike, the heavy one is scaled up by what was
-measured of its classes, and edges are made to sum to their item.
+expectation of what SRA keeps, without its chance. Both groups get noise that pays for θ, light users in whole
+numbers, as their counts are. Items are then sorted into classes by these noisy counts, and a last small share of ε
+releases what kinds of items heavy users of each activity have. What follows uses released numbers alone: both
+noisy tables are shrunk together by empirical Bayes, items that are neighbours in the catalogue together if they
+are alike, the heavy one is scaled up by what was measured of its classes, and edges are made to sum to their item.
 
 With Gaussian noise (which needs δ) heavy users' records weigh √(θ/n), n being the sum of squares of a user's
 numbers of records of each item: for the same noise they keep far more of their weight.
@@ -51,6 +51,7 @@ from headcount.adapting import (
     histogram,
     less_scaled,
     measured_counts,
+    noised,
     people_of,
     reconciled,
 )
@@ -78,7 +79,7 @@ from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
 from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
-from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise import NoiseSource, norm_of
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out, shared
@@ -96,7 +97,7 @@ class Adaptive(Staged):
     >>> log = EventLog.of(visits, items=["oat", "rye", "fig", "tea"])
     >>> release = Adaptive().release(log, Grant("50"), SeededNoise(1))
     >>> [round(count) for count in release.items["count"].to_pylist()], release.chosen
-    ([0, 600, 0, 900], {'items': {'limit': 1}})
+    ([0, 600, 0, 900], {'items': {'limit': 2}})
     """
 
     name: ClassVar[str] = "adaptive"
@@ -195,10 +196,10 @@ class Adaptive(Staged):
             table: people_of(log, table, histograms.get(table, histograms[tables[0]]), norm, self.at_most)
             for table in tables
         }
-        limit = self.limit or chosen_limit(log, people, prices, most)
+        limit = self.limit or chosen_limit(log, people, prices, most, grants["shares"].price)
         bound = Scale(limit, norm, apart=True)
         counted = engine.measure(log, bound, noise.key())
-        noisy = {table: add(getattr(counted, table), grants[table], noise) for table in tables}
+        noisy = {table: noised(getattr(counted, table), grants[table], noise) for table in tables}
         if len(noisy) == 2 and log.counting == "records":
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
         first, *others = tables

@@ -25,18 +25,27 @@ from typing import Any
 
 import numpy as np
 
-from headcount.adapting import chosen_limit, counts_from, edges_from, histogram, law_for, people_of
+from headcount.adapting import (
+    NoisyGroups,
+    chosen_limit,
+    counts_from,
+    edges_from,
+    histogram,
+    law_for,
+    noised,
+    people_of,
+)
 from headcount.answers.scaling import in_full
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople
 from headcount.arrays import Flags, Floats, Integers
-from headcount.bounding import Among, CountTable, Noisy, Scale, Sensitivity, part
+from headcount.bounding import Among, CountTable, Noisy, Scale, Sensitivity
 from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.errors import UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise import NoiseSource, norm_of
 from headcount.rankings.counted import ByCounts
 from headcount.rankings.ranked import Ranked, best
 from headcount.stages import Stage, Stages, laws_of, share_out, shared
@@ -56,7 +65,7 @@ _CONFIRMED = 1.645  # deviations: where looks have nothing to do with each other
 class Look:
     """A noisy table of some items, and what is known of the people who have them."""
 
-    noisy: Noisy
+    noisy: NoisyGroups
     people: KnownPeople
     bound: Scale
 
@@ -180,8 +189,8 @@ def _look(
     bound = Scale(limit, norm_of(grant.price), apart=True, among=Among(places))
     measured = getattr(engine.measure(log, bound, noise.key()), table)
     shape = measured.shape[2:]
-    cells = np.arange(math.prod(measured.shape)).reshape(measured.shape)[:, places]
-    noisy = add(part(measured, cells.ravel().tolist()), grant, noise)
+    cells = np.arange(math.prod(measured.shape[1:])).reshape(measured.shape[1:])[places]
+    noisy = noised(measured, grant, noise, cells.ravel().tolist())
     return Look(replace(noisy, values=noisy.values.reshape(2, places.size, *shape)), people, bound)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from headcount.adapting import chosen_limit, counts_from, law_for, people_of
+from headcount.adapting import chosen_limit, counts_from, law_for, noised, people_of
 from headcount.answers.found import found_by_counts, found_by_picks
 from headcount.answers.scaling import Norm, in_full
 from headcount.answers.two_groups import KnownPeople
@@ -20,7 +20,7 @@ from headcount.bounding import Noisy, Scale
 from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
-from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise import NoiseSource, norm_of
 from headcount.noise_law import Law
 from headcount.rankings.ranked import Ranked, best
 
@@ -69,5 +69,5 @@ class ByCounts:
     ) -> tuple[Ranked, Law]:
         """Spend the grant on all counts, and return the best, and the law of the noise."""
         bound = Scale(self.limit, self.norm, apart=True)
-        noisy = add(engine.measure(log, bound, noise.key()).items, grant, noise)
+        noisy = noised(engine.measure(log, bound, noise.key()).items, grant, noise)
         return best(counts_from(noisy, self.people, bound, level), k), noisy.law

@@ -20,6 +20,7 @@ from headcount.answers.popularity import ReleasedCounts
 from headcount.answers.prediction import best_limit, cell_errors
 from headcount.budget import Price
 from headcount.counts import FAMILY
+from headcount.counts.adaptive import SHARES_SHARE
 from headcount.counts.dpsense import SHARES
 from headcount.counts.simple_random import SimpleRandom
 from headcount.errors import UsageError
@@ -221,6 +222,7 @@ class _Plan:
         """Return the limit that the method would choose over all its tables, and what it expects of this one."""
         found: dict[str, list[Prediction]] = {each: [] for each in self.figures.shapes}
         candidates: list[int] = []
+        measured = 1 / (float(self.epsilon) * float(SHARES_SHARE))
         for limit in _CANDIDATES:
             try:
                 laws = self._laws(limit)
@@ -231,7 +233,15 @@ class _Plan:
             candidates.append(limit)
             for each, shape in self.figures.shapes.items():
                 deviation, norm = laws[each].variance ** 0.5, norm_of(self._price)
-                copies, errors = cell_errors(shape.activity, limit, deviation, shape.cells, norm, distinct=True)
+                copies, errors = cell_errors(
+                    shape.activity,
+                    limit,
+                    deviation,
+                    shape.cells,
+                    norm,
+                    distinct=True,
+                    measured=measured,
+                )
                 mse, mae = (copies @ part / shape.cells for part in (errors, _USUAL_ERROR * np.sqrt(errors)))
                 found[each].append(Prediction(float(mse), float(mae)))
         limit = best_limit(candidates, [[each.mse for each in mine] for mine in found.values()])
