@@ -74,10 +74,13 @@ def noised(
     grants, shape = grant.for_disjoint_people(("light", "heavy")), own.shape
     if places is not None:
         own, others, shape = part(own, places), part(others, places), (len(places),)
+    values = np.empty((2, *shape), dtype=np.int64)
     heavy = add(others, grants["heavy"], noise)
+    values[1], law = heavy.values.reshape(shape), heavy.law
+    del heavy  # tables may be long
     light = add(own, grants["light"], noise)
-    values = np.stack([(light.values * measured.unit).reshape(shape), heavy.values.reshape(shape)])
-    return NoisyGroups(values, heavy.law, light.law)
+    np.multiply(light.values.reshape(shape), measured.unit, out=values[0])
+    return NoisyGroups(values, law, light.law)
 
 
 def histogram(
