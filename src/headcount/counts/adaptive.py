@@ -266,8 +266,8 @@ class Adaptive(Staged):
                 f"A person with more than {self.at_most:,} {unit} counted as if so many of them were all.",
             )
         told += [
-            f"Every {NOUNS[table]} of each group, zeros included, got {each.law.in_words()}, paid with "
-            f"{paid(grants[table])}."
+            f"Every {NOUNS[table]} of each group, zeros included, got {each.law.in_words()}, of the first group "
+            f"in whole numbers, paid with {paid(grants[table])}."
             for table, each in noisy.items()
         ]
         told += [
