@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.blocks import NoisyPair
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople, drafted, finished, scaling
+from headcount.arrays import Floats, Integers
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
-
-Floats = NDArray[np.float64]
 
 
 def combine(light: Floats, heavy: Floats, *given: Any, **more: Any) -> Posterior:
@@ -150,11 +148,33 @@ def test_the_activity_of_next_to_nobody_is_not_believed(users: float, seen: bool
     assert np.median(found.high) > 400.0, "intervals allow for what may be hidden"
 
 
+def test_little_is_made_of_people_whom_noise_may_have_made_up() -> None:
+    """At 2.5 scales of noise, the least at which anything is, most of it; at 30 all; intervals stay."""
+    rows = np.full(200, 90.0)
+
+    def found(scale: float) -> Posterior:
+        activity = EstimatedActivity(np.array([20.0]), np.array([3_000.0]), scale=scale)
+        draft = drafted(
+            NoisyPair(np.zeros(200), rows), DiscreteLaplace(Fraction(1), STEP), people(activity), LIMIT
+        )
+        return finished(draft, Misjudged())
+
+    sure, less, most = (found(scale) for scale in (0.0, 1_100.0, 100.0))
+    seen = (3_000 / 1_100) ** 4
+    assert less.mean.sum() == pytest.approx(sure.mean.sum() * seen / (seen + 2**4), rel=0.05)
+    assert most.mean.sum() == pytest.approx(sure.mean.sum(), rel=0.01)
+    assert (less.high >= sure.mean).all()
+    assert (less.low <= less.mean).all()
+
+
 class Misjudged:
     """Ratios of one, each of which may be off by a quarter."""
 
-    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:
+    def of(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:
         return np.ones(weighed.size), np.full(weighed.size, 0.25)
+
+    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
+        return np.full(weighed.size, 0.25)
 
 
 def test_low_ends_allow_for_being_among_the_largest() -> None:

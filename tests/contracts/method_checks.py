@@ -48,6 +48,10 @@ Reach = Callable[[Release, str, int], Fraction]
 Truth = Callable[[EventLog, Release, str], NDArray[np.float64]]
 
 
+BELLS = {"first"}
+"""Stages without a table of their own whose noise is Gaussian where that of tables is."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """A method to be checked, its parameters, and the most one user can add to a table of :func:`town`.
@@ -111,10 +115,11 @@ class Subject:
     def due(self, release: Release, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
         """Return what the noise of tables must pay for, given their shares of ε: Gaussian ones share one ρ."""
         one = Fraction(EPSILON) * self.paying
-        bells = [table for table in shares if isinstance(release.noise[table], DiscreteGaussian)]
-        due = {table: one * share for table, share in shares.items()}
+        own = {table: share for table, share in shares.items() if table in release.noise}
+        bells = [table for table in own if isinstance(release.noise[table], DiscreteGaussian)]
+        due = {table: one * share for table, share in own.items()}
         if bells:
-            together = sum((shares[table] for table in bells), Fraction(0))
+            together = sum((shares[stage] for stage in (*bells, *(BELLS & shares.keys()))), Fraction(0))
             epsilon = Fraction(EPSILON) * together
             rho = Fraction(rho_for(Decimal(epsilon.numerator) / epsilon.denominator, Decimal(self.delta or 0)))
             due |= {table: rho * shares[table] / together for table in bells}
@@ -287,9 +292,9 @@ def check_noise_is_as_declared(subject: Subject) -> None:
             drawn = draws[-1].astype(np.float64)
             assert _column(release, what, "count").any(), "the release of an empty log is not noise"
         if release.interval.average:
-            drawn, light = draws[-3].astype(np.float64), draws[-2]  # after the tables, shares are drawn
-            sizes = drawn.size, light.size
-            assert sizes == (release.tables[what].num_rows,) * 2, "light and heavy users do not both get noise"
+            whole = [each for each in draws if each.size == release.tables[what].num_rows]
+            assert len(whole) == 2, "light and heavy users do not both get noise"
+            drawn, light = whole[0].astype(np.float64), whole[1]
             _check_law(light, replace(law, step=Fraction(1)), f"{what} of light users, in whole numbers")
             assert np.array_equal(_column(release, "activity", "users"), draws[0]), "activity is not noise"
         assert np.allclose(drawn, np.round(drawn), rtol=0, atol=1e-6), "not whole steps"
@@ -552,7 +557,7 @@ def check_shares(subject: Subject) -> None:
     left = 1 - sum(rest.values(), Decimal(0))
     shares = {**rest, "items": left * Decimal("0.2"), "edges": left * Decimal("0.8")}
     release = subject.release(log, shares=shares)
-    check_paid(release, {table: Fraction(shares[table]) for table in release.noise}, "shares are not honoured")
+    check_paid(release, {stage: Fraction(share) for stage, share in shares.items()}, "shares are not honoured")
     wrong: list[Mapping[str, Any]] = [
         {},
         {"items": 1},

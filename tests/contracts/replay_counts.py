@@ -74,7 +74,9 @@ def uneven(stages: Sequence[str]) -> dict[str, str]:
     return dict(zip(stages, [*shares, str(round(1 - sum(map(float, shares)), 2))], strict=True))
 
 
-STAGES = ((), ("activity", "shares"), ("scores",), ("activity", "scores", "shares"))
+STAGES = (
+    (), ("activity", "shares"), ("activity", "shares", "first"), ("scores",), ("activity", "scores", "shares"),
+)  # fmt: skip
 
 
 def fitting(name: str, parameters: Mapping[str, Any], epsilon: str, log: EventLog) -> ReleaseRequest | None:

@@ -42,6 +42,7 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 }
 
 STEERED = special_of(METHODS["adaptive"]).subject
+CAPPED = tuple(stage for stage in STEERED["stages"] if stage != "first")
 GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
 WEIGHED_USERS: Mapping[str, Any] = {**STEERED, "counting": "users", "reconciles": False}
 
@@ -52,13 +53,13 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
         {
             **STEERED,
             "reach_of": _limit,
-            "forced": {"headcount.counts.adaptive.chosen_limit": lambda *_: 3},
+            "forced": {**STEERED["forced"], "headcount.counts.adaptive.chosen_limit": lambda *_: 3},
         },
     ),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("adaptive", {**STEERED, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
-    ("adaptive", {**STEERED, "parameters": {"limit": 3, "at_most": 9}}),
+    ("adaptive", {**STEERED, "stages": CAPPED, "parameters": {"limit": 3, "at_most": 9}}),
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),

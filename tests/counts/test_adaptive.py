@@ -55,7 +55,11 @@ from tests.counts.worlds import (
 
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
-SPECIAL = {"adaptive": Special({"stages": ("activity", "shares", "items", "edges")}, NEARLY)}
+# a limit of the closer look that is the same for all logs
+AGAIN = {"headcount.counts.first_items.chosen_limit": lambda *_: 3}
+SPECIAL = {
+    "adaptive": Special({"stages": ("activity", "shares", "first", "items", "edges"), "forced": AGAIN}, NEARLY)
+}
 
 What = Literal["items", "edges", "both"]
 Counting = Literal["records", "users"]
@@ -139,13 +143,18 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     assert amounts_of(spent) == (grant.exact, Fraction(grant.delta))
     tables = 2 if what == "both" else 1
     histograms = 2 if what == "both" and counting == "users" else 1
-    assert len(spent) == histograms + tables + 1
-    *first, shares = spent
-    assert shares.exact == pytest.approx(grant.exact / 20)
-    assert [each.delta > 0 for each in first[-tables:]] == [delta is not None] * tables
-    assert not any(each.delta for each in (*first[:-tables], shares)), "δ is for the tables alone"
-    steering = sum(each.exact for each in first[:-tables])
-    assert steering == pytest.approx(grant.exact * Fraction(5, 100))
+    looks = 0 if what == "edges" or "at_most" in more else 2  # a histogram of few items, and their counts
+    assert len(spent) == histograms + tables + 1 + looks
+    steering, rest = spent[:histograms], spent[histograms:]
+    counts, shares, again = rest[:tables], rest[tables], rest[tables + 1 :]
+    assert sum(each.exact for each in steering) == pytest.approx(grant.exact * Fraction(5, 100))
+    assert shares.exact == pytest.approx(grant.exact * Fraction(3, 100))
+    assert [each.delta > 0 for each in (*counts, *again)] == [delta is not None] * (tables + looks)
+    assert not any(each.delta for each in (*steering, shares)), "δ is for counts alone"
+    if again and delta is None:
+        assert [each.exact for each in again] == pytest.approx(
+            [grant.exact * Fraction(part, 100) for part in (2, 6)]
+        )
 
 
 @WHATS
@@ -157,13 +166,15 @@ def test_every_histogram_is_paid_for(what: What, counting: Counting) -> None:
 
 
 def test_shares_can_be_given() -> None:
-    shares = {"activity": "0.2", "shares": "0.1", "items": "0.4", "edges": "0.3"}
-    with watched("adapting.add") as added:
+    shares = {"activity": "0.2", "shares": "0.1", "first": "0.08", "items": "0.4", "edges": "0.22"}
+    with watched("adapting.add") as added, watched("counts.first_items.add") as again:
         release = released(town(60, 8, 5), "2", limit=3, shares={name: Decimal(shares[name]) for name in shares})
     assert scale_of(release.noise["activity"]) == 1 / (2 * Fraction(2, 10))
-    assert scale_of(added[-1].result.law) == 1 / (2 * Fraction(1, 10))
+    assert scale_of(added[-2].result.law) == 1 / (2 * Fraction(1, 10))
+    assert scale_of(added[-1].result.law) == 1 / (2 * Fraction(2, 100))
+    assert again[0].given[1].exact == 2 * Fraction(6, 100)
     assert scale_of(release.noise["items"]) == 3 / (2 * Fraction(4, 10))
-    assert scale_of(release.noise["edges"]) == 3 / (2 * Fraction(3, 10))
+    assert scale_of(release.noise["edges"]) == 3 / (2 * Fraction(22, 100))
 
 
 # How active people are
@@ -240,9 +251,9 @@ def test_a_given_limit_is_used() -> None:
     with watched("counts.adaptive.chosen_limit") as chosen:
         release = released(town(60, 8, 5), "3", limit=7, engine=engine)
     assert not chosen
-    assert [bound for bound, _ in engine.asked] == [Scale(7, apart=True)]
+    assert [bound for bound, _ in engine.asked if bound.among is None] == [Scale(7, apart=True)]
     assert release.chosen == {}
-    assert scale_of(release.noise["items"]) == 7 / (3 * Fraction(90, 200))
+    assert scale_of(release.noise["items"]) == 7 / (3 * Fraction(84, 200))
     assert "The limit of 7 was given." in release.explain()
     assert "the limit of 7 was chosen without looking at the log" in release.explain()
 
@@ -254,9 +265,9 @@ def test_a_chosen_limit_is_used_and_recorded(counting: Counting) -> None:
         with watched("counts.adaptive.chosen_limit") as chosen:
             release = released(town(400, 8, 5, counting=counting), epsilon, engine=engine)
         limit = chosen[0].result
-        assert [bound for bound, _ in engine.asked] == [Scale(limit, apart=True)]
+        assert [bound for bound, _ in engine.asked if bound.among is None] == [Scale(limit, apart=True)]
         assert release.chosen == {"items": {"limit": limit}, "edges": {"limit": limit}}
-        assert scale_of(release.noise["edges"]) == pytest.approx(limit / (Fraction(epsilon) * Fraction(90, 200)))
+        assert scale_of(release.noise["edges"]) == pytest.approx(limit / (Fraction(epsilon) * Fraction(84, 200)))
         assert f"a limit of {limit:,} was chosen" in release.explain()
 
 
@@ -308,12 +319,12 @@ def test_both_groups_get_noise_that_pays_for_the_limit() -> None:
     """In whole numbers for light users, whose records count whole, and in fractions for heavy ones."""
     with watched("adapting.add") as added, watched("counts.adaptive.draft_of") as made:
         release = released(town(60, 8, 5), "3", limit=3, what="items")
-    _, heavy, light, _ = added
+    _, heavy, light, *_ = added
     for call, unit in ((light, 1), (heavy, FIXED_POINT)):
         bounded, grant, _ = call.given
         assert bounded.sensitive_values.shape == (8,)
         assert (bounded.unit, bounded.sensitivity.l1) == (unit, 3 * unit)
-        assert grant.exact == 3 * Fraction(90, 100)
+        assert grant.exact == 3 * Fraction(84, 100)
         assert call.result.law == DiscreteLaplace(3 / grant.exact, Fraction(1, unit))
     law = heavy.result.law
     assert release.noise["items"] == DiscreteLaplace(law.scale, law.step, LIGHT_AND_HEAVY)
@@ -328,12 +339,12 @@ def test_gaussian_noise_pays_for_the_root_of_the_limit(counting: Counting) -> No
     with watched("adapting.add") as added:
         release = released(town(60, 8, 5, counting=counting), "3", limit=3, noise="gaussian")
     counts = [call for call in added if call.given[1].delta]
-    for table, calls in zip(("items", "edges"), (counts[:2], counts[2:]), strict=True):
+    for table, calls in zip(("items", "edges"), (counts[:2], counts[2:4]), strict=True):
         for call, unit in zip(calls, (FIXED_POINT, 1), strict=True):
             bounded, grant, _ = call.given
             assert (bounded.unit, bounded.sensitivity.l2_squared) == (unit, 3 * unit**2)
-            assert (grant.epsilon, grant.delta) == (Decimal("2.7"), Decimal("1e-6"))
-            assert grant.price.share_of_rho == Decimal("0.5")
+            assert (grant.epsilon, grant.delta) == (Decimal("2.76"), Decimal("1e-6"))
+            assert grant.price.share_of_rho == pytest.approx(Decimal("0.42") / Decimal("0.92"))
         law = release.noise[table]
         assert isinstance(law, DiscreteGaussian)
         assert law.sigma == calls[0].result.law.sigma
@@ -349,7 +360,7 @@ def test_counts_of_nobody_are_made_of_what_was_drawn(noise: Literal["laplace", "
     for table in ("items", "edges"):
         with recorded_draws() as draws, watched("counts.adaptive.draft_of") as made:
             released(log, limit=3, noise=noise, what=table)
-        *_, of_heavy, of_light, of_shares = draws
+        *_, of_heavy, of_light, of_shares = draws if table == "edges" else draws[:-2]  # items are looked at again
         light, heavy = made[0].given[0].values
         assert heavy.ravel().tolist() == of_heavy.tolist()
         assert light.ravel().tolist() == (of_light * FIXED_POINT).tolist(), "noise in whole numbers"
@@ -734,15 +745,15 @@ def test_it_beats_sampling_at_its_best_limit(counting: Counting) -> None:
 
 
 def test_a_log_of_single_records_costs_little() -> None:
-    """Everybody has one record: nothing is scaled. The tenth for what steers makes 1.23 times the variance.
+    """Everybody has one record: nothing is scaled. The 0.16 for what steers makes 1.42 times the variance.
 
-    Altogether at most 1.35 times the error of sampling, which was told the limit (measured: 1.26).
+    Altogether at most 1.5 times the error of sampling, which was told the limit (measured: 1.41).
     """
     log = columns_of(np.random.default_rng(1).geometric(0.02, 500).tolist())
     exact = truth(log)
     release = released(log, "0.5")
     assert release.chosen["items"]["limit"] == 1
-    assert squared_error(Adaptive(), log, exact, "0.5", 5) < 1.35 * squared_error(
+    assert squared_error(Adaptive(), log, exact, "0.5", 5) < 1.5 * squared_error(
         build("sra", {"limit": 1}), log, exact, "0.5", 5
     )
 

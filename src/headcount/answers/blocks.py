@@ -40,6 +40,6 @@ class NoisyPair:
         """How many counts there are."""
         return int(self.first.size)
 
-    def part(self, where: slice) -> tuple[Floats, Floats]:
+    def part(self, where: slice | Integers) -> tuple[Floats, Floats]:
         """Return both parts of some counts."""
         return np.asarray(self.first[where] * self.step), np.asarray(self.second[where] * self.step)

@@ -62,14 +62,21 @@ class ReleasedShares:
 class Ratios(Protocol):
     """How much weighted counts of heavy users amount to in full."""
 
-    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:
+    def of(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:
         """Return the ratio of each of some items, which weigh so much, and how far it may be off, relatively."""
+        ...
+
+    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
+        """Return how far it may be off together with those of items as popular."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRatios:
-    """By popularity, linear between points of its logarithm; classes of one item have their own."""
+    """By popularity, linear between points of its logarithm; classes of one item have their own.
+
+    ``differ`` is the part of ``off`` by which items as popular differ from each other.
+    """
 
     classes: Places
     alone: Flags  # of classes
@@ -78,9 +85,10 @@ class MeasuredRatios:
     points: Floats
     curve: Floats
     off: Floats
+    differ: Floats
     limit: int
 
-    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:
+    def of(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:
         """Return the ratio of each of some items, and how far it may be off, relatively."""
         classes, at = self.classes[where], _logarithms(weighed, self.limit)
         alone = self.alone[classes]
@@ -88,6 +96,12 @@ class MeasuredRatios:
             np.where(alone, self.own[classes], np.interp(at, self.points, self.curve)),
             np.where(alone, self.own_off[classes], np.interp(at, self.points, self.off)),
         )
+
+    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
+        """Return how far it may be off together with those of items as popular, relatively."""
+        classes, at = self.classes[where], _logarithms(weighed, self.limit)
+        rest = np.sqrt(np.maximum(self.off**2 - self.differ**2, 0.0))
+        return np.where(self.alone[classes], self.own_off[classes], np.interp(at, self.points, rest))
 
 
 def _logarithms(weighed: Floats, limit: int) -> Floats:
@@ -155,7 +169,8 @@ def ratios(
     usual, expected = fit.expected(scene, scene.popularity, points)
     known, moved = scene.popularity[order], (fit.logarithms - usual)[order]
     curve = expected + np.interp(points, known, moved)
-    between = np.interp(points, known, (fit.variances + scene.items_differ**2)[order])
+    differ = np.interp(points, known, (scene.items_differ**2)[order])
+    between = np.interp(points, known, fit.variances[order]) + differ
     return MeasuredRatios(
         classes=released.classes,
         alone=scene.sizes == 1,
@@ -164,6 +179,7 @@ def ratios(
         points=points + scene.centre,
         curve=np.exp(curve),
         off=np.sqrt(between + common**2),
+        differ=np.sqrt(differ),
         limit=limit,
     )
 

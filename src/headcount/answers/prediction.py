@@ -28,7 +28,7 @@ MISJUDGED = 0.03
 MISPLACED = 0.02
 """How much of what is known as possible, that users are all at one end of their bins, is to be expected."""
 
-MEASURED = 1.4
+MEASURED = 0.84
 """How far a measured count is off: so often the scale of the noise, times the activity behind a record."""
 
 NEARLY_AS_GOOD = 1.02
@@ -124,7 +124,7 @@ def misjudged(heavy: EstimatedActivity, full: Floats, norm: Norm, measured: floa
 
     >>> activity, counts = EstimatedActivity(np.array([2.0, 8.0]), np.full(2, 500.0)), np.array([10.0, 4e3])
     >>> [np.sqrt(misjudged(activity, counts, "l1", measured)).round(1).tolist() for measured in (None, 20.0)]
-    [[1.2, 488.7], [1.2, 198.8]]
+    [[1.2, 488.7], [1.2, 143.3]]
     """
     squares = MISJUDGED * heavy.unevenness * (1.0 if norm == "l1" else 0.25) * full**2
     if measured is not None:

@@ -59,6 +59,7 @@ _HALVINGS = 60
 _FARTHEST = -30.0  # a mean below zero by more deviations is as good as this
 _STEPS_TOGETHER = 10
 _SMALLEST = 1e-300
+_NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,21 @@ class Posterior:
     mean: Floats
     low: Floats
     high: Floats
+
+    @property
+    def relative_variance(self) -> Floats:
+        """How uncertain each is, relatively."""
+        return relative_variance(self.mean, self.high - self.low)
+
+
+def relative_variance(mean: Floats, width: Floats) -> Floats:
+    """Return how uncertain counts are whose intervals are so wide, 95 % of them; one of zero is taken to be sure.
+
+    >>> relative_variance(np.array([10.0, 0.0]), np.array([3.92, 4.0])).round(4).tolist()
+    [0.01, 0.0]
+    """
+    relative = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0)
+    return np.asarray(relative**2)
 
 
 class _Numbered(NamedTuple):

@@ -23,11 +23,12 @@ import numpy as np
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
+from headcount.answers.closer_look import Known
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios
 from headcount.answers.neighbourhoods import kinds_of
 from headcount.answers.people_at_sizes import spread_over
 from headcount.answers.scaling import Norm, ScaleUp, in_full, scale_up, weights
-from headcount.answers.shrinkage import Posterior, Shrinkage, fitted
+from headcount.answers.shrinkage import Posterior, Shrinkage, fitted, relative_variance
 from headcount.arrays import Bytes, Floats, Integers
 from headcount.noise_law import Law
 
@@ -40,6 +41,9 @@ _SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
 _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
 _ANYBODY = 2.5  # and this, or how active they seem to be is noise
+_STEEPLY = 4
+_MADE_UP = 2.0  # scales of noise that people come to of whose records half may be made up
+_NEXT_TO_NOTHING = 1e-6  # people: less popular is nobody
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
 
@@ -127,6 +131,13 @@ class Draft:
         everybody = self.people.estimated
         return everybody.total_users > _CROWD * everybody.scale
 
+    @property
+    def certain(self) -> float:
+        """Which part of what is seen of heavy users to expect: less where noise may have made people up."""
+        everybody = self.people.estimated
+        seen = everybody.total_users**_STEEPLY
+        return seen / (seen + (_MADE_UP * everybody.scale) ** _STEEPLY) if seen > 0 else 1.0
+
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""
         whole = where == slice(0, self.noisy.size)
@@ -137,7 +148,7 @@ class Draft:
         """Of all items, where that takes no more memory than a block of a long table."""
         return self._part(slice(0, self.noisy.size))
 
-    def _part(self, where: slice) -> tuple[Posterior, Posterior]:
+    def _part(self, where: slice | Integers) -> tuple[Posterior, Posterior]:
         light, heavy = self.noisy.part(where)
         kinds = self.kinds[where]
         present = np.flatnonzero(np.bincount(kinds))
@@ -149,6 +160,10 @@ class Draft:
             for into, found in zip(made, self.judged[kind].of(light[inside], heavy[inside]), strict=True):
                 into.mean[inside], into.low[inside], into.high[inside] = found.mean, found.low, found.high
         return made
+
+    def at(self, places: Integers) -> tuple[Posterior, Posterior]:
+        """Return the shrunken counts of the items at some places, of light users and of heavy ones."""
+        return self._part(places)
 
     def heavy(self) -> Floats:
         """Return the shrunken counts of heavy users, of all items."""
@@ -218,8 +233,11 @@ def scaling(draft: Draft, shares: ReleasedShares | None = None) -> Ratios:
 class _Nothing:
     """Heavy users are not seen: what their table holds is noise."""
 
-    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def of(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:  # noqa: ARG002
         return np.zeros(weighed.size), np.zeros(weighed.size)
+
+    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:  # noqa: ARG002
+        return np.zeros(weighed.size)
 
 
 class _Modelled(NamedTuple):
@@ -228,10 +246,13 @@ class _Modelled(NamedTuple):
     full: ScaleUp
     off: float
 
-    def of(self, weighed: Floats, where: slice) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def of(self, weighed: Floats, where: slice | Integers) -> tuple[Floats, Floats]:  # noqa: ARG002
         full = self.full.apply(weighed)
         each = np.divide(full, weighed, out=np.ones_like(full), where=weighed > 0)
         return each, np.full(weighed.size, self.off)
+
+    def shared(self, weighed: Floats, where: slice | Integers) -> Floats:  # noqa: ARG002
+        return np.full(weighed.size, self.off)
 
 
 def finished(draft: Draft, found: Ratios) -> Posterior:
@@ -265,7 +286,7 @@ def _finished(draft: Draft, found: Ratios, where: slice, hidden: _Hidden) -> Pos
     high = np.maximum(mean + reach, _as_measured(draft, where, np.maximum(each, hidden.ratio), misjudged))
     high += hidden.may_add(full.mean)
     shade = _SHADE * _noisiness(mean, np.hypot(own.high - own.low, full.high - full.low))
-    return Posterior(np.clip(mean * (1 - shade), low, high), low, high)
+    return Posterior(np.clip((own.mean + full.mean * draft.certain) * (1 - shade), low, high), low, high)
 
 
 def _as_measured(draft: Draft, where: slice, ratios: Floats, misjudged: Floats) -> Floats:
@@ -281,6 +302,20 @@ def _as_measured(draft: Draft, where: slice, ratios: Floats, misjudged: Floats) 
     return np.asarray(measured + np.hypot(within, np.expm1(misjudged) * np.maximum(ratios * heavy, 0.0)))
 
 
+def known_of(draft: Draft, found: Ratios, counts: Posterior, places: Integers) -> Known:
+    """Say what is known of the items at some places, whose counts were worked out with these ratios."""
+    own, others = draft.at(places)
+    each, off = found.of(others.mean, places)
+    shared, full = found.shared(others.mean, places), each * others.mean
+    return Known(
+        counts=Posterior(counts.mean[places], counts.low[places], counts.high[places]),
+        noise=np.hypot(own.high - own.low, each * (others.high - others.low)) / (2 * _NORMAL_95),
+        differ=np.sqrt(np.maximum(off**2 - shared**2, 0.0)) * full,
+        shared=shared * full,
+        popularity=np.log(np.maximum(others.mean / draft.limit, _NEXT_TO_NOTHING)),
+    )
+
+
 def uncertain(draft: Draft, found: Ratios) -> Floats:
     """Return how uncertain noise leaves each count, whatever scaling up may misjudge: relative variances."""
     made = np.empty(draft.noisy.size)
@@ -288,14 +323,8 @@ def uncertain(draft: Draft, found: Ratios) -> Floats:
         own, others = draft.part(where)
         each, _ = found.of(others.mean, where)
         width = np.hypot(own.high - own.low, each * (others.high - others.low))
-        made[where] = _relative_variance(own.mean + each * others.mean, width)
+        made[where] = relative_variance(own.mean + each * others.mean, width)
     return made
-
-
-def _relative_variance(mean: Floats, width: Floats) -> Floats:
-    """Return how uncertain counts are whose posteriors are so wide; one of zero is taken to be sure."""
-    relative = np.divide(width / (2 * _NORMAL_95), mean, out=np.zeros_like(mean), where=mean > 0)
-    return np.asarray(relative**2)
 
 
 def _noisiness(mean: Floats, width: Floats) -> Floats:
@@ -304,7 +333,7 @@ def _noisiness(mean: Floats, width: Floats) -> Floats:
     >>> _noisiness(np.array([100.0, 1.0]), np.array([4.0, 400.0])).round(2).tolist()
     [0.0, 1.0]
     """
-    variance = _relative_variance(mean, width)
+    variance = relative_variance(mean, width)
     return np.asarray(variance / (1 + variance))
 
 

@@ -33,7 +33,7 @@ Reference
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
@@ -72,6 +72,7 @@ from headcount.bounding import (
     sensitivity,
 )
 from headcount.budget import Amount, Grant, Price, Priced
+from headcount.counts.first_items import Looked, look_closer, parts
 from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, interval_table, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -85,7 +86,8 @@ from headcount.releases import Release
 from headcount.stages import Stage, Stages, share_out, shared
 
 ACTIVITY_SHARE = Decimal("0.05")
-SHARES_SHARE = Decimal("0.05")
+SHARES_SHARE = Decimal("0.03")
+FIRST_SHARE = Decimal("0.08")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +162,9 @@ class Adaptive(Staged):
             Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT),
         ]
         norm: Norm = "l2" if self.noise == "gaussian" else "l1"
+        if self._looks_closer(tables):
+            bell = self.noise == "gaussian"
+            steering.append(Stage("first", FIRST_SHARE, gaussian=bell, parts=parts(log.counting, gaussian=bell)))
         counts = Stage(
             "counts",
             (1 - sum((stage.share for stage in steering), start=Decimal(0))) / len(tables),
@@ -207,11 +212,17 @@ class Adaptive(Staged):
         best, found = measured_counts(
             log, first, noisy[first], draft, grants["shares"], noise, engine, self.at_most
         )
+        looked = None
+        if "first" in grants:
+            looked = look_closer(log, best, draft, found, grants["first"], noise, engine)
+            best = looked.put_into(best)
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            off = (
-                uncertain(draft, found) if log.counting == "users" else None
-            )  # of records edges sum to their item
+            off = None  # of records edges sum to their item
+            if log.counting == "users":
+                off = uncertain(draft, found)
+                if looked is not None:
+                    off[looked.places] = np.minimum(off[looked.places], looked.counts.relative_variance)
             made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found), off)
         if self.integers:
             made = {table: _whole(each) for table, each in made.items()}
@@ -226,7 +237,7 @@ class Adaptive(Staged):
             Noised(
                 tables={**released, "activity": _activity_table(log, histograms)},
                 laws={**laws, "activity": histograms[tables[0]].law},
-                steps=tuple(self._story(log, limit, histograms[tables[0]], noisy, grants)),
+                steps=tuple(self._story(log, limit, histograms[tables[0]], noisy, grants, looked)),
                 chosen={} if self.limit is not None else {table: {"limit": limit} for table in tables},
             ),
             bounded=extent(log),
@@ -235,6 +246,10 @@ class Adaptive(Staged):
             covers="true" if log.context_of == "record" or log.context is None else "bounded",
             average=True,
         )
+
+    def _looks_closer(self, tables: Sequence[CountTable]) -> bool:
+        """Say whether the first items are counted again: not under a cap on all that people have."""
+        return "items" in tables and self.at_most is None
 
     def _measured(self, log: EventLog) -> tuple[CountTable, ...]:
         """Return the tables whose activity is released: one where both have the same records."""
@@ -248,6 +263,7 @@ class Adaptive(Staged):
         released: Noisy,
         noisy: Mapping[CountTable, Noisy],
         grants: Mapping[str, Grant],
+        looked: Looked | None,
     ) -> list[str]:
         unit = "records" if log.counting == "records" else "different items"
         weigh = "they weigh" if self.noise == "laplace" else "the squares of their weights sum to"
@@ -278,6 +294,8 @@ class Adaptive(Staged):
             "Bayes, neighbours in the catalogue together where their counts are alike, and those of the second "
             "group were scaled up by what was released of their classes.",
         ]
+        if looked is not None:
+            told.append(looked.told(unit, weigh, paid(grants["first"])))
         if len(noisy) == 2 and log.counting == "records":
             told.append(
                 "Items and edges were reconciled by least squares, so that the edges of an item sum to its count."

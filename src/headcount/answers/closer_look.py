@@ -1,0 +1,257 @@
+"""A closer look at the first items: their counts, from what each person has of these few items alone.
+
+Among a few items people have few records. A limit on these cuts off next to nothing, so that counts need hardly be
+scaled up, and noise pays for little. What they are scaled up by follows from how many of these items people have,
+which is released. Where people are counted, items are taken to be had by chance: each with odds of its own, and so
+many in all. Where records are counted, a person may also have one item many times, and then all items share alike
+in everybody's records; both are averaged over, and how far they are from each other is one of the things that are
+uncertain.
+
+Two estimates of each count are then put together: what was known before, whose errors items of like popularity
+share, and what was measured, whose ratios all share. An end of an interval comes from what was known to that side:
+there it may be much less sure, as where noise hides people.
+
+Only released numbers are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from headcount.answers.activity import BINS, UPPER_ENDS, EstimatedActivity, bin_of
+from headcount.answers.scaling import Norm, weights
+from headcount.answers.shrinkage import Posterior
+from headcount.arrays import Floats
+
+_NORMAL_95 = 1.96
+# deviations that ends are away: what is released first was chosen for being large, and what was known before
+# allows for more upwards than is usual, but where people may have one item many times
+_DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.7, 2.1
+_ITEMS_DIFFER = 0.4  # how far single items are from the ratio expected of them, as a share of its logarithm
+_ALIKE_WITHIN = 1.5  # e-folds of popularity within which errors are shared
+_IN_THEIR_BINS = 0.05  # how far all the records of a bin may be off, for where in it people are
+_SINGLE_BINS = 2  # the first ones, of people with 1 and with 2
+_HIDDEN_SCALES = 1.0  # of noise, which may hide so many people in a bin
+_ROUNDS = 12
+_HALVINGS = 40
+_FARTHEST = 40.0  # logarithm of odds that are as good as certain
+_LEAST_ODDS = 1e-300
+_SMALLEST = 1e-3  # of the largest count, that counts are taken to be at least
+_MOST_OFF = 1.0  # what more a ratio may be off, relatively, is not told apart
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What was known of some counts before, and how far they may be off, as deviations.
+
+    ``noise`` is what noise makes of that, ``differ`` how far each is misjudged by itself, and ``shared`` how far
+    together with items as popular. ``popularity`` is on a scale of logarithms.
+    """
+
+    counts: Posterior
+    noise: Floats
+    differ: Floats
+    shared: Floats
+    popularity: Floats
+
+    @property
+    def errors_in_common(self) -> Floats:
+        """The covariance of what is shared."""
+        apart = np.abs(np.subtract.outer(self.popularity, self.popularity))
+        return np.asarray(np.outer(self.shared, self.shared) * np.exp(-apart / _ALIKE_WITHIN))
+
+    def apart(self, upwards: bool | None = None) -> Floats:
+        """Return how far each is off by itself: to be expected, or at most to one side."""
+        own: Floats = np.hypot(self.noise, self.differ)
+        if upwards is None:
+            return own
+        end = self.counts.high - self.counts.mean if upwards else self.counts.mean - self.counts.low
+        return np.asarray(np.sqrt(np.maximum((end / _NORMAL_95) ** 2 - self.shared**2, own**2)))
+
+
+class LimitRatios(NamedTuple):
+    """What weighted counts amount to in full, and how far that may be off, relatively.
+
+    ``apart`` is of each item by itself, ``common`` of all, and ``hidden`` how much more it is, on a scale of
+    logarithms, if noise hides people with many records.
+    """
+
+    each: Floats
+    apart: Floats
+    common: float
+    hidden: float
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """Some items: what is known of their counts, and how many people have how many records of them.
+
+    ``bins`` has as many people as were released, noise and all, and ``people`` what was made of them. ``distinct``
+    says that people have each item once at most, ``squares`` that their numbers of records are sums of squares.
+    """
+
+    known: Known
+    people: EstimatedActivity
+    at_most: EstimatedActivity
+    bins: Floats
+    distinct: bool
+    norm: Norm = "l1"
+    squares: bool = False
+
+    def ratios(self, limit: int) -> LimitRatios:
+        """Return what weighted counts amount to in full under a limit.
+
+        >>> zero = np.zeros(2)
+        >>> known = Known(Posterior(np.array([250.0, 150.0]), zero, zero), zero, zero, zero, zero)
+        >>> people, bins = EstimatedActivity(np.array([1.0, 2.0]), np.array([200.0, 100.0])), np.zeros(22)
+        >>> Few(known, people, people, bins, distinct=True).ratios(1).each.round(2).tolist()
+        [1.25, 1.49]
+        >>> Few(known, people, people, bins, distinct=True).ratios(2).each.tolist()
+        [1.0, 1.0]
+        """
+        if self.people.total_users <= 0:
+            nothing = np.zeros(self.known.noise.size)
+            return LimitRatios(nothing + 1, nothing, 0.0, 0.0)
+        each = weights(self.people.records, limit, self.norm)
+        chances, records = self._having
+        found = np.log((chances @ records) / (chances @ (records * each)))
+        apart, between, hidden = _ITEMS_DIFFER * found, 0.0, 0.0
+        if not self.distinct:
+            alike, most = (self._alike(people, limit) for people in (self.people, self.at_most))
+            between, hidden = float(np.mean(np.abs(found - alike))) / 2, most - alike
+            found = (found + alike) / 2
+        common = float(np.hypot(between, _off(self.people, each, self.norm)))
+        return LimitRatios(np.exp(found), apart, min(common, _MOST_OFF), min(max(hidden, 0.0), _MOST_OFF))
+
+    def _alike(self, people: EstimatedActivity, limit: int) -> float:
+        """Return the logarithm of the ratio of all items where all share alike in everybody's records."""
+        full = people.users * (np.sqrt(people.records) if self.squares else people.records)
+        return float(np.log(full.sum() / (full @ weights(people.records, limit, self.norm))))
+
+    @cached_property
+    def _having(self) -> tuple[Floats, Floats]:
+        """The chances of each item (rows) for people of each number of records, and how often such people have it.
+
+        They have it or not, and as many of all as they have records; who has more has all, and some again.
+        """
+        mean, people = self.known.counts.mean, self.people
+        counts = np.maximum(mean, max(_SMALLEST * float(mean.max(initial=0.0)), 1e-9))
+        having = np.minimum(people.records, counts.size * (1 - _SMALLEST))
+        times = people.records / np.minimum(people.records, counts.size)
+        records = people.users * (np.sqrt(times) if self.squares else times)
+        odds = parts = counts / counts.sum()
+        for _ in range(_ROUNDS):
+            full = _chances(odds, having) @ records
+            odds = odds * (parts * full.sum() / full)
+        return _chances(odds, having), records
+
+    def best_limit(self, deviations: Sequence[tuple[int, float]]) -> int:
+        """Return the limit, of some with the noise they call for, that leaves least uncertain."""
+        return min(deviations, key=lambda each: self._left(*each))[0]
+
+    def _left(self, limit: int, deviation: float) -> float:
+        ratios, counts = self.ratios(limit), self.known.counts.mean
+        fresh = (ratios.each * deviation) ** 2 + (
+            ratios.apart**2 + ratios.common**2 + ratios.hidden**2 / 4
+        ) * counts**2
+        before = np.maximum(self.known.apart(upwards=True) ** 2 + self.known.shared**2, 1e-18)
+        return float((1 / (1 / np.maximum(fresh, 1e-18) + 1 / before)).sum())
+
+    def together(self, weighed: Floats, limit: int, deviation: float) -> Posterior:
+        """Put what was known and weighted counts that were measured, with noise of a deviation, together.
+
+        >>> counts = Posterior(np.array([90.0, 60.0]), np.array([0.0, 0.0]), np.array([190.0, 160.0]))
+        >>> known = Known(counts, np.full(2, 50.0), np.zeros(2), np.zeros(2), np.zeros(2))
+        >>> people, bins = EstimatedActivity(np.array([1.0, 2.0]), np.array([80.0, 30.0])), np.zeros(22)
+        >>> found = Few(known, people, people, bins, distinct=True).together(np.array([100.0, 40.0]), 2, 10.0)
+        >>> [each.round().tolist() for each in (found.mean, found.low, found.high)]
+        [[100.0, 41.0], [78.0, 19.0], [116.0, 57.0]]
+        """
+        ratios = self.ratios(limit)
+        best = self._combined(ratios, weighed, deviation, self.known.apart())
+        down = self._combined(ratios, weighed, deviation, self.known.apart(upwards=False))
+        half = ratios.hidden / 2
+        more = ratios._replace(each=ratios.each * np.exp(half), common=float(np.hypot(ratios.common, half)))
+        up = self._combined(more, weighed, deviation, self.known.apart(upwards=True))
+        mean, reach = np.maximum(best.mean, 0.0), _UP if self.distinct else _UP_OF_RECORDS
+        low = np.clip(down.mean - _DOWN * down.deviation, 0.0, mean)
+        high = np.minimum(up.mean + reach * up.deviation + self._hidden(limit), self.known.counts.high)
+        return Posterior(mean, low, np.maximum(high, mean))
+
+    def _hidden(self, limit: int) -> float:
+        """Return what people whom noise may hide add to any count, where each of them has an item once.
+
+        That is as many as its noise may hide in a bin, and as were released there but not believed; of what they
+        have, the limit lets a part be measured.
+        """
+        if not self.distinct:
+            return 0.0
+        items = self.known.noise.size
+        ends = np.minimum(UPPER_ENDS[: bin_of(np.array([items]))[0] + 1], items).astype(np.float64)
+        places = bin_of(np.ceil(self.people.records).astype(np.int64))
+        believed = np.bincount(places, weights=self.people.users, minlength=BINS)[: ends.size]
+        hidden = np.maximum(self.bins[: ends.size] - believed, 0.0) + _HIDDEN_SCALES * self.people.scale
+        return float((hidden * (1 - weights(ends, limit, self.norm))).max())
+
+    def _combined(self, ratios: LimitRatios, weighed: Floats, deviation: float, apart: Floats) -> _Combined:
+        """Return the best linear estimate from both.
+
+        Ratios are off in proportion to what was known of a count. Were it to what was measured, small measurements
+        would be taken for sure ones, and an error that all share would draw all counts down.
+        """
+        before = self.known.errors_in_common + np.diag(apart**2 + 1e-12)
+        prior = self.known.counts.mean
+        of = np.maximum(prior, 0.0)
+        noise = np.diag((ratios.each * deviation) ** 2 + (ratios.apart * of) ** 2)
+        noise += ratios.common**2 * np.outer(of, of)
+        gain = np.linalg.solve(before + noise, before).T
+        mean = prior + gain @ (ratios.each * weighed - prior)
+        return _Combined(mean, np.sqrt(np.maximum(np.diag(before - gain @ before), 0.0)))
+
+
+class _Combined(NamedTuple):
+    mean: Floats
+    deviation: Floats
+
+
+def _chances(odds: Floats, having: Floats) -> Floats:
+    """Return the chance of each item (rows) for people who have so many of all of them.
+
+    >>> _chances(np.array([1.0, 1.0, 4.0]), np.array([1.5])).round(2).tolist()
+    [[0.39], [0.39], [0.72]]
+    """
+    logarithms = np.log(np.maximum(odds, _LEAST_ODDS))[:, None]
+    low, high = np.full(having.size, -_FARTHEST), np.full(having.size, _FARTHEST)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = _likely(logarithms + middle).sum(axis=0) > having
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _likely(logarithms + (low + high) / 2)
+
+
+def _likely(logarithms: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logarithms, -_FARTHEST, _FARTHEST))))
+
+
+def _off(people: EstimatedActivity, each: Floats, norm: Norm) -> float:
+    """Return how far ratios may be off, relatively: for noise in the numbers of people, and for where they are.
+
+    Where records are weighed down to a limit, what they weigh follows their number less, or not at all.
+    """
+    full, weighed = people.users * people.records, people.users * people.records * each
+    above, below = full / full.sum(), weighed / weighed.sum()
+    follows = np.where(each < 1, 0.0 if norm == "l1" else 0.5, 1.0)
+    places = bin_of(np.ceil(people.records).astype(np.int64))
+    users, moves, places_move = (
+        np.bincount(places, weights=part, minlength=BINS)
+        for part in (people.users, above - below, above - follows * below)
+    )
+    relative = np.divide(moves, users, out=np.zeros_like(moves), where=users > 0)
+    by_noise = people.scale**2 * 2 * (relative**2).sum()
+    in_bins = _IN_THEIR_BINS**2 * (places_move[_SINGLE_BINS:] ** 2).sum()
+    return float(np.sqrt(by_noise + in_bins))

@@ -1,0 +1,133 @@
+"""A closer look at the items with the largest counts, which are what people see first.
+
+How far heavy users' counts have to be scaled up differs between items, and no ε makes that smaller: it is what
+counts of popular items are uncertain for, while noise hardly matters to them. Among a few items a person has few
+records. So these few are counted once more by themselves, under a limit that cuts off next to nothing of that; and
+which limit, and what it cuts off, follows from a histogram of how many records of these few people have.
+
+Why it is private
+    Which items is known from what was released before. Whether a record is about one of them is a function of that
+    record, so of each person there is a part of what they did: it is in one bin of the histogram, and weighs no
+    more than the limit. Both are paid for, and add up with what was paid before, by adaptive composition.
+
+Reference
+    docs/methods/adaptive.md. What follows from both is :mod:`headcount.answers.closer_look`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from headcount.adapting import drawable, histogram, law_for, people_of
+from headcount.answers.closer_look import Few
+from headcount.answers.measured_scaling import Ratios
+from headcount.answers.shrinkage import Posterior
+from headcount.answers.two_groups import Draft, known_of
+from headcount.answers.words import some
+from headcount.arrays import Integers
+from headcount.bounding import FIXED_POINT, Among, Counting, Scale, Sensitivity, part, sensitivity
+from headcount.budget import Grant
+from headcount.engines.engine import Engine
+from headcount.events.log import EventLog
+from headcount.noise import NoiseSource, add, norm_of
+from headcount.noise_law import Law
+from headcount.stages import Stage, Stages, share_out, shared
+
+ITEMS_LOOKED_AT = 24
+"""A few more than the 20 that are mostly shown, for some change places."""
+
+AGAIN = "the counts of the first items, by themselves"
+
+_PEOPLE = Decimal("0.25")
+_LARGEST_LIMIT = 1 << 12
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What is known of some items after a closer look, and what was released for that."""
+
+    places: Integers
+    counts: Posterior
+    limit: int
+    people_law: Law
+    counts_law: Law
+
+    def put_into(self, counts: Posterior) -> Posterior:
+        """Return all counts, with these in place of what was known of them."""
+        made = Posterior(counts.mean.copy(), counts.low.copy(), counts.high.copy())
+        made.mean[self.places], made.low[self.places] = self.counts.mean, self.counts.low
+        made.high[self.places] = self.counts.high
+        return made
+
+    def told(self, unit: str, weigh: str, paid: str) -> str:
+        """Say what was done, in the words of the method that did it."""
+        return (
+            f"The {some(self.places.size, 'item')} with the largest counts were then counted once more, by "
+            f"themselves: it was released how many {unit} of these people have, with "
+            f"{self.people_law.in_words()}; from that a limit of {self.limit:,} was chosen; and what people with "
+            f"more have was counted in part, so that together {weigh} {self.limit:,}, with "
+            f"{self.counts_law.in_words()}. All that was paid with {paid}, and put together with what was known "
+            "before, by precision."
+        )
+
+
+def parts(counting: Counting, *, gaussian: bool) -> Stages:
+    """Return what a closer look spends its grant on.
+
+    A limit will be chosen whose noise can be drawn, if that of 1 can.
+    """
+    people = Stage("people", _PEOPLE, gaussian=gaussian, moves=Sensitivity.of_l1(1))
+    moves = sensitivity(Scale(1, "l2" if gaussian else "l1"), counting, columns=1)
+    counts = Stage("counts", 1 - _PEOPLE, gaussian=gaussian, moves=moves, unit=FIXED_POINT, on=AGAIN)
+    return shared([people, counts])
+
+
+def look_closer(
+    log: EventLog,
+    counts: Posterior,
+    draft: Draft,
+    found: Ratios,
+    grant: Grant,
+    noise: NoiseSource,
+    engine: Engine,
+) -> Looked:
+    """Spend a grant on counting the items with the largest counts again, by themselves."""
+    grants = share_out(parts(log.counting, gaussian=grant.price.delta > 0), grant)
+    places, norm = _largest(counts), norm_of(grants["counts"].price)
+    among, distinct = Among(places), log.counting == "users"
+    released = histogram(log, "items", grants["people"], noise, engine, norm, among=among)
+    people = people_of(log, "items", released, norm, places.size if distinct else None)
+    known = known_of(draft, found, counts, places)
+    few = Few(known, people.estimated, people.at_most, released.counts, distinct, norm, people.squares)
+    limit = chosen_limit(few, _limits(log, grants["counts"], places.size if distinct else _LARGEST_LIMIT))
+    measured = engine.measure(log, Scale(limit, norm, among=among), noise.key()).items
+    noisy = add(part(measured, places.tolist()), grants["counts"], noise)
+    best = few.together(noisy.counts, limit, noisy.law.variance**0.5)
+    return Looked(places, best, limit, released.law, noisy.law)
+
+
+def _largest(counts: Posterior) -> Integers:
+    """Return the places of the largest counts, in the order of the catalogue."""
+    number = min(ITEMS_LOOKED_AT, counts.mean.size)
+    return np.sort(np.argpartition(-counts.mean, number - 1)[:number]).astype(np.int64)
+
+
+def chosen_limit(few: Few, limits: Sequence[tuple[int, float]]) -> int:
+    """Return the limit that leaves least uncertain, of some with their noise; all of this is public."""
+    return few.best_limit(limits)
+
+
+def _limits(log: EventLog, grant: Grant, most: int) -> list[tuple[int, float]]:
+    """Return limits whose noise can be drawn, and its deviation: that of 1 can be, by what was checked before."""
+    norm, one = norm_of(grant.price), law_for(1, grant.price, log.counting).variance ** 0.5
+    limits = sorted({most, *(1 << k for k in range(most.bit_length()))})
+    return [
+        (each, one * (each if norm == "l1" else math.sqrt(each)))
+        for each in limits
+        if each == 1 or drawable(each, grant.price, log.counting)
+    ]
