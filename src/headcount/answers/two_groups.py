@@ -43,6 +43,7 @@ _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen
 _ANYBODY = 2.5  # and this, or how active they seem to be is noise
 _STEEPLY = 4
 _MADE_UP = 2.0  # scales of noise that people come to of whose records half may be made up
+_BELIEVED_OFF = 0.05  # of the variance of how many records they have: most of that is allowed for when it is made
 _NEXT_TO_NOTHING = 1e-6  # people: less popular is nobody
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
 
@@ -131,12 +132,18 @@ class Draft:
         everybody = self.people.estimated
         return everybody.total_users > _CROWD * everybody.scale
 
-    @property
+    @cached_property
     def certain(self) -> float:
-        """Which part of what is seen of heavy users to expect: less where noise may have made people up."""
-        everybody = self.people.estimated
-        seen = everybody.total_users**_STEEPLY
-        return seen / (seen + (_MADE_UP * everybody.scale) ** _STEEPLY) if seen > 0 else 1.0
+        """Which part of what is seen of heavy users to expect: less where noise may have made people up.
+
+        There may be nobody, or nobody with that many records, which the numbers of people say little of.
+        """
+        everybody, heavy = self.people.estimated, self.above
+        seen, (records, off) = everybody.total_users**_STEEPLY, heavy.sum_of(heavy.records)
+        if seen <= 0 or records <= 0:
+            return 1.0
+        anybody = seen / (seen + (_MADE_UP * everybody.scale) ** _STEEPLY)
+        return anybody * records**2 / (records**2 + _BELIEVED_OFF * off**2)
 
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""

@@ -153,6 +153,25 @@ def next_sizes(held: Held, users: Word, at: Word, last: Word) -> tuple[Word, Int
 
 
 @compiled
+def next_marked(held: Held, users: Word, at: Word, last: Word, columns: Codes) -> tuple[Word, Integers]:
+    """Return the same of the rows whose cell has a column, from 1 on."""
+    until = min(at + held.together, last)
+    sizes = room.zeros(_users_in(users, held.first_block + at, until - at, 1 << held.block_bits))
+    low, high, _, bases, starts, _, _, cell_bits, _ = held
+    mask, blocks = uint64((1 << cell_bits) - 1), uint64(until - at)
+    for batch in range(bases.size):
+        for block in range(at, until):
+            column = uint64(block - at)
+            begin, end = bases[batch] + starts[batch, block], bases[batch] + starts[batch, block + 1]
+            upper, lower = high[begin:end], low[begin:end]
+            for row in range(upper.size):
+                record = uint64(upper[row]) << uint64(16) | uint64(lower[row])
+                # no branch: which cells have a column is in no order
+                sizes[(record >> uint64(cell_bits)) * blocks + column] += min(columns[record & mask], 1)
+    return until, sizes
+
+
+@compiled
 def add_ungrouped(
     held: Held, first: Word, last: Word, rows: Integers, each: Integers, columns: NDArray[Any], table: Integers
 ) -> None:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcount.arrays import Flags, Integers
+from headcount.arrays import Codes, Flags, Integers
 from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels import room
-from headcount.engines.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_sizes
+from headcount.engines.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_marked, next_sizes
 from headcount.engines.kernels.histories import (
     MOST_SQUARES,
     Modes,
@@ -79,15 +79,37 @@ def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
 
 
 @compiled
+def _marked(among: Flags, width: Word) -> Codes:
+    """Return the place of each cell among those of marked items, from 1 on, and 0 for all others."""
+    columns, place = room.codes(among.size * width), 0
+    for cell in range(columns.size):
+        columns[cell] = 0
+        if among[cell // width]:
+            place += 1
+            columns[cell] = place
+    return columns
+
+
+@compiled
 def _weigh_ungrouped(
     held: Held | None, users: Word, at: Word, last: Word, modes: Modes, weighing: Weighing, edges: Integers
 ) -> Word:
     """Weigh or measure users by how many rows they have, if nothing else counts; return where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
-        alike = not (modes.distinct or modes.one_context or weighing.squares) and weighing.among.size == 0
-        while alike and held.weights.size == 0 and at < last:
+        alike = not (modes.distinct or modes.one_context or weighing.squares)
+        if not alike or held.weights.size > 0 or at >= last:
+            return at
+        columns = _marked(weighing.among, modes.width)
+        chosen = columns.size > 0
+        table, half = edges, edges.size // 2
+        if chosen:  # marked cells lie together, after a place for all others
+            half = columns.size + 1
+            table = room.zeros(2 * half)
+        while at < last:
             first = at
-            at, sizes = next_sizes(held, users, first, last)
+            at, sizes = (
+                next_marked(held, users, first, last, columns) if chosen else next_sizes(held, users, first, last)
+            )
             if weighing.measured > 0:
                 for size in sizes:
                     if size > 0:
@@ -95,9 +117,18 @@ def _weigh_ungrouped(
                 continue
             rows, each = room.integers(sizes.size), room.integers(sizes.size)
             for user in range(sizes.size):
-                rows[user] = edges.size // 2 if weighing.apart and sizes[user] > weighing.limit else 0
+                rows[user] = half if weighing.apart and sizes[user] > weighing.limit else 0
                 each[user] = _weight(sizes[user], weighing.limit, weighing.unit, weighing.squares)
-            add_ungrouped(held, first, at, rows, each, _CELLS, edges)
+            if chosen:
+                add_ungrouped(held, first, at, rows, each, columns, table)
+            else:
+                add_ungrouped(held, first, at, rows, each, _CELLS, edges)
+        if chosen and weighing.measured == 0:
+            for cell in range(columns.size):
+                if columns[cell] > 0:
+                    edges[cell] += table[columns[cell]]
+                    if weighing.apart:
+                        edges[edges.size // 2 + cell] += table[half + columns[cell]]
     return at
 
 
