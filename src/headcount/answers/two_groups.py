@@ -271,7 +271,7 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     >>> people = KnownPeople(activity, activity, distinct=False)
     >>> draft = drafted(NoisyPair(np.array([50.0, 0.0]), np.array([200.0, 200.0])), law, people, 4)
     >>> finished(draft, scaling(draft)).mean.round(2).tolist()
-    [849.96, 800.02]
+    [849.93, 799.99]
     """
     made = _empty(draft.noisy.size)
     hidden = _Hidden.of(draft)
