@@ -19,7 +19,8 @@ Why it is private
     A user is in one bin of the histogram, so noise of scale 1/ε₀ pays for ε₀. With the histogram released, θ is
     fixed. A user is in one group, by their own number of records, and adds at most θ in L1 to both tables together
     (√θ in L2 where weights are √(θ/n)), so noise that pays for θ on both tables pays for that user once. With
-    these released, classes are fixed, and a user adds at most 1 in L1 to what is measured of them. Stages add up
+    these released, classes are fixed, and a user adds at most 1 in L1 to what is measured of them. The first items
+    are then fixed, too; why looking closer is private, :mod:`headcount.counts.first_items` says. Stages add up
     by adaptive composition; tables with Gaussian noise share the ρ that the rest of ε, and δ, allow for.
 
 Departures from the paper
