@@ -107,11 +107,14 @@ def people_of(
     """Say what a released histogram tells of the users of a table, of whom no more than ``most`` records count."""
     distinct = log.counting == "users"
     caps = [each for each in (most, columns_of(log, table) if distinct else None) if each is not None]
-    law = released.law
-    scale = float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5  # as wide
-    known = released.counts, scale, min(caps, default=None)
+    known = released.counts, scale_of(released.law), min(caps, default=None)
     squares = norm == "l2" and not distinct
     return KnownPeople(*activities.both(*known), distinct, squares, cap=most)
+
+
+def scale_of(law: Law) -> float:
+    """Return the scale of the Laplace noise that is as wide."""
+    return float(law.scale) if isinstance(law, DiscreteLaplace) else (law.variance / 2) ** 0.5
 
 
 def law_for(limit: int, price: Price, counting: Counting) -> Law:

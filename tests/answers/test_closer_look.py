@@ -7,11 +7,20 @@ import pytest
 
 from headcount.answers.activity import BINS, EstimatedActivity
 from headcount.answers.closer_look import Few, Known
+from headcount.answers.few_items import PeopleOfFew
 from headcount.answers.shrinkage import Posterior
 from headcount.arrays import Floats
 
 ITEMS = 8
 NONE = np.zeros(BINS)
+
+
+def few_of(
+    known: Known, people: EstimatedActivity, at_most: EstimatedActivity | None = None, *, distinct: bool
+) -> Few:
+    """Say that so many people have so many of the items, each bin off by the noise it has."""
+    off = np.full(BINS, np.sqrt(2) * people.scale)
+    return Few(known, known.counts.mean, PeopleOfFew(people, at_most or people, off), distinct)
 
 
 def known(counts: Floats, *, noise: float = 0.0, differ: float = 0.0, shared: float = 0.0) -> Known:
@@ -46,7 +55,7 @@ def test_where_people_have_items_by_chance_ratios_are_those_of_each_item(limit: 
     weighed = (having * np.minimum(1, limit / number)[:, None]).sum(axis=0)
     people = as_released(number)
     counts = having.sum(axis=0).astype(np.float64)
-    found = Few(known(counts), people, people, NONE, distinct=True).ratios(limit)
+    found = few_of(known(counts), people, distinct=True).ratios(limit)
     assert found.each == pytest.approx(counts / weighed, rel=0.04)
     assert (np.diff(found.each) > 0).all()
 
@@ -55,7 +64,7 @@ def test_where_records_share_alike_in_all_items_there_is_one_ratio() -> None:
     """Of records both are averaged over: who has items at most once, and who has them many times."""
     people = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 100.0]))
     counts = np.geomspace(1_000, 100, ITEMS)
-    found, once = (Few(known(counts), people, people, NONE, distinct=each).ratios(4) for each in (False, True))
+    found, once = (few_of(known(counts), people, distinct=each).ratios(4) for each in (False, True))
     alike = 5_000 / (1_000 + 400)
     assert found.each == pytest.approx(np.sqrt(alike * once.each), rel=0.01)
     assert found.common > np.abs(np.log(alike / once.each)).mean() / 2 - 0.01
@@ -63,7 +72,7 @@ def test_where_records_share_alike_in_all_items_there_is_one_ratio() -> None:
 
 def test_a_limit_that_nobody_reaches_leaves_nothing_to_scale() -> None:
     people = EstimatedActivity(np.array([1.0, 3.0]), np.array([500.0, 100.0]))
-    found = Few(known(np.full(ITEMS, 100.0)), people, people, NONE, distinct=True).ratios(4)
+    found = few_of(known(np.full(ITEMS, 100.0)), people, distinct=True).ratios(4)
     assert found.each == pytest.approx(1.0)
     assert found.apart == pytest.approx(0.0)
     assert found.common == pytest.approx(0.0)
@@ -71,14 +80,14 @@ def test_a_limit_that_nobody_reaches_leaves_nothing_to_scale() -> None:
 
 def test_where_nobody_is_seen_ratios_are_one() -> None:
     nobody = EstimatedActivity(np.empty(0), np.empty(0))
-    found = Few(known(np.full(ITEMS, 100.0)), nobody, nobody, NONE, distinct=False).ratios(1)
+    found = few_of(known(np.full(ITEMS, 100.0)), nobody, distinct=False).ratios(1)
     assert found.each.tolist() == [1.0] * ITEMS
 
 
 def test_more_noise_asks_for_a_smaller_limit() -> None:
     having = drawn(np.random.default_rng(6), 5_000)
     people = as_released(having.sum(axis=1))
-    few = Few(known(having.sum(axis=0).astype(np.float64), differ=0.5), people, people, NONE, distinct=True)
+    few = few_of(known(having.sum(axis=0).astype(np.float64), differ=0.5), people, distinct=True)
     chosen = [few.best_limit([(k, noise * k) for k in (1, 2, 4, 8)]) for noise in (0.1, 100.0, 1e4)]
     assert chosen[0] == 8
     assert chosen == sorted(chosen, reverse=True)
@@ -89,7 +98,7 @@ def test_more_noise_asks_for_a_smaller_limit() -> None:
 def test_the_surer_of_both_counts(deviation: float, measured_counts: bool) -> None:
     people = EstimatedActivity(np.array([1.0]), np.array([1_000.0]))
     before, measured = np.full(ITEMS, 100.0), np.full(ITEMS, 150.0)
-    found = Few(known(before, noise=0.2), people, people, NONE, distinct=True).together(measured, 1, deviation)
+    found = few_of(known(before, noise=0.2), people, distinct=True).together(measured, 1, deviation)
     assert found.mean == pytest.approx(measured if measured_counts else before, rel=0.01)
     assert (found.high - found.low < 1.0).all() == measured_counts
 
@@ -98,7 +107,7 @@ def test_an_error_that_all_share_draws_no_count_below_both() -> None:
     """It would, were errors in proportion to what was measured: then small measurements would be the sure ones."""
     random = np.random.default_rng(7)
     people = EstimatedActivity(np.array([1.0, 30.0]), np.array([300.0, 60.0]), scale=60.0)
-    few = Few(known(np.full(ITEMS, 300.0), noise=0.3, shared=0.1), people, people, NONE, distinct=False)
+    few = few_of(known(np.full(ITEMS, 300.0), noise=0.3, shared=0.1), people, distinct=False)
     ratios = few.ratios(4)
     assert ratios.common > 0.3
     for _ in range(20):
@@ -111,26 +120,35 @@ def test_people_whom_noise_may_hide_raise_upper_ends_alone() -> None:
     people = EstimatedActivity(np.array([1.0, 4.0]), np.array([500.0, 100.0]))
     more = EstimatedActivity(np.array([1.0, 4.0, 8.0]), np.array([500.0, 100.0, 60.0]))
     before, measured = known(np.full(ITEMS, 120.0), differ=0.5), np.full(ITEMS, 110.0)
-    seen = Few(before, people, people, NONE, distinct=False).together(measured, 4, 5.0)
-    hidden = Few(before, people, more, NONE, distinct=False).together(measured, 4, 5.0)
+    seen = few_of(before, people, distinct=False).together(measured, 4, 5.0)
+    hidden = few_of(before, people, more, distinct=False).together(measured, 4, 5.0)
     assert hidden.mean == pytest.approx(seen.mean)
     assert hidden.low == pytest.approx(seen.low)
     assert (hidden.high > 1.15 * seen.high).all()
 
 
-def test_people_who_were_released_and_not_believed_raise_upper_ends() -> None:
+def test_people_who_may_be_hidden_raise_upper_ends_of_counts_of_people() -> None:
     """Where people are counted each adds one to a count at most, of which the limit lets a part be measured."""
     people = EstimatedActivity(np.array([1.0]), np.array([500.0]), scale=10.0)
+    more = EstimatedActivity(np.array([1.0, 7.0]), np.array([500.0, 80.0]))
     before, measured = known(np.full(ITEMS, 120.0), differ=0.5), np.full(ITEMS, 110.0)
-    released = NONE.copy()
-    released[3] = 80.0  # with five to eight
     found = [
-        Few(before, people, people, bins, distinct=True).together(measured, limit, 5.0).high
-        for limit, bins in ((8, NONE), (8, released), (4, NONE), (4, released))
+        few_of(before, people, at_most, distinct=True).together(measured, limit, 5.0).high
+        for limit, at_most in ((8, people), (8, more), (4, people), (4, more))
     ]
     assert found[1] == pytest.approx(found[0])
-    assert found[2] == pytest.approx(found[0] + 10 / 2)
-    assert found[3] == pytest.approx(found[0] + (80 + 10) / 2)
+    assert found[2] == pytest.approx(found[0])
+    assert found[3] == pytest.approx(found[0] + 80 / 2)
+
+
+def test_where_a_look_may_miss_most_people_what_was_known_stays_the_upper_end() -> None:
+    people = EstimatedActivity(np.array([1.0]), np.array([500.0]))
+    more = EstimatedActivity(np.array([1.0, 300.0]), np.array([500.0, 40.0]))
+    before = known(np.full(ITEMS, 120.0), differ=3.0)
+    seen, hidden = (few_of(before, people, each, distinct=False) for each in (people, more))
+    assert hidden.ratios(1).hidden > 0.99
+    assert (hidden.together(np.full(ITEMS, 60.0), 1, 5.0).high == before.counts.high).all()
+    assert (seen.together(np.full(ITEMS, 60.0), 1, 5.0).high < 100).all()
 
 
 def test_ends_come_from_what_was_known_to_their_side() -> None:
@@ -138,7 +156,7 @@ def test_ends_come_from_what_was_known_to_their_side() -> None:
     people = EstimatedActivity(np.array([1.0]), np.array([1_000.0]))
     mean = np.full(ITEMS, 10.0)
     counts = Posterior(mean, mean * 0, mean + 400)
-    few = Few(Known(counts, mean * 0.5, mean * 0, mean * 0, mean), people, people, NONE, distinct=True)
+    few = few_of(Known(counts, mean * 0.5, mean * 0, mean * 0, mean), people, distinct=True)
     found = few.together(np.full(ITEMS, 150.0), 1, 40.0)
     assert (found.mean < 20).all()
     assert (found.high > 150).all()
@@ -151,7 +169,7 @@ def coverage(random: np.random.Generator, *, claimed: float, runs: int = 150) ->
         before = np.full(ITEMS, 300.0)
         truth = before * (1 + random.normal(0, 0.2, ITEMS))
         measured = truth + random.laplace(0, 40 / np.sqrt(2), ITEMS)
-        found = Few(known(before, noise=0.2), people, people, NONE, distinct=True).together(measured, 1, claimed)
+        found = few_of(known(before, noise=0.2), people, distinct=True).together(measured, 1, claimed)
         held.append((found.low <= truth) & (truth <= found.high))
     return float(np.mean(held))
 

@@ -35,11 +35,11 @@ _BELONGS = 2.0  # scales of noise by which bins of a run stand out on average
 _WITHIN_BINS = 0.03  # of a sum over all users: where in their bins they are, if they are spread over several
 _ANYWHERE_IN_A_BIN = 0.2  # of the records of one bin: see EstimatedActivity.misplaced
 _UNMISTAKABLE = 9.0  # scales of noise: one of all bins does so once in 700 times
-_PERHAPS = 7.0  # one of all bins does so once in 100 times: it is not believed, but may be true
+_PERHAPS = 5.5  # one of all bins does so once in 20 times: it is not believed, but may be true
 _CLUSTER = 5.0  # scales by which neighbours together must stand out, or nothing is to be seen
 _BEYOND_A_GAP = 4.0  # scales by which bins beyond a gap must make up for it: noise has many bins to do so in
 _IF_NOTHING_IS_SEEN = 4  # so many bins are taken as they are
-_CLEAR = 4.0  # scales of noise above which a bin is taken as it is
+CLEAR = 4.0  # scales of noise above which a bin is taken as it is
 _BEYOND = 0.75  # of what is expected beyond the run; no log has as long a tail as a log-normal law
 _HARDLY_ANYBODY = 3.0  # people expected in a bin beyond the run
 _POINTS = 8  # at most so many different numbers of records stand for a bin
@@ -50,7 +50,7 @@ _POINTS = 8  # at most so many different numbers of records stand for a bin
 _FALLS, _FALLS_FASTER = 0.7, 0.85
 _HIDDEN_SHARE = 0.8
 _HIDDEN_SHARE_WITHOUT_END = 1 / 3
-_HIDDEN_SCALES = 1.5
+HIDDEN_SCALES = 1.5
 
 
 def bin_of(records: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -192,7 +192,7 @@ def estimate(noisy: Floats, scale: float, most: int | None = None) -> EstimatedA
     >>> round(activity.total_users), activity.records.max()
     (141, np.float64(8.0))
     """
-    return _spread(_expected(noisy, scale, most, _usual(noisy, scale, most)), scale, most)
+    return evenly_spread(_expected(noisy, scale, most, _usual(noisy, scale, most)), scale, most)
 
 
 def at_most(noisy: Floats, scale: float, most: int | None = None) -> EstimatedActivity:
@@ -209,14 +209,14 @@ def both(noisy: Floats, scale: float, most: int | None = None) -> tuple[Estimate
     """Return :func:`estimate` and :func:`at_most`, which have most of their work in common."""
     usual = _usual(noisy, scale, most)
     users = _expected(noisy, scale, most, usual)
-    return _spread(users, scale, most), _spread(_raised(noisy, scale, most, usual, users), scale, most)
+    return evenly_spread(users, scale, most), evenly_spread(_raised(noisy, scale, most, usual, users), scale, most)
 
 
 def _raised(noisy: Floats, scale: float, most: int | None, usual: UsualLaws | None, expected: Floats) -> Floats:
     """Return how many users each bin may have, where so many are expected."""
     raised, size = expected.copy(), _possible(most)
-    hidden = np.maximum(noisy, 0.0) + _HIDDEN_SCALES * scale
-    clear = raised[:size] > _CLEAR * scale
+    hidden = np.maximum(noisy, 0.0) + HIDDEN_SCALES * scale
+    clear = raised[:size] > CLEAR * scale
     if usual is not None:
         perhaps = np.maximum(raised[:size], np.minimum(usual.possible(), hidden[:size]))
         perhaps = np.where(noisy[:size] > _PERHAPS * scale, hidden[:size], perhaps)
@@ -238,8 +238,8 @@ def _usual(noisy: Floats, scale: float, most: int | None) -> UsualLaws | None:
     return usual_laws(noisy[:size], scale, UPPER_ENDS[:size]) if scale > 0 else None
 
 
-def _spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
-    """Spread the users of each bin over it."""
+def evenly_spread(users: Floats, scale: float, most: int | None) -> EstimatedActivity:
+    """Spread the users of each bin over it, evenly on the scale of logarithms."""
     points, places, inverses = _all_points(most)
     inside = (users > 0)[places]
     records = points[inside]
@@ -258,7 +258,7 @@ def _expected(noisy: Floats, scale: float, most: int | None, laws: UsualLaws | N
     beyond[beyond < _HARDLY_ANYBODY] = 0.0
     inside = np.arange(size) <= np.flatnonzero(users).max(initial=-1)
     found = np.zeros(BINS)
-    found[:size] = np.where(users[:size] > _CLEAR * scale, users[:size], np.where(inside, between, beyond))
+    found[:size] = np.where(users[:size] > CLEAR * scale, users[:size], np.where(inside, between, beyond))
     return found
 
 

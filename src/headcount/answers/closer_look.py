@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount.answers.activity import BINS, UPPER_ENDS, EstimatedActivity, bin_of
+from headcount.answers.few_items import PeopleOfFew
 from headcount.answers.scaling import Norm, weights
 from headcount.answers.shrinkage import Posterior
 from headcount.arrays import Floats
@@ -34,9 +35,8 @@ _NORMAL_95 = 1.96
 _DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.7, 2.1
 _ITEMS_DIFFER = 0.4  # how far single items are from the ratio expected of them, as a share of its logarithm
 _ALIKE_WITHIN = 1.5  # e-folds of popularity within which errors are shared
-_IN_THEIR_BINS = 0.05  # how far all the records of a bin may be off, for where in it people are
+_IN_THEIR_BINS = 0.08  # how far all the records of a bin may be off, for where in it people are
 _SINGLE_BINS = 2  # the first ones, of people with 1 and with 2
-_HIDDEN_SCALES = 1.0  # of noise, which may hide so many people in a bin
 _ROUNDS = 12
 _HALVINGS = 40
 _FARTHEST = 40.0  # logarithm of odds that are as good as certain
@@ -91,28 +91,31 @@ class LimitRatios(NamedTuple):
 class Few:
     """Some items: what is known of their counts, and how many people have how many records of them.
 
-    ``bins`` has as many people as were released, noise and all, and ``people`` what was made of them. ``distinct``
-    says that people have each item once at most, ``squares`` that their numbers of records are sums of squares.
+    Who has which is worked out from ``counts``, the best there are. ``distinct`` says that people have each item
+    once at most, ``squares`` that their numbers of records are sums of squares.
     """
 
     known: Known
-    people: EstimatedActivity
-    at_most: EstimatedActivity
-    bins: Floats
+    counts: Floats
+    having: PeopleOfFew
     distinct: bool
     norm: Norm = "l1"
     squares: bool = False
+
+    @property
+    def people(self) -> EstimatedActivity:
+        """How many people are estimated to have how many records."""
+        return self.having.estimated
 
     def ratios(self, limit: int) -> LimitRatios:
         """Return what weighted counts amount to in full under a limit.
 
         >>> zero = np.zeros(2)
         >>> known = Known(Posterior(np.array([250.0, 150.0]), zero, zero), zero, zero, zero, zero)
-        >>> people, bins = EstimatedActivity(np.array([1.0, 2.0]), np.array([200.0, 100.0])), np.zeros(22)
-        >>> Few(known, people, people, bins, distinct=True).ratios(1).each.round(2).tolist()
-        [1.25, 1.49]
-        >>> Few(known, people, people, bins, distinct=True).ratios(2).each.tolist()
-        [1.0, 1.0]
+        >>> people = EstimatedActivity(np.array([1.0, 2.0]), np.array([200.0, 100.0]))
+        >>> few = Few(known, known.counts.mean, PeopleOfFew(people, people, np.zeros(BINS)), distinct=True)
+        >>> few.ratios(1).each.round(2).tolist(), few.ratios(2).each.tolist()
+        ([1.25, 1.49], [1.0, 1.0])
         """
         if self.people.total_users <= 0:
             nothing = np.zeros(self.known.noise.size)
@@ -122,10 +125,10 @@ class Few:
         found = np.log((chances @ records) / (chances @ (records * each)))
         apart, between, hidden = _ITEMS_DIFFER * found, 0.0, 0.0
         if not self.distinct:
-            alike, most = (self._alike(people, limit) for people in (self.people, self.at_most))
+            alike, most = (self._alike(people, limit) for people in (self.people, self.having.at_most))
             between, hidden = float(np.mean(np.abs(found - alike))) / 2, most - alike
             found = (found + alike) / 2
-        common = float(np.hypot(between, _off(self.people, each, self.norm)))
+        common = float(np.hypot(between, self._off(each)))
         return LimitRatios(np.exp(found), apart, min(common, _MOST_OFF), min(max(hidden, 0.0), _MOST_OFF))
 
     def _alike(self, people: EstimatedActivity, limit: int) -> float:
@@ -139,12 +142,13 @@ class Few:
 
         They have it or not, and as many of all as they have records; who has more has all, and some again.
         """
-        mean, people = self.known.counts.mean, self.people
-        counts = np.maximum(mean, max(_SMALLEST * float(mean.max(initial=0.0)), 1e-9))
+        people = self.people
+        counts = np.maximum(self.counts, max(_SMALLEST * float(self.counts.max(initial=0.0)), 1e-9))
         having = np.minimum(people.records, counts.size * (1 - _SMALLEST))
         times = people.records / np.minimum(people.records, counts.size)
         records = people.users * (np.sqrt(times) if self.squares else times)
-        odds = parts = counts / counts.sum()
+        parts = counts / counts.sum()
+        odds = parts
         for _ in range(_ROUNDS):
             full = _chances(odds, having) @ records
             odds = odds * (parts * full.sum() / full)
@@ -167,8 +171,9 @@ class Few:
 
         >>> counts = Posterior(np.array([90.0, 60.0]), np.array([0.0, 0.0]), np.array([190.0, 160.0]))
         >>> known = Known(counts, np.full(2, 50.0), np.zeros(2), np.zeros(2), np.zeros(2))
-        >>> people, bins = EstimatedActivity(np.array([1.0, 2.0]), np.array([80.0, 30.0])), np.zeros(22)
-        >>> found = Few(known, people, people, bins, distinct=True).together(np.array([100.0, 40.0]), 2, 10.0)
+        >>> people = EstimatedActivity(np.array([1.0, 2.0]), np.array([80.0, 30.0]))
+        >>> few = Few(known, counts.mean, PeopleOfFew(people, people, np.zeros(BINS)), distinct=True)
+        >>> found = few.together(np.array([100.0, 40.0]), 2, 10.0)
         >>> [each.round().tolist() for each in (found.mean, found.low, found.high)]
         [[100.0, 41.0], [78.0, 19.0], [116.0, 57.0]]
         """
@@ -180,23 +185,40 @@ class Few:
         up = self._combined(more, weighed, deviation, self.known.apart(upwards=True))
         mean, reach = np.maximum(best.mean, 0.0), _UP if self.distinct else _UP_OF_RECORDS
         low = np.clip(down.mean - _DOWN * down.deviation, 0.0, mean)
-        high = np.minimum(up.mean + reach * up.deviation + self._hidden(limit), self.known.counts.high)
+        high = self.known.counts.high
+        if ratios.hidden < _MOST_OFF:
+            high = np.minimum(up.mean + reach * up.deviation + self._hidden(limit), high)
         return Posterior(mean, low, np.maximum(high, mean))
 
     def _hidden(self, limit: int) -> float:
         """Return what people whom noise may hide add to any count, where each of them has an item once.
 
-        That is as many as its noise may hide in a bin, and as were released there but not believed; of what they
-        have, the limit lets a part be measured.
+        Of what they have, the limit lets a part be measured.
         """
         if not self.distinct:
             return 0.0
         items = self.known.noise.size
         ends = np.minimum(UPPER_ENDS[: bin_of(np.array([items]))[0] + 1], items).astype(np.float64)
-        places = bin_of(np.ceil(self.people.records).astype(np.int64))
-        believed = np.bincount(places, weights=self.people.users, minlength=BINS)[: ends.size]
-        hidden = np.maximum(self.bins[: ends.size] - believed, 0.0) + _HIDDEN_SCALES * self.people.scale
-        return float((hidden * (1 - weights(ends, limit, self.norm))).max())
+        return float((self.having.hidden[: ends.size] * (1 - weights(ends, limit, self.norm))).max())
+
+    def _off(self, each: Floats) -> float:
+        """Return how far ratios may be off, relatively: for how many people there are, and for where they are.
+
+        Where records are weighed down to a limit, what they weigh follows their number less, or not at all.
+        """
+        people = self.people
+        full, weighed = people.users * people.records, people.users * people.records * each
+        above, below = full / full.sum(), weighed / weighed.sum()
+        follows = np.where(each < 1, 0.0 if self.norm == "l1" else 0.5, 1.0)
+        places = bin_of(np.ceil(people.records).astype(np.int64))
+        users, moves, places_move = (
+            np.bincount(places, weights=part, minlength=BINS)
+            for part in (people.users, above - below, above - follows * below)
+        )
+        relative = np.divide(moves, users, out=np.zeros_like(moves), where=users > 0)
+        by_noise = ((relative * self.having.deviations) ** 2).sum()
+        in_bins = _IN_THEIR_BINS**2 * (places_move[_SINGLE_BINS:] ** 2).sum()
+        return float(np.sqrt(by_noise + in_bins))
 
     def _combined(self, ratios: LimitRatios, weighed: Floats, deviation: float, apart: Floats) -> _Combined:
         """Return the best linear estimate from both.
@@ -236,22 +258,3 @@ def _chances(odds: Floats, having: Floats) -> Floats:
 
 def _likely(logarithms: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(logarithms, -_FARTHEST, _FARTHEST))))
-
-
-def _off(people: EstimatedActivity, each: Floats, norm: Norm) -> float:
-    """Return how far ratios may be off, relatively: for noise in the numbers of people, and for where they are.
-
-    Where records are weighed down to a limit, what they weigh follows their number less, or not at all.
-    """
-    full, weighed = people.users * people.records, people.users * people.records * each
-    above, below = full / full.sum(), weighed / weighed.sum()
-    follows = np.where(each < 1, 0.0 if norm == "l1" else 0.5, 1.0)
-    places = bin_of(np.ceil(people.records).astype(np.int64))
-    users, moves, places_move = (
-        np.bincount(places, weights=part, minlength=BINS)
-        for part in (people.users, above - below, above - follows * below)
-    )
-    relative = np.divide(moves, users, out=np.zeros_like(moves), where=users > 0)
-    by_noise = people.scale**2 * 2 * (relative**2).sum()
-    in_bins = _IN_THEIR_BINS**2 * (places_move[_SINGLE_BINS:] ** 2).sum()
-    return float(np.sqrt(by_noise + in_bins))

@@ -70,6 +70,10 @@ class Posterior:
     low: Floats
     high: Floats
 
+    def no_more_than(self, most: float) -> Posterior:
+        """Return the same where no count can be more; how far up intervals go is left as it is."""
+        return Posterior(np.minimum(self.mean, most), np.minimum(self.low, most), self.high)
+
     @property
     def relative_variance(self) -> Floats:
         """How uncertain each is, relatively."""

@@ -15,6 +15,7 @@ users, how uncertain the released activity is, and how many heavier users noise 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,8 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount.answers.activity import EstimatedActivity
+from headcount.answers.agreeing_sums import to_sums, to_total
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.closer_look import Known
+from headcount.answers.hidden_people import HiddenPeople
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios
 from headcount.answers.neighbourhoods import kinds_of
 from headcount.answers.people_at_sizes import spread_over
@@ -38,7 +41,6 @@ _ITEMS_DIFFER = 0.15
 _NORMAL_95 = 1.96
 _LARGEST_ARE_TOO_LARGE = 1.25  # how much further downwards scaling up misjudges: the first were chosen for it
 _SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
-_SUMS_OFF = 0.3  # how far shrunken counts of a kind may be off in sum, relatively
 _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
 _ANYBODY = 2.5  # and this, or how active they seem to be is noise
 _STEEPLY = 4
@@ -61,6 +63,11 @@ class KnownPeople:
     distinct: bool
     squares: bool = False
     cap: int | None = None
+
+    @property
+    def most_of_an_item(self) -> float:
+        """How much an item can count: no more than there may be people, where each counts once."""
+        return self.at_most.total_users if self.distinct else math.inf
 
     @property
     def one_more(self) -> float:
@@ -125,6 +132,11 @@ class Draft:
         everybody = self.people.estimated
         anybody = everybody.total_users > _ANYBODY * everybody.scale
         return anybody and self.above.total_users > _MANY * self.above.scale and self.weighed > 0
+
+    @property
+    def counts_whole(self) -> bool:
+        """Whether counts are whole numbers that noise mostly leaves as they are: nobody is heavy then."""
+        return not self.has_heavy and self.light.variance <= 1
 
     @property
     def has_people(self) -> bool:
@@ -211,10 +223,10 @@ def drafted(
     kinds = kinds_of(noisy, law.variance**0.5, in_full(groups[1], limit, norm))
     shrinkages = fitted(noisy, law, level, kinds, light)
     shrunk, sums, items = _sums(noisy, kinds, shrinkages)
-    factors = np.ones_like(shrunk) if len(shrinkages) == 1 else _to_sums(shrunk, sums, items * law.variance)
+    factors = np.ones_like(shrunk) if len(shrinkages) == 1 else to_sums(shrunk, sums, items * law.variance)
     found = (shrunk * factors).sum(axis=1)
     totals = [
-        1.0 if people.squares else _to_total(own, total, noisy.size * law.variance, group, limit, norm)
+        1.0 if people.squares else to_total(own, total, noisy.size * law.variance, group, limit, norm)
         for own, total, group in zip(found.tolist(), sums.sum(axis=1).tolist(), groups, strict=True)
     ]
     judged = tuple(
@@ -274,14 +286,27 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     [849.93, 799.99]
     """
     made = _empty(draft.noisy.size)
-    hidden = _Hidden.of(draft)
+    hidden = _hidden(draft)
     for where in blocks(draft.noisy.size):
-        part = _finished(draft, found, where, hidden)
+        part = _finished(draft, found, where, hidden).no_more_than(draft.people.most_of_an_item)
         made.mean[where], made.low[where], made.high[where] = part.mean, part.low, part.high
     return made
 
 
-def _finished(draft: Draft, found: Ratios, where: slice, hidden: _Hidden) -> Posterior:
+def _hidden(draft: Draft) -> HiddenPeople:
+    people, nobody_is_seen = draft.people, not (draft.has_heavy or draft.has_people)
+    above = people.at_most.above(draft.limit)
+    return HiddenPeople.among(
+        draft.above,
+        above,
+        draft.noisy.size,
+        distinct=people.distinct,
+        ratio=in_full(above, draft.limit, draft.norm) if nobody_is_seen else 0.0,
+        one_more=people.one_more,
+    )
+
+
+def _finished(draft: Draft, found: Ratios, where: slice, hidden: HiddenPeople) -> Posterior:
     """Return the counts of some items, with intervals."""
     own, others = draft.part(where)
     each, off = found.of(others.mean, where)
@@ -369,58 +394,3 @@ def _sums(noisy: NoisyPair, kinds: Bytes, shrinkages: tuple[Shrinkage, ...]) -> 
             sums[:, kind] += [each.sum() for each in mine]
             items[:, kind] += mine[0].size
     return shrunk, sums, items
-
-
-def _to_sums(shrunk: Floats, noisy: Floats, variances: Floats) -> Floats:
-    """Return what brings shrunken counts of a kind towards what their noisy counts sum to, by precision."""
-    precisions = 1 / variances, 1 / ((_SUMS_OFF * shrunk) ** 2 + 1e-9)
-    totals = (noisy * precisions[0] + shrunk * precisions[1]) / (precisions[0] + precisions[1])
-    return np.divide(np.maximum(totals, 0.0), shrunk, out=np.ones_like(shrunk), where=shrunk > 0)
-
-
-def _to_total(
-    shrunk: float, noisy: float, variance: float, group: EstimatedActivity, limit: int, norm: Norm
-) -> float:
-    """Return what brings shrunken counts to their total: by precision, as noisy counts and the activity have it.
-
-    Posterior means need not sum to what the noisy counts sum to, though noise cancels in a sum.
-    """
-    expected, deviation = group.sum_of(weights(group.records, limit, norm) * group.records)
-    precisions = 1 / variance, 1 / (deviation + 1) ** 2
-    total = (noisy * precisions[0] + expected * precisions[1]) / sum(precisions)
-    return max(total, 0.0) / shrunk if shrunk > 0 else 1.0
-
-
-class _Hidden(NamedTuple):
-    """Heavier users, whom the noise may hide: how many, with how many records, among the records that are seen.
-
-    They have the items that others have, or all alike; and each of them counts once an item where users count.
-    Whoever has one item alone weighs as little as anybody, and noise hides that by design: one such person is
-    allowed for with each item, under a cap.
-    """
-
-    records: float
-    users: float
-    seen: float
-    items: int
-    distinct: bool
-    ratio: float  # how much weighted counts may amount to in full where nobody is seen at all
-    one_more: float
-
-    @classmethod
-    def of(cls, draft: Draft) -> _Hidden:
-        above, heavy = draft.people.at_most.above(draft.limit), draft.above
-        return cls(
-            max(above.total_records - heavy.total_records, 0.0),
-            max(above.total_users - heavy.total_users, 0.0),
-            max(heavy.total_records, 1.0),
-            draft.noisy.size,
-            draft.people.distinct,
-            0.0 if draft.has_heavy or draft.has_people else in_full(above, draft.limit, draft.norm),
-            draft.people.one_more,
-        )
-
-    def may_add(self, counts: Floats) -> Floats:
-        """Return how much they may add to each count."""
-        added = self.records * (counts / self.seen + 1 / self.items)
-        return np.minimum(added, self.users) if self.distinct else added + self.one_more

@@ -225,12 +225,15 @@ class Adaptive(Staged):
                 if looked is not None:
                     off[looked.places] = np.minimum(off[looked.places], looked.counts.relative_variance)
             made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found), off)
-        if self.integers:
+        # edges of records sum to their item, which rounding would end
+        rounded = self.integers or (draft.counts_whole and tables == ("items",))
+        if rounded:
             made = {table: _whole(each) for table, each in made.items()}
         released: dict[str, pa.Table] = {
             table: interval_table(log, table, each.mean, each.low, each.high) for table, each in made.items()
         }
         laws: dict[str, Law] = {table: replace(each.law, on=LIGHT_AND_HEAVY) for table, each in noisy.items()}
+        story = self._story(log, limit, histograms[tables[0]], noisy, grants, looked, rounded=rounded)
         return release_of(
             self,
             log,
@@ -238,7 +241,7 @@ class Adaptive(Staged):
             Noised(
                 tables={**released, "activity": _activity_table(log, histograms)},
                 laws={**laws, "activity": histograms[tables[0]].law},
-                steps=tuple(self._story(log, limit, histograms[tables[0]], noisy, grants, looked)),
+                steps=tuple(story),
                 chosen={} if self.limit is not None else {table: {"limit": limit} for table in tables},
             ),
             bounded=extent(log),
@@ -265,6 +268,8 @@ class Adaptive(Staged):
         noisy: Mapping[CountTable, Noisy],
         grants: Mapping[str, Grant],
         looked: Looked | None,
+        *,
+        rounded: bool,
     ) -> list[str]:
         unit = "records" if log.counting == "records" else "different items"
         weigh = "they weigh" if self.noise == "laplace" else "the squares of their weights sum to"
@@ -303,8 +308,9 @@ class Adaptive(Staged):
             )
         if self.at_most is None and log.counting == "records":
             told.append(self._hidden(released))
-        if self.integers:
-            told.append("All numbers were then rounded to whole ones, so that sums may be off by a few.")
+        if rounded:
+            why = "" if self.integers else "Nobody else seems to be there, so counts are whole. "
+            told.append(f"{why}All numbers were then rounded to whole ones, so that sums may be off by a few.")
         return told
 
     def _hidden(self, released: Noisy) -> str:

@@ -18,18 +18,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
 
-from headcount.adapting import drawable, histogram, law_for, people_of
+from headcount.adapting import drawable, histogram, law_for, scale_of
 from headcount.answers.closer_look import Few
+from headcount.answers.few_items import people_of_few
 from headcount.answers.measured_scaling import Ratios
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import Draft, known_of
 from headcount.answers.words import some
-from headcount.arrays import Integers
+from headcount.arrays import Floats, Integers
 from headcount.bounding import FIXED_POINT, Among, Counting, Scale, Sensitivity, part, sensitivity
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
@@ -45,6 +46,8 @@ AGAIN = "the counts of the first items, by themselves"
 
 _PEOPLE = Decimal("0.25")
 _LARGEST_LIMIT = 1 << 12
+_ROUNDS = 2  # in which what a look found says who has these items, and that what was found
+_SMALLEST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,25 @@ def look_closer(
     places, norm = _largest(counts), norm_of(grants["counts"].price)
     among, distinct = Among(places), log.counting == "users"
     released = histogram(log, "items", grants["people"], noise, engine, norm, among=among)
-    people = people_of(log, "items", released, norm, places.size if distinct else None)
     known = known_of(draft, found, counts, places)
-    few = Few(known, people.estimated, people.at_most, released.counts, distinct, norm, people.squares)
+    part_of_all = (
+        None if distinct else min(float(known.counts.mean.sum() / max(counts.mean.sum(), _SMALLEST)), 1.0)
+    )
+
+    def few_with(each: Floats) -> Few:
+        """Say who has these items, if they have such counts."""
+        seen = released.counts, scale_of(released.law), draft.people.estimated, draft.people.at_most
+        having = people_of_few(*seen, replace(known.counts, mean=each), part_of_all)
+        return Few(known, each, having, distinct, norm, draft.people.squares)
+
+    few = few_with(known.counts.mean)
     limit = chosen_limit(few, _limits(log, grants["counts"], places.size if distinct else _LARGEST_LIMIT))
     measured = engine.measure(log, Scale(limit, norm, among=among), noise.key()).items
     noisy = add(part(measured, places.tolist()), grants["counts"], noise)
     best = few.together(noisy.counts, limit, noisy.law.variance**0.5)
+    for _ in range(_ROUNDS):
+        best = few_with(best.mean).together(noisy.counts, limit, noisy.law.variance**0.5)
+    best = best.no_more_than(draft.people.most_of_an_item)
     return Looked(places, best, limit, released.law, noisy.law)
 
 
