@@ -30,7 +30,7 @@ def scale_of(law: Law) -> Fraction:
 
 USERS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "text": (pa.string(), ("ann", "", "Zoë", "ann ", "u" * 300)),
-    "small": (pa.int32(), (0, 1, 2, 7, 40)),
+    "small": (pa.int32(), (0, 1, 2, 7, 40, 41, 55, 60)),
     "wide": (pa.int64(), (-3, 0, 7, 2**40, -(2**63))),
     "unsigned": (pa.uint64(), (2**64 - 1, 2**64 - 2, 2**63, 2**63 + 1, 2**64 - 9)),
 }

@@ -9,14 +9,17 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedLook,
     CountBound,
     CountTable,
+    Look,
     Measured_co,
     People,
     Records,
     Rows,
     Shares,
     SparseCounts,
+    certify_look,
 )
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
@@ -38,6 +41,8 @@ class InParts(ReferenceEngine):
             found = self.sparse(log, bound.table, secret)
         elif isinstance(bound, Shares):
             found = self.shares(log, bound, secret)
+        elif isinstance(bound, Look):
+            found = self.look(log, bound, secret)
         else:
             found = super().measure(log, bound, secret)
         measured: Measured_co = found
@@ -62,3 +67,11 @@ class InParts(ReferenceEngine):
     def shares(self, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
         """Spread people over classes of columns."""
         return super().measure(log, bound, secret)
+
+    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+        """Spread people over classes of items, and look closer at some of them: each part by itself."""
+        people = Activity("items", bound.ends[-1] + 1, bound.shares.norm, bound.among, bound.ends)
+        asked = [self.measure(log, bound.under(limit), secret).items for limit in bound.limits]
+        counts = [each.sensitive_values[bound.among.places] for each in asked]
+        measured = self.measure(log, people, secret).sensitive_values
+        return certify_look(self.measure(log, bound.shares, secret), measured, counts, bound, log.counting)

@@ -49,7 +49,7 @@ from headcount.noise_law import DiscreteLaplace, Law
 
 LARGEST_LIMIT = 1 << 20
 MOST_RECORDS = activities.LAST_EDGE + 1
-_ENDS = tuple(activities.UPPER_ENDS.tolist())
+ENDS = tuple(activities.UPPER_ENDS.tolist())
 LIGHT_AND_HEAVY = "the counts of light users, in whole numbers, and of heavy ones, before shrinkage"
 
 
@@ -97,7 +97,7 @@ def histogram(
 
     Users with more than ``most`` are in the bin of so many. With ``among``, records about some items alone.
     """
-    bound = Activity(table, min(most, MOST_RECORDS), norm, among, _ENDS)
+    bound = Activity(table, min(most, MOST_RECORDS), norm, among, ENDS)
     return add(engine.measure(log, bound, noise.key()), grant, noise)
 
 
@@ -231,26 +231,22 @@ def counts_from(noisy: NoisyGroups, people: KnownPeople, bound: Scale, level: fl
     return _shaped(finished(draft, scaling(draft)), noisy)
 
 
+def shares_to_ask(table: CountTable, draft: Draft, grant: Grant, most: int | None = None) -> Shares:
+    """Return what to ask of heavy users: what kinds of items they have, of classes that stand out of the noise."""
+    classes = draft.classes(1 / float(grant.exact))
+    return Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
+
+
 def measured_counts(
-    log: EventLog,
-    table: CountTable,
-    noisy: NoisyGroups,
-    draft: Draft,
-    grant: Grant,
-    noise: NoiseSource,
-    engine: Engine,
-    most: int | None = None,
+    asked: Shares, measured: Bounded, noisy: NoisyGroups, draft: Draft, grant: Grant, noise: NoiseSource
 ) -> tuple[Posterior, Ratios]:
     """Release what kinds of items heavy users have, and turn the noisy tables into counts with that.
 
     The grant is spent whether or not there is anything to measure, so that nothing else hangs on it. Beside the
     counts it is returned how much heavy users' counts were scaled up.
     """
-    scale = 1 / float(grant.exact)
-    classes = draft.classes(scale)
-    bound = Shares(table, classes, draft.limit, draft.norm, ANY_SIZE if most is None else most)
-    released = add(engine.measure(log, bound, noise.key()), grant, noise)
-    found = scaling(draft, ReleasedShares(released.counts, scale, classes))
+    scale, released = 1 / float(grant.exact), add(measured, grant, noise)
+    found = scaling(draft, ReleasedShares(released.counts, scale, asked.classes))
     return _shaped(finished(draft, found), noisy), found
 
 

@@ -115,11 +115,11 @@ def test_people_whom_noise_may_hide_are_no_more_than_it_leaves_room_for() -> Non
     some = people_of_few(
         NONE, 500.0, EstimatedActivity(np.ones(1), np.ones(1)), people, known(np.full(ITEMS, 1_500.0))
     )
-    assert 500 < some.hidden.max() <= 750
+    assert 500 < some.hidden.max() <= 750 + 1e-3
     sure = people_of_few(
         NONE, 5.0, EstimatedActivity(np.ones(1), np.ones(1)), people, known(np.full(ITEMS, 1_500.0))
     )
-    assert sure.hidden.max() <= 7.5
+    assert sure.hidden.max() <= 7.5 + 1e-3
 
 
 def test_where_in_their_bins_people_are_is_expected() -> None:

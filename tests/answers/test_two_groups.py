@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headcount.answers.activity import EstimatedActivity
-from headcount.answers.blocks import NoisyPair
+from headcount.answers.blocks import NoisyPair, blocks
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import KnownPeople, drafted, finished, scaling
@@ -175,6 +175,21 @@ class Misjudged:
 
     def shared(self, weighed: Floats, where: slice | Integers) -> Floats:
         return np.full(weighed.size, 0.25)
+
+
+@pytest.mark.parametrize("block", [3, 1 << 20])
+def test_the_largest_counts_are_of_both_groups_wherever_they_are(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heavy users' records, a tenth of which is weighed, are scaled up before counts are compared."""
+    monkeypatch.setattr("headcount.answers.two_groups.blocks", lambda size: blocks(size, block))
+    activity = EstimatedActivity(np.array([2.0, 40.0]), np.array([500.0, 100.0]))
+    light = np.array([0.0, 300.0, 20.0, 180.0, 500.0, 0.0, 0.0])
+    heavy = np.array([0.0, 100.0, 190.0, 0.0, 0.0, 60.0, 50.0])
+    draft = drafted(NoisyPair(light, heavy), TINY, people(activity), LIMIT)
+    assert draft.largest(3).tolist() == [1, 2, 5]
+    assert draft.largest(5).tolist() == [1, 2, 4, 5, 6]
+    assert draft.largest(9).tolist() == list(range(7))
 
 
 def test_low_ends_allow_for_being_among_the_largest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,15 @@ import headcount as hc
 from headcount.bounding import (
     UNDRAWN,
     Activity,
+    Among,
     Bound,
+    BoundedLook,
     BoundedTables,
     Cells,
     Departures,
     FixedRange,
     Likings,
+    Look,
     Marginals,
     Noisy,
     Offsets,
@@ -52,6 +56,7 @@ SECRET = bytes(range(16))
 ITEMS, PARTS = ["tea", "rye", "oat"], ["AM", "PM"]
 SCORES = Noisy(np.array([3, 9, 3]), DiscreteLaplace.from_json({"scale": "1"}))
 CELLS = Cells(Grid.of({"stars": {"edges": [0, 2, 6]}, "item": {"values": ITEMS}}))
+LOOK = Look(Shares("items", np.arange(3) % 2, above=1), Among(np.array([2, 0])), (1, 3), (1, 2))
 BOUNDS: tuple[Bound[Any], ...] = (
     Sample(2),
     SampleUsers(2, 1 << 63),
@@ -59,6 +64,7 @@ BOUNDS: tuple[Bound[Any], ...] = (
     Scale(2),
     Activity("edges", 4),
     Shares("edges", np.arange(9) % 2, above=1),
+    LOOK,
     Records("items", 3),
     People("edges"),
     Support(1),
@@ -128,6 +134,8 @@ def shown(measured: Any) -> Any:
         return measured.sums.tolist(), [sorted(measured.columns[first:last].tolist()) for first, last in runs]
     if isinstance(measured, BoundedTables):
         return [shown(each) for each in measured.tables]
+    if isinstance(measured, BoundedLook):
+        return [shown(each) for each in (measured.shares, measured.people, *measured.counts)]
     return {name: shown(each) for name, each in vars(measured).items() if each is not None}
 
 
@@ -169,6 +177,7 @@ def test_what_is_of_another_bound_is_refused() -> None:
         (Support(1), Support(2)),
         (Spread("shares"), Spread("one")),
         (Records("items", 3), Records("items", 4)),
+        (LOOK, replace(LOOK, limits=(2, 3))),
         (PersonTotals(2), PersonTotals(3)),
         (Marginals(CELLS, ((0,),)), Marginals(CELLS, ((0,), (0,)))),
     )

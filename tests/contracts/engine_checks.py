@@ -36,6 +36,7 @@ from headcount.bounding import (
     CountBound,
     Counting,
     CountTable,
+    Look,
     Noisy,
     Norm,
     People,
@@ -87,6 +88,8 @@ def _everything(
     ]
     if engine.can(Shares):
         found += [_promise_and_values(engine.measure(log, each, secret)) for each in _shares(log, table, most)]
+    if engine.can(Look):
+        found += [_promise_and_values(each) for each in _looked(engine, log, most, secret)]
     if engine.can(Records):
         found += _in_rows(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
     if engine.can(People):
@@ -109,6 +112,14 @@ def _shares(log: EventLog, table: CountTable, most: int) -> tuple[Shares, Shares
     columns = len(log.catalogue.ids) if table == "items" else log.cells
     classes = np.arange(columns) * 7 % 3
     return Shares(table, classes), Shares(table, classes, above=most // 2, norm="l2", most=most)
+
+
+def _looked(engine: Engine, log: EventLog, most: int, secret: bytes) -> list[Bounded]:
+    """All parts of looks at some items, of people by their records and by squares."""
+    some = Among(np.arange(len(log.catalogue.ids))[::-2].copy())
+    looks = [Look(each, some, (1, 2 + most), (1, 3)) for each in _shares(log, "items", most)]
+    found = [engine.measure(log, each, secret) for each in looks]
+    return [part for each in found for part in (each.shares, each.people, *each.counts)]
 
 
 def _in_rows(rows: Rows) -> list[Any]:
@@ -155,8 +166,10 @@ def check_sensitivity(engine: Engine) -> None:
     case = Case(rows=turned, contexts=True, context_of="user")
     _check_everyone_leaves(engine, case, (Sample(2),), "edges", 3, bytes(16))
     # one who leaves moves everybody up in the log: who is taken by lot may not hang on that
-    one_each = Case(rows=tuple((user, 0, CONTEXTS[0], 1) for user in range(5)))
-    _check_everyone_leaves(engine, one_each, (SampleUsers(2, EVERYONE // 4),), "edges", 3, bytes(16))
+    # (by turns, wherever they begin, one of these numbers of people shows it)
+    for people in (6, 7, 8):
+        one_each = Case(rows=tuple((user, 0, CONTEXTS[0], 1) for user in range(people)), users="small")
+        _check_everyone_leaves(engine, one_each, (SampleUsers(2, EVERYONE // 4),), "edges", 3, bytes(16))
 
 
 def _check_everyone_leaves(
@@ -165,13 +178,15 @@ def _check_everyone_leaves(
     logs = [case.log()]
     for user in case.everyone:
         logs += [case.without(user).log(), case.only(user).log()]
-    counts, activity, shares, rows, sparse = [], [], [], [], []
+    counts, activity, shares, looks, rows, sparse = [], [], [], [], [], []
     for log in logs:  # all of one log before the next, as methods do
         counts.append([engine.measure(log, bound, secret) for bound in asked])
         kinds = Activity(table, most), Activity(table, most, "l2"), Activity(table, most, ends=(1, 3))
         activity.append([engine.measure(log, bound, secret) for bound in kinds])
         if engine.can(Shares):
             shares.append([engine.measure(log, bound, secret) for bound in _shares(log, table, most)])
+        if engine.can(Look):
+            looks.append(_looked(engine, log, most, secret))
         if engine.can(Records):
             rows.append(engine.measure(log, Records(table, _most_of(log, table, most)), secret))
         if engine.can(People):
@@ -184,6 +199,8 @@ def _check_everyone_leaves(
             _check_user_leaves(*(activity[at][kind] for at in (0, rest, rest + 1)))
             if shares:
                 _check_shares_leave(*(shares[at][kind] for at in (0, rest, rest + 1)))
+        for whole, others, own in zip(*(looks[at] for at in (0, rest, rest + 1) if looks), strict=True):
+            _check_step_of_a_look(whole, others, own)
         if rows:
             _check_rows_leave(rows[0], rows[rest], rows[rest + 1])
         if sparse:
@@ -225,6 +242,15 @@ def _check_shares_leave(whole: Bounded, rest: Bounded, own: Bounded) -> None:
     assert (step >= 0).all(), "a share went down when a user joined"
     assert step.sum() <= whole.unit == FIXED_POINT, "a user's shares are more than one"
     assert whole.sensitivity == Sensitivity(l1=1, l2_squared=1, linf=1).times(FIXED_POINT)
+
+
+def _check_step_of_a_look(whole: Bounded, rest: Bounded, own: Bounded) -> None:
+    step, reach = whole.sensitive_values - rest.sensitive_values, whole.sensitivity
+    assert np.array_equal(step, own.sensitive_values), "what another user adds changed"
+    assert (step >= 0).all(), "something went down when a user joined"
+    assert step.sum() <= reach.l1, "a user adds more than the limit"
+    assert (step**2).sum() <= reach.l2_squared, "a user adds more squares than the limit"
+    assert step.max(initial=0) <= reach.linf, "a user adds more to an item than the limit"
 
 
 def _check_rows_leave(whole: Rows, rest: Rows, own: Rows) -> None:
@@ -666,6 +692,8 @@ def check_empty_log(engine: Engine) -> None:
                 shares = engine.measure(log, Shares(table, np.arange(width) % 2), bytes(16))
                 assert shares.shape == (SIZES.size, 2)
                 assert not shares.sensitive_values.any()
+            if engine.can(Look):
+                assert not any(each.sensitive_values.any() for each in _looked(engine, log, 2, bytes(16)))
             if engine.can(Records):
                 rows = engine.measure(log, Records(table, 4), bytes(16))
                 assert (rows.sums.tolist(), rows.starts.tolist(), rows.columns.tolist()) == ([], [0], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import reduce
 from typing import Any, get_args
 
 import numpy as np
@@ -15,10 +16,13 @@ from headcount.bounding import (
     ANY_SIZE,
     EVERYONE,
     SIZES,
+    Among,
     Bounded,
     BoundedCounts,
+    BoundedLook,
     CountBound,
     CountTable,
+    Look,
     Norm,
     Records,
     Rows,
@@ -26,6 +30,7 @@ from headcount.bounding import (
     SparseCounts,
     certify,
     certify_activity,
+    certify_look,
     certify_shares,
     certify_sparse,
 )
@@ -518,6 +523,36 @@ class SharesInEachBatch(InParts):
             part = replace(log, source=TableSource(pa.Table.from_batches([batch])))
             found += super().shares(part, bound, secret).sensitive_values
         return certify_shares(found, bound)
+
+
+class LooksAtEverything(InParts):
+    """Weighs and counts people by all that they have, where it was to be some items alone."""
+
+    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+        everything = replace(bound, among=Among(np.arange(len(log.catalogue.ids))))
+        found = super().look(log, everything, secret)
+        counts = [each.sensitive_values[bound.among.places] for each in found.counts]
+        return certify_look(found.shares, found.people.sensitive_values, counts, bound, log.counting)
+
+
+class LooksUnderTheNextLimit(InParts):
+    """Weighs records under the limit after the one that is asked for."""
+
+    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+        limits = *bound.limits[1:], bound.limits[-1] + 1
+        found = super().look(log, replace(bound, limits=limits), secret)
+        counts = [each.sensitive_values for each in found.counts]
+        return certify_look(found.shares, found.people.sensitive_values, counts, bound, log.counting)
+
+
+class LooksInEachBatch(InParts):
+    """Counts and weighs people batch by batch."""
+
+    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+        batches = log.source.batches(log.columns)
+        parts = [replace(log, source=TableSource(pa.Table.from_batches([each]))) for each in batches]
+        found = [super(LooksInEachBatch, self).look(each, bound, secret) for each in parts]
+        return reduce(BoundedLook.with_others, found)
 
 
 class RemembersAFailedRead(InParts):

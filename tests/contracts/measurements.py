@@ -27,6 +27,7 @@ from headcount.bounding import (
     Departures,
     FixedRange,
     Likings,
+    Look,
     Marginals,
     Noisy,
     Norm,
@@ -212,6 +213,14 @@ def _in_cells(other: bool, groups: bool, log: EventLog) -> Cells:
     return Cells(grid, called("home"), 2, 2) if groups else Cells(grid, None, 2)
 
 
+def _looked(norm: Norm, engine: Engine, log: EventLog, secret: bytes) -> Sums:
+    bound = Look(Shares("items", np.arange(3) % 2, 2, norm), _SOME, (1, 2, 5), (1, 2, 4))
+    found = engine.measure(log, bound, secret)
+    parts = {"shares": found.shares, "people": found.people}
+    parts |= {f"under {limit}": each for limit, each in zip(bound.limits, found.counts, strict=True)}
+    return {cell: value for name, each in parts.items() for cell, value in _dense(name, each).items()}
+
+
 def _tagged(norm: Norm, engine: Engine, log: EventLog, _: bytes) -> Sums:
     bounds = {
         "people": Taggers(),
@@ -269,6 +278,11 @@ MEASUREMENTS: Mapping[str, Measurement] = {
             for words, options in ((", times", _REPEATED), (", users", _USERS), (", context of user", _KEPT))
         ),
         Measurement("activity among", "counts", partial(_values, Activity("edges", 4, among=_SOME)), _USERS),
+        *(
+            Measurement(f"look, {norm}{words}", "counts", partial(_looked, norm), options)
+            for norm in ("l1", "l2")
+            for words, options in ((", times", _REPEATED), (", users", _USERS))
+        ),
         Measurement("support", "select", _support),
         Measurement("variety", "select", partial(_values, Variety())),
         Measurement("spread, shares", "select", partial(_spread, Spread("shares"))),

@@ -85,6 +85,10 @@ BROKEN_ENGINES: list[tuple[type[Engine], Callable[[Engine], None]]] = [
     (engine_twins.SharesOfEveryone, engine_checks.check_keeps_all_it_may),
     (engine_twins.SharesBeyondTheMost, engine_checks.check_keeps_all_it_may),
     (engine_twins.SharesInEachBatch, engine_checks.check_layout_has_no_effect),
+    (engine_twins.LooksAtEverything, engine_checks.check_equals_reference),
+    (engine_twins.LooksUnderTheNextLimit, engine_checks.check_sensitivity),
+    (engine_twins.LooksUnderTheNextLimit, engine_checks.check_equals_reference),
+    (engine_twins.LooksInEachBatch, engine_checks.check_layout_has_no_effect),
     (engine_twins.RemembersAFailedRead, engine_checks.check_forgets_a_failed_read),
 ]
 

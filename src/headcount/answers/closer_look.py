@@ -38,7 +38,7 @@ _ALIKE_WITHIN = 1.5  # e-folds of popularity within which errors are shared
 _IN_THEIR_BINS = 0.08  # how far all the records of a bin may be off, for where in it people are
 _SINGLE_BINS = 2  # the first ones, of people with 1 and with 2
 _ROUNDS = 12
-_HALVINGS = 40
+_MOST_STEPS, _NEAR_ENOUGH = 60, 1e-9
 _FARTHEST = 40.0  # logarithm of odds that are as good as certain
 _LEAST_ODDS = 1e-300
 _SMALLEST = 1e-3  # of the largest count, that counts are taken to be at least
@@ -148,11 +148,12 @@ class Few:
         times = people.records / np.minimum(people.records, counts.size)
         records = people.users * (np.sqrt(times) if self.squares else times)
         parts = counts / counts.sum()
-        odds = parts
+        odds, active = parts, np.zeros(having.size)
         for _ in range(_ROUNDS):
-            full = _chances(odds, having) @ records
+            chances, active = _chances(odds, having, active)
+            full = chances @ records
             odds = odds * (parts * full.sum() / full)
-        return _chances(odds, having), records
+        return _chances(odds, having, active)[0], records
 
     def best_limit(self, deviations: Sequence[tuple[int, float]]) -> int:
         """Return the limit, of some with the noise they call for, that leaves least uncertain."""
@@ -241,19 +242,25 @@ class _Combined(NamedTuple):
     deviation: Floats
 
 
-def _chances(odds: Floats, having: Floats) -> Floats:
-    """Return the chance of each item (rows) for people who have so many of all of them.
+def _chances(odds: Floats, having: Floats, near: Floats) -> tuple[Floats, Floats]:
+    """Return the chance of each item (rows) for people who have so many of all of them, and how active they are.
 
-    >>> _chances(np.array([1.0, 1.0, 4.0]), np.array([1.5])).round(2).tolist()
+    That is by how much the logarithms of all odds are higher for them; it is looked for from what is near.
+
+    >>> _chances(np.array([1.0, 1.0, 4.0]), np.array([1.5]), np.zeros(1))[0].round(2).tolist()
     [[0.39], [0.39], [0.72]]
     """
     logarithms = np.log(np.maximum(odds, _LEAST_ODDS))[:, None]
-    low, high = np.full(having.size, -_FARTHEST), np.full(having.size, _FARTHEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = _likely(logarithms + middle).sum(axis=0) > having
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return _likely(logarithms + (low + high) / 2)
+    low, high, active = np.full(having.size, -_FARTHEST), np.full(having.size, _FARTHEST), near
+    for _ in range(_MOST_STEPS):
+        found = _likely(logarithms + active)
+        over = found.sum(axis=0) - having
+        if np.all(np.abs(over) <= _NEAR_ENOUGH * having):
+            break
+        low, high = np.where(over > 0, low, active), np.where(over > 0, active, high)
+        further = active - over / np.maximum((found * (1 - found)).sum(axis=0), _LEAST_ODDS)  # Newton's step
+        active = np.where((further > low) & (further < high), further, (low + high) / 2)
+    return _likely(logarithms + active), active
 
 
 def _likely(logarithms: Floats) -> Floats:

@@ -191,6 +191,22 @@ class Draft:
             found[where] = self.part(where)[1].mean
         return found
 
+    def largest(self, number: int) -> Integers:
+        """Return the places of the items whose counts are largest, in the order of the catalogue.
+
+        Before it is known how each is to be scaled up, heavy users' counts are scaled up alike.
+        """
+        ratio = in_full(self.above, self.limit, self.norm) if self.has_heavy else 0.0
+        places, sizes = np.empty(0, dtype=np.int64), np.empty(0)
+        for where in blocks(self.noisy.size):
+            own, others = self.part(where)
+            places = np.append(places, np.arange(where.start, where.start + own.mean.size))
+            sizes = np.append(sizes, own.mean + ratio * others.mean)
+            if places.size > number:
+                first = np.argpartition(-sizes, number - 1)[:number]
+                places, sizes = places[first], sizes[first]
+        return np.sort(places)
+
     def classes(self, scale: float) -> Integers:
         """Return the classes of items of which to measure shares, with noise of that scale."""
         above = self.above

@@ -47,6 +47,7 @@ from headcount.bounding.linear import (
     quantile,
     total_distance,
 )
+from headcount.bounding.look import BoundedLook, Look, certify_look
 from headcount.bounding.maps import (
     beside,
     column,
@@ -147,6 +148,7 @@ __all__ = [
     "Bound",
     "Bounded",
     "BoundedCounts",
+    "BoundedLook",
     "BoundedTables",
     "BoundedTotals",
     "By",
@@ -160,6 +162,7 @@ __all__ = [
     "Hints",
     "Likings",
     "LinearQueries",
+    "Look",
     "Marginals",
     "Measured_co",
     "Noisy",
@@ -209,6 +212,7 @@ __all__ = [
     "certify_departures",
     "certify_groups",
     "certify_likings",
+    "certify_look",
     "certify_marginals",
     "certify_offsets",
     "certify_pairs",

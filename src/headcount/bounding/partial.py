@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from headcount.arrays import Integers
 from headcount.bounding.bounded import SEAL, Bounded, BoundedCounts
+from headcount.bounding.look import BoundedLook
 from headcount.bounding.marginals import BoundedTables
 from headcount.bounding.people import SparseCounts, certify_sparse
 from headcount.bounding.spread import SpreadWeights, certify_spread
@@ -108,6 +109,8 @@ def put_together(nobody: Measured, cells: pa.Table) -> Measured:
             measured = filled[0]
         elif isinstance(nobody, BoundedTables):
             measured = BoundedTables(tuple(filled))
+        elif isinstance(nobody, BoundedLook):
+            measured = BoundedLook(filled[0], filled[1], tuple(filled[2:]))
         else:
             measured = type(nobody)(*_as_before(nobody, filled))
     return cast("Measured", measured)
@@ -121,6 +124,8 @@ def _tables(measured: Any) -> Iterator[Bounded]:
         yield from (measured.items, measured.edges)
     elif isinstance(measured, BoundedTables):
         yield from measured.tables
+    elif isinstance(measured, BoundedLook):
+        yield from (measured.shares, measured.people, *measured.counts)
     elif isinstance(measured, BoundedTotals):
         yield from (each for each in (measured.users, measured.records, measured.distances) if each is not None)
     else:

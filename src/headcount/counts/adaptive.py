@@ -55,6 +55,7 @@ from headcount.adapting import (
     noised,
     people_of,
     reconciled,
+    shares_to_ask,
 )
 from headcount.answers.activity import histogram_table
 from headcount.answers.shrinkage import Posterior
@@ -64,6 +65,7 @@ from headcount.bounding import (
     FIXED_POINT,
     Activity,
     CountTable,
+    Look,
     Noisy,
     Norm,
     Scale,
@@ -73,7 +75,7 @@ from headcount.bounding import (
     sensitivity,
 )
 from headcount.budget import Amount, Grant, Price, Priced
-from headcount.counts.first_items import Looked, look_closer, parts
+from headcount.counts.first_items import Looked, look_closer, parts, question_of
 from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, interval_table, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
@@ -108,7 +110,7 @@ class Adaptive(Staged):
     foreseen: ClassVar[str] = "adaptive"
     standing: ClassVar[Standing] = Standing.PROVEN
     reason: ClassVar[str | None] = None
-    bounds: ClassVar[Bounds] = (Activity, Scale, Shares)
+    bounds: ClassVar[Bounds] = (Activity, Scale, Shares, Look)
     gone: ClassVar[Mapping[str, float]] = {"lean": 0.0}
     """What requests said that ledgers know, and no longer say."""
 
@@ -210,13 +212,16 @@ class Adaptive(Staged):
             noisy["items"], noisy["edges"] = reconciled(noisy["items"], noisy["edges"])
         first, *others = tables
         draft = draft_of(noisy[first], people[first], bound, LEVEL)
-        best, found = measured_counts(
-            log, first, noisy[first], draft, grants["shares"], noise, engine, self.at_most
-        )
-        looked = None
+        asked, looked = shares_to_ask(first, draft, grants["shares"], self.at_most), None
+        known = noisy[first], draft, grants["shares"], noise
         if "first" in grants:
-            looked = look_closer(log, best, draft, found, grants["first"], noise, engine)
+            question = question_of(log, draft, asked, grants["first"])
+            both = engine.measure(log, question.bound, noise.key())
+            best, found = measured_counts(asked, both.shares, *known)
+            looked = look_closer(log, question, both, best, draft, found, noise)
             best = looked.put_into(best)
+        else:
+            best, found = measured_counts(asked, engine.measure(log, asked, noise.key()), *known)
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
             off = None  # of records edges sum to their item

@@ -3,12 +3,14 @@
 How far heavy users' counts have to be scaled up differs between items, and no ε makes that smaller: it is what
 counts of popular items are uncertain for, while noise hardly matters to them. Among a few items a person has few
 records. So these few are counted once more by themselves, under a limit that cuts off next to nothing of that; and
-which limit, and what it cuts off, follows from a histogram of how many records of these few people have.
+which limit, and what it cuts off, follows from a histogram of how many records of these few people have. Counts
+under all limits are measured at once, on the way on which the shares of classes are, and those under one released.
 
 Why it is private
     Which items is known from what was released before. Whether a record is about one of them is a function of that
     record, so of each person there is a part of what they did: it is in one bin of the histogram, and weighs no
-    more than the limit. Both are paid for, and add up with what was paid before, by adaptive composition.
+    more than the limit. The limit follows from released numbers, and what was measured under the others is seen by
+    nobody. Both are paid for, and add up with what was paid before, by adaptive composition.
 
 Reference
     docs/methods/adaptive.md. What follows from both is :mod:`headcount.answers.closer_look`.
@@ -17,13 +19,11 @@ Reference
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-import numpy as np
-
-from headcount.adapting import drawable, histogram, law_for, scale_of
+from headcount.adapting import ENDS, drawable, law_for, scale_of
 from headcount.answers.closer_look import Few
 from headcount.answers.few_items import people_of_few
 from headcount.answers.measured_scaling import Ratios
@@ -31,9 +31,18 @@ from headcount.answers.shrinkage import Posterior
 from headcount.answers.two_groups import Draft, known_of
 from headcount.answers.words import some
 from headcount.arrays import Floats, Integers
-from headcount.bounding import FIXED_POINT, Among, Counting, Scale, Sensitivity, part, sensitivity
+from headcount.bounding import (
+    FIXED_POINT,
+    Among,
+    BoundedLook,
+    Counting,
+    Look,
+    Scale,
+    Sensitivity,
+    Shares,
+    sensitivity,
+)
 from headcount.budget import Grant
-from headcount.engines.engine import Engine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, add, norm_of
 from headcount.noise_law import Law
@@ -90,24 +99,40 @@ def parts(counting: Counting, *, gaussian: bool) -> Stages:
     return shared([people, counts])
 
 
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the first items, what pays for it, and how far each limit's noise deviates."""
+
+    bound: Look
+    grants: Mapping[str, Grant]
+    deviations: Sequence[float]
+
+
+def question_of(log: EventLog, draft: Draft, shares: Shares, grant: Grant) -> Question:
+    """Ask for the items whose counts are largest as far as is known, beside the shares of classes."""
+    grants = share_out(parts(log.counting, gaussian=grant.price.delta > 0), grant)
+    places = draft.largest(ITEMS_LOOKED_AT)
+    most = places.size if log.counting == "users" else _LARGEST_LIMIT
+    limits = _limits(log, grants["counts"], most)
+    bound = Look(shares, Among(places), tuple(limit for limit, _ in limits), ENDS)
+    return Question(bound, grants, [deviation for _, deviation in limits])
+
+
 def look_closer(
     log: EventLog,
+    question: Question,
+    measured: BoundedLook,
     counts: Posterior,
     draft: Draft,
     found: Ratios,
-    grant: Grant,
     noise: NoiseSource,
-    engine: Engine,
 ) -> Looked:
-    """Spend a grant on counting the items with the largest counts again, by themselves."""
-    grants = share_out(parts(log.counting, gaussian=grant.price.delta > 0), grant)
-    places, norm = _largest(counts), norm_of(grants["counts"].price)
-    among, distinct = Among(places), log.counting == "users"
-    released = histogram(log, "items", grants["people"], noise, engine, norm, among=among)
+    """Spend what pays for the question on how many records of the first items people have, and on their counts."""
+    asked, distinct = question.bound, log.counting == "users"
+    places, norm = asked.among.places, asked.shares.norm
+    released = add(measured.people, question.grants["people"], noise)
     known = known_of(draft, found, counts, places)
-    part_of_all = (
-        None if distinct else min(float(known.counts.mean.sum() / max(counts.mean.sum(), _SMALLEST)), 1.0)
-    )
+    part_of_all = None if distinct else float(known.counts.mean.sum() / max(counts.mean.sum(), _SMALLEST))
 
     def few_with(each: Floats) -> Few:
         """Say who has these items, if they have such counts."""
@@ -116,25 +141,13 @@ def look_closer(
         return Few(known, each, having, distinct, norm, draft.people.squares)
 
     few = few_with(known.counts.mean)
-    limit = chosen_limit(few, _limits(log, grants["counts"], places.size if distinct else _LARGEST_LIMIT))
-    measured = engine.measure(log, Scale(limit, norm, among=among), noise.key()).items
-    noisy = add(part(measured, places.tolist()), grants["counts"], noise)
+    limit = few.best_limit(list(zip(asked.limits, question.deviations, strict=True)))
+    noisy = add(measured.counts[asked.limits.index(limit)], question.grants["counts"], noise)
     best = few.together(noisy.counts, limit, noisy.law.variance**0.5)
     for _ in range(_ROUNDS):
         best = few_with(best.mean).together(noisy.counts, limit, noisy.law.variance**0.5)
     best = best.no_more_than(draft.people.most_of_an_item)
     return Looked(places, best, limit, released.law, noisy.law)
-
-
-def _largest(counts: Posterior) -> Integers:
-    """Return the places of the largest counts, in the order of the catalogue."""
-    number = min(ITEMS_LOOKED_AT, counts.mean.size)
-    return np.sort(np.argpartition(-counts.mean, number - 1)[:number]).astype(np.int64)
-
-
-def chosen_limit(few: Few, limits: Sequence[tuple[int, float]]) -> int:
-    """Return the limit that leaves least uncertain, of some with their noise; all of this is public."""
-    return few.best_limit(limits)
 
 
 def _limits(log: EventLog, grant: Grant, most: int) -> list[tuple[int, float]]:

@@ -13,8 +13,10 @@ from headcount.bounding import (
     Activity,
     Bounded,
     BoundedCounts,
+    BoundedLook,
     CountBound,
     CountTable,
+    Look,
     People,
     Records,
     Rows,
@@ -23,6 +25,7 @@ from headcount.bounding import (
     SparseCounts,
     certify,
     certify_activity,
+    certify_look,
     certify_sampled_pairs,
     certify_shares,
     certify_sparse,
@@ -33,7 +36,7 @@ from headcount.engines.kernels.gathering import Gathered, gather
 from headcount.engines.kernels.histories import Modes
 from headcount.engines.kernels.keeping import Counts, Keeping, Spare, keep, spare_for
 from headcount.engines.kernels.pairing import Paired, pair
-from headcount.engines.kernels.sharing import Sharing, share
+from headcount.engines.kernels.sharing import Shared, Sharing, share
 from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.passes import Passes
 from headcount.engines.sparse import PeopleTable, count_people, merged
@@ -79,14 +82,35 @@ def activity(passes: Passes, log: EventLog, bound: Activity, secret: bytes) -> B
 
 def shares(passes: Passes, log: EventLog, bound: Shares, secret: bytes) -> Bounded:
     """Spread the users over classes of columns, at their sizes."""
-    shape = SIZES.size, bound.number
-    sums = np.zeros((passes.threads, shape[0] * shape[1]), dtype=np.int64)
-    width, classes = _width(log, bound.table), bound.of_columns(log).astype(np.min_scalar_type(bound.number))
+    return certify_shares(_shared(passes, log, bound, None, secret).sums.reshape(-1, bound.number), bound)
+
+
+def look(passes: Passes, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    """Spread the users over classes of items, and count them, and all records, of some items alone."""
+    found, asked = _shared(passes, log, bound.shares, bound, secret), bound.shares
+    weighed, whole = (each.reshape(-1, bound.among.places.size) for each in (found.weighed, found.whole))
+    counts = weighed + FIXED_POINT * whole[:-1].cumsum(axis=0)
+    shared = certify_shares(found.sums.reshape(-1, asked.number), asked)
+    return certify_look(shared, found.people, list(counts), bound, log.counting)
+
+
+def _shared(passes: Passes, log: EventLog, bound: Shares, closer: Look | None, secret: bytes) -> Shared:
+    """Return what is summed up over all pieces, of classes and of what is looked at closer."""
+    columns, kinds, limits, ends = bound.of_columns(log), _NOTHING, _NOTHING, _NOTHING
+    if closer is not None:
+        closer.among.of_items(columns.size)  # refuses places beyond
+        kinds, columns = columns[closer.among.places], columns.copy()
+        columns[closer.among.places] = bound.number + np.arange(kinds.size)
+        limits, ends = np.array(closer.limits, dtype=np.int64), np.array(closer.ends, dtype=np.int64)
+    width, classes = _width(log, bound.table), columns.astype(np.min_scalar_type(bound.number + kinds.size))
     if log.counting == "records":
         classes = np.repeat(classes, width)
-    sharing = Sharing(width, classes, bound.number, bound.above, bound.most, FIXED_POINT, bound.norm == "l2")
-    passes.each(log, secret, share, [(_modes(log), sharing, part) for part in sums])
-    return certify_shares(sums.sum(axis=0).reshape(shape), bound)
+    how = bound.above, bound.most, FIXED_POINT, bound.norm == "l2"
+    sharing = Sharing(width, classes, bound.number, *how, kinds, limits, ends)
+    sizes = SIZES.size * bound.number, ends.size + 1, limits.size * kinds.size, (limits.size + 1) * kinds.size
+    parts = [Shared(*(np.zeros(size, dtype=np.int64) for size in sizes)) for _ in range(passes.threads)]
+    passes.each(log, secret, share, [(_modes(log), sharing, part) for part in parts])
+    return Shared(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
 
 
 def records(passes: Passes, log: EventLog, bound: Records, secret: bytes) -> Rows:

@@ -12,6 +12,7 @@ from headcount.bounding import (
     Cells,
     Departures,
     Likings,
+    Look,
     Marginals,
     Measured_co,
     Offsets,
@@ -37,7 +38,7 @@ from headcount.bounding import (
     Variety,
 )
 from headcount.engines.cells import cells
-from headcount.engines.counting import activity, counts, people, records, sampled_pairs, shares
+from headcount.engines.counting import activity, counts, look, people, records, sampled_pairs, shares
 from headcount.engines.departures import departures
 from headcount.engines.likings import likings
 from headcount.engines.marginals import marginals
@@ -57,6 +58,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Scale: counts,
     Activity: activity,
     Shares: shares,
+    Look: look,
     Records: records,
     People: people,
     Support: support,

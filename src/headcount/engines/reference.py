@@ -18,11 +18,13 @@ from headcount.bounding import (
     Bound,
     Bounded,
     BoundedCounts,
+    BoundedLook,
     Cells,
     CountBound,
     CountTable,
     Departures,
     Likings,
+    Look,
     Marginals,
     Measured_co,
     Norm,
@@ -51,6 +53,7 @@ from headcount.bounding import (
     Variety,
     certify,
     certify_activity,
+    certify_look,
     certify_sampled_pairs,
     certify_shares,
     certify_sparse,
@@ -130,6 +133,15 @@ def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
     return certify_shares(sums, bound)
 
 
+def look(log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+    """Measure each of its parts by itself."""
+    places = bound.among.places
+    people = Activity("items", bound.ends[-1] + 1, bound.shares.norm, bound.among, bound.ends)
+    weighed = [counts(log, bound.under(limit), secret).items.sensitive_values[places] for limit in bound.limits]
+    measured = activity(log, people, secret).sensitive_values
+    return certify_look(shares(log, bound.shares, secret), measured, weighed, bound, log.counting)
+
+
 def records(log: EventLog, bound: Records, secret: bytes) -> Rows:
     """Sort the records by the number of records that their users have."""
     users, cells, keys = _eligible(log, secret)
@@ -159,6 +171,7 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Scale: counts,
     Activity: activity,
     Shares: shares,
+    Look: look,
     Records: records,
     People: people,
     Support: plain_support,

@@ -1,4 +1,7 @@
-"""Compiled loops that spread every user over classes of columns, at the user's size: see ``bounding.shares``."""
+"""Compiled loops that spread every user over classes of columns, at the user's size: see ``bounding.shares``.
+
+On the same way the records of some items are told apart, and counted by themselves: see ``bounding.look``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels import room
 from headcount.engines.kernels.grouping import Held, Piece, add_ungrouped, next_histories, next_sizes
 from headcount.engines.kernels.histories import (
+    MOST_OF_ONE,
+    MOST_SQUARES,
     Modes,
     each_once,
     keep_one_context,
@@ -19,6 +24,7 @@ from headcount.engines.kernels.histories import (
     scratch_for,
     squares_in,
 )
+from headcount.engines.kernels.weighing import place_of, weight_of
 
 _MANY = 1 << 46
 """With so many records and more, as rows that stand for many can have, units of them are counted with care."""
@@ -28,7 +34,9 @@ class Sharing(NamedTuple):
     """What sharing asks for: the width of the table's columns in cells, classes, and whom to count.
 
     Classes are of columns where a column counts once, and of cells where every record does: rows need no division.
-    ``sums`` has a row of ``number`` classes for each power of two that a size can be at, the first being 1.
+    Some items may stand beside the ``number`` classes, as if each were one: ``kinds`` says which class it is in.
+    Their records are weighed under each of the ``limits``, and users counted by how many they have, up to each of
+    the ``ends``.
     """
 
     column_width: int
@@ -38,6 +46,24 @@ class Sharing(NamedTuple):
     most: int
     unit: int
     squares: bool
+    kinds: Integers
+    limits: Integers
+    ends: Integers
+
+
+class Shared(NamedTuple):
+    """What is summed up.
+
+    ``sums`` has a row of classes for each power of two that a size can be at, the first being 1. Of items that are
+    looked at, ``people`` has a place for each end and one beyond; ``weighed`` has a row for each limit, of what
+    users above it add there; and ``whole`` what users add in full from that limit on, with a row for those above
+    all limits, who never do.
+    """
+
+    sums: Integers
+    people: Integers
+    weighed: Integers
+    whole: Integers
 
 
 @inlined
@@ -84,38 +110,84 @@ def _spread(tally: Integers, size: Word, most: Word, unit: Word, sums: Integers)
 
 
 @compiled
+def _look(
+    tally: Integers,
+    unit: Word,
+    squares: Word,
+    limits: Integers,
+    ends: Integers,
+    people: Integers,
+    weighed: Integers,
+    whole: Integers,
+) -> None:
+    """Count a user who has so many records of each of some items: see :class:`Shared`."""
+    items, size = tally.size, np.int64(0)
+    for item in range(items):
+        many = tally[item]
+        if not squares:
+            size += many
+        elif many > MOST_OF_ONE or size == MOST_SQUARES:
+            size = np.int64(MOST_SQUARES)
+        else:
+            size = min(size + many * many, np.int64(MOST_SQUARES))
+    if size == 0:
+        return
+    people[place_of(size, size, ends)] += 1
+    rung = np.int64(0)
+    while rung < limits.size and size > limits[rung]:
+        weight = weight_of(size, limits[rung], unit, squares)
+        for item in range(items):
+            weighed[rung * items + item] += weight * tally[item]
+        rung += 1
+    for item in range(items):
+        whole[rung * items + item] += tally[item]
+
+
+@compiled
+def _tell(tally: Integers, size: Word, sharing: Sharing, shared: Shared) -> None:
+    """Count a user of a size, who has so many records of each class, and of each item beside them."""
+    _, _, number, above, most, unit, squares, kinds, limits, ends = sharing
+    if kinds.size > 0:
+        _look(tally[number:], unit, squares, limits, ends, shared.people, shared.weighed, shared.whole)
+    if size > above:
+        for item in range(kinds.size):
+            tally[kinds[item]] += tally[number + item]
+        _spread(tally[:number], size, most, unit, shared.sums)
+
+
+@compiled
 def _share_ungrouped(
-    held: Held | None, users: Word, at: Word, last: Word, modes: Modes, sharing: Sharing, sums: Integers
+    held: Held | None, users: Word, at: Word, last: Word, modes: Modes, sharing: Sharing, shared: Shared
 ) -> Word:
     """Share users whose every row is a record, which then need not be grouped; return where to go on."""
     if held is not None:  # Numba leaves out what is asked of None
         alike = not (modes.distinct or modes.one_context or sharing.squares)
+        width = sharing.number + sharing.kinds.size
         while alike and held.weights.size == 0 and at < last:
             first = at
             at, sizes = next_sizes(held, users, first, last)
             rows, each = room.zeros(sizes.size), room.integers(sizes.size)
-            heavy = np.int64(0)
+            counted = np.int64(0)
             for user in range(sizes.size):
                 each[user] = 1
-                if sizes[user] > sharing.above:
-                    heavy += 1
-                    rows[user] = heavy * sharing.number  # the row before is of all who do not count
-            tallies = room.zeros((heavy + 1) * sharing.number)
+                if sizes[user] > sharing.above or (sizes[user] > 0 and sharing.kinds.size > 0):
+                    counted += 1
+                    rows[user] = counted * width  # the row before is of all who do not count
+            tallies = room.zeros((counted + 1) * width)
             add_ungrouped(held, first, at, rows, each, sharing.classes, tallies)
             for user in range(sizes.size):
                 if rows[user] > 0:
-                    mine = tallies[rows[user] : rows[user] + sharing.number]
-                    _spread(mine, sizes[user], sharing.most, sharing.unit, sums)
+                    _tell(tallies[rows[user] : rows[user] + width], sizes[user], sharing, shared)
     return at
 
 
 @compiled
-def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
+def share(piece: Piece, modes: Modes, sharing: Sharing, shared: Shared) -> None:
     """Spread every user over the classes of their records: see :class:`Sharing`."""
-    column_width, classes, number, above, most, unit, squares = sharing
-    tally = room.zeros(number)
+    column_width, classes, number, above, _, _, squares, kinds, _, _ = sharing
+    tally = room.zeros(number + kinds.size)
     seen, numbers, heap, held, run = scratch_for(0, 0)
-    reached = _share_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, sharing, sums)
+    reached = _share_ungrouped(piece.held, piece.keys.size, piece.first, piece.last, modes, sharing, shared)
     while reached < piece.last:
         reached, histories = next_histories(piece.held, piece.packed, piece.keys, reached, piece.last)
         starts, cells, weights, keys = histories
@@ -135,9 +207,9 @@ def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
                 size = squares_in(cells, weights, begin, end, np.int64(modes.width), run, seen, numbers)
             else:
                 size = records_in(weights, begin, end)
-            if size <= above:
+            if size <= above and kinds.size == 0:
                 continue
-            for kind in range(number):  # one by one: assigning a slice takes seconds to compile
+            for kind in range(tally.size):  # one by one: assigning a slice takes seconds to compile
                 tally[kind] = 0
             if modes.distinct:
                 for at in range(size):
@@ -145,4 +217,4 @@ def share(piece: Piece, modes: Modes, sharing: Sharing, sums: Integers) -> None:
             else:
                 for at in range(begin, end):
                     tally[uint64(classes[uint64(cells[at])])] += weights[at] if weights.size > 0 else 1
-            _spread(tally, size, most, unit, sums)
+            _tell(tally, size, sharing, shared)

@@ -49,7 +49,7 @@ class Weighing(NamedTuple):
 
 
 @inlined
-def _place(size: Word, limit: Word, ends: Integers) -> Word:
+def place_of(size: Word, limit: Word, ends: Integers) -> Word:
     """Return where a user with ``size`` records is counted."""
     most = min(size, limit)
     if ends.size == 0:
@@ -61,8 +61,8 @@ def _place(size: Word, limit: Word, ends: Integers) -> Word:
 
 
 @inlined
-def _weight(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
-    """Return what each of ``size`` records weighs ."""
+def weight_of(size: Word, limit: Word, unit: Word, squares: Word) -> Word:
+    """Return what each of ``size`` records weighs."""
     if size <= limit:
         return unit
     if not squares:
@@ -113,12 +113,12 @@ def _weigh_ungrouped(
             if weighing.measured > 0:
                 for size in sizes:
                     if size > 0:
-                        edges[_place(size, weighing.limit, weighing.ends)] += 1
+                        edges[place_of(size, weighing.limit, weighing.ends)] += 1
                 continue
             rows, each = room.integers(sizes.size), room.integers(sizes.size)
             for user in range(sizes.size):
                 rows[user] = half if weighing.apart and sizes[user] > weighing.limit else 0
-                each[user] = _weight(sizes[user], weighing.limit, weighing.unit, weighing.squares)
+                each[user] = weight_of(sizes[user], weighing.limit, weighing.unit, weighing.squares)
             if chosen:
                 add_ungrouped(held, first, at, rows, each, columns, table)
             else:
@@ -164,10 +164,10 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
                 else:
                     total = records_in(weights, begin, end)
                 if measured > 0:
-                    edges[_place(total, limit, ends)] += 1
+                    edges[place_of(total, limit, ends)] += 1
                     continue
                 table = edges if total <= limit else edges_above
-                add_rows(table, cells, weights, begin, end, _weight(total, limit, unit, squares))
+                add_rows(table, cells, weights, begin, end, weight_of(total, limit, unit, squares))
                 continue
             for each in (np.int64(1), np.int64(width)):
                 if measured > 0 and measured != each:
@@ -175,7 +175,7 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
                 run += 1
                 size = each_once(cells, begin, end, each, held, run, seen)
                 if measured > 0:
-                    edges[_place(size, limit, ends)] += 1
+                    edges[place_of(size, limit, ends)] += 1
                     break
                 table, beside = edges if size <= limit else edges_above, items if size <= limit else items_above
                 if each > 1 or width == 1:
@@ -183,7 +183,7 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
                 # one column a cell: both tables are the same
                 for second in range(2 if width == 1 else 1):
                     into = beside if second else table
-                    weight = _weight(size, limit, unit, squares)
+                    weight = weight_of(size, limit, unit, squares)
                     for at in range(size):
                         into[held[at]] += weight
                 if width == 1:
