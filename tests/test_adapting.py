@@ -11,9 +11,10 @@ import numpy as np
 
 from headcount.adapting import NoisyGroups, draft_of, edges_from
 from headcount.answers.activity import BINS, UPPER_ENDS, at_most, estimate
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.measured_scaling import ReleasedShares
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople, finished, scaling
+from headcount.answers.two_groups import finished, scaling
 from headcount.bounding import Scale
 from headcount.noise_law import DiscreteLaplace
 

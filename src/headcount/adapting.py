@@ -17,11 +17,12 @@ from headcount.answers import activity as activities
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.consistency import Weights, reconcile
 from headcount.answers.edges import edges_of
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.measured_scaling import Ratios, ReleasedShares
 from headcount.answers.prediction import FOR_AN_ORDER, NEARLY_AS_GOOD, best_limit, predicted_error
 from headcount.answers.scaling import scale_up
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import Draft, KnownPeople, drafted, finished, scaling
+from headcount.answers.two_groups import Draft, drafted, finished, scaling
 from headcount.arrays import Floats
 from headcount.bounding import (
     ANY_SIZE,

@@ -13,9 +13,10 @@ import pytest
 
 from headcount.answers.activity import EstimatedActivity
 from headcount.answers.blocks import NoisyPair, blocks
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.scaling import Norm, scale_up, weights
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople, drafted, finished, scaling
+from headcount.answers.two_groups import drafted, finished, scaling
 from headcount.arrays import Floats, Integers
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace, Law
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from headcount import adapting, api, bounding
 from headcount.adapting import histogram
 from headcount.answers.activity import BINS, EstimatedActivity, lower_ends
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Bound, Bounded, Measured_co, Noisy
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive

@@ -33,6 +33,7 @@ _NORMAL_95 = 1.96
 # deviations that ends are away: what is released first was chosen for being large, and what was known before
 # allows for more upwards than is usual, but where people may have one item many times
 _DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.7, 2.1
+_NOT_SURE = 0.2  # how far such a part is off at least
 _ITEMS_DIFFER = 0.4  # how far single items are from the ratio expected of them, as a share of its logarithm
 _ALIKE_WITHIN = 1.5  # e-folds of popularity within which errors are shared
 _IN_THEIR_BINS = 0.08  # how far all the records of a bin may be off, for where in it people are
@@ -126,8 +127,9 @@ class Few:
         apart, between, hidden = _ITEMS_DIFFER * found, 0.0, 0.0
         if not self.distinct:
             alike, most = (self._alike(people, limit) for people in (self.people, self.having.at_most))
-            between, hidden = float(np.mean(np.abs(found - alike))) / 2, most - alike
-            found = (found + alike) / 2
+            part, off, _ = self.having.alike
+            between, hidden = float(np.mean(np.abs(found - alike))) * max(off, _NOT_SURE), most - alike
+            found = (1 - part) * found + part * alike
         common = float(np.hypot(between, self._off(each)))
         return LimitRatios(np.exp(found), apart, min(common, _MOST_OFF), min(max(hidden, 0.0), _MOST_OFF))
 

@@ -15,6 +15,7 @@ Only released numbers are used.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,13 +39,29 @@ _LEAST_REST = 0.1  # of what people draw, that is about other items
 _NOBODY = 1e-9
 
 
+class Part(NamedTuple):
+    """How far from one expectation to another what was released lies: mean, deviation and most of what fits."""
+
+    mean: float
+    deviation: float
+    most: float
+
+
+UNKNOWN = Part(0.5, 0.5, 1.0)
+"""Where nothing was released of it."""
+
+
 @dataclass(frozen=True, eq=False)
 class PeopleOfFew:
-    """How many people have how many records of a few items, and how many may; deviations are those of bins."""
+    """How many people have how many records of a few items, and how many may; deviations are those of bins.
+
+    Records may lie between items that people have once and items that all share ``alike``: that says how far.
+    """
 
     estimated: EstimatedActivity
     at_most: EstimatedActivity
     deviations: Floats
+    alike: Part = UNKNOWN
 
     @property
     def hidden(self) -> Floats:
@@ -82,9 +99,10 @@ def people_of_few(
     if part is None:
         return _joined(released, scale, expected, possible, counts.mean.size)
     alike = shared_alike(estimated, part)
-    usual, most = part_that_fits(released, scale, expected, alike)
-    expected, possible = between(expected, alike, usual), between(possible, shared_alike(at_most, part), most)
-    return _joined(released, scale, expected, possible, None)
+    told = part_that_fits(released, scale, expected, alike)
+    expected = between(expected, alike, told.mean)
+    possible = between(possible, shared_alike(at_most, part), told.most)
+    return replace(_joined(released, scale, expected, possible, None), alike=told)
 
 
 def _joined(
@@ -202,15 +220,13 @@ def between(one: EstimatedActivity, other: EstimatedActivity, part: float) -> Es
     return EstimatedActivity(records[order], users[order], one.scale)
 
 
-def part_that_fits(
-    released: Floats, scale: float, one: EstimatedActivity, other: EstimatedActivity
-) -> tuple[float, float]:
-    """Return how far between two expectations what was released lies: the mean of what fits, and the most.
+def part_that_fits(released: Floats, scale: float, one: EstimatedActivity, other: EstimatedActivity) -> Part:
+    """Return how far between two expectations what was released lies.
 
     >>> one, other = (EstimatedActivity(np.full(1, of), np.full(1, 50 * of)) for of in (1.0, 8.0))
     >>> noisy = np.append([48.0], np.zeros(21))
     >>> [round(each, 2) for each in part_that_fits(noisy, 5.0, one, other)]
-    [0.0, 0.0]
+    [0.0, 0.01, 0.0]
     """
     users = (1 - _PARTS[:, None]) * in_bins(one) + _PARTS[:, None] * in_bins(other)
     scales = np.hypot(scale, _OFF_ONCE * users / np.sqrt(2))
@@ -218,4 +234,5 @@ def part_that_fits(
     likely = _USUAL_PARTS * np.exp(fits - fits.max())
     likely /= likely.sum()
     most = _PARTS[int(np.searchsorted(np.cumsum(likely), _MOST_PARTS))]
-    return float(likely @ _PARTS), float(most)
+    mean = float(likely @ _PARTS)
+    return Part(mean, float(np.sqrt(likely @ (_PARTS - mean) ** 2)), float(most))

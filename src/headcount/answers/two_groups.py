@@ -15,7 +15,6 @@ users, how uncertain the released activity is, and how many heavier users noise 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -26,7 +25,7 @@ from headcount.answers.activity import EstimatedActivity
 from headcount.answers.agreeing_sums import to_sums, to_total
 from headcount.answers.blocks import BLOCK, NoisyPair, blocks
 from headcount.answers.closer_look import Known
-from headcount.answers.hidden_people import HiddenPeople
+from headcount.answers.hidden_people import HiddenPeople, KnownPeople
 from headcount.answers.measured_scaling import Ratios, ReleasedShares, classes_of, ratios
 from headcount.answers.neighbourhoods import kinds_of
 from headcount.answers.people_at_sizes import spread_over
@@ -44,35 +43,10 @@ _SHADE = 0.15  # of the way to zero that a count goes of which nothing is known
 _CROWD = 5.0  # scales of noise that all people must come to, or nothing is seen of them
 _ANYBODY = 2.5  # and this, or how active they seem to be is noise
 _STEEPLY = 4
-_MADE_UP = 2.0  # scales of noise that people come to of whose records half may be made up
-_BELIEVED_OFF = 0.05  # of the variance of how many records they have: most of that is allowed for when it is made
+# of people who come to so many scales of noise, or whose records to so many deviations, half may be made up
+_MADE_UP, _MADE_UP_RECORDS = 2.0, 0.13
 _NEXT_TO_NOTHING = 1e-6  # people: less popular is nobody
 _MANY = 0.5  # scales of noise that heavy users must come to, or their table is noise
-
-
-@dataclass(frozen=True)
-class KnownPeople:
-    """What is known of the users of a table: their estimated activity, and how much of it there may be.
-
-    ``squares`` says that activity is in squares of records, so that it says little of how many records there are,
-    and ``cap`` is a public one on how many records of a person count.
-    """
-
-    estimated: EstimatedActivity
-    at_most: EstimatedActivity
-    distinct: bool
-    squares: bool = False
-    cap: int | None = None
-
-    @property
-    def most_of_an_item(self) -> float:
-        """How much an item can count: no more than there may be people, where each counts once."""
-        return self.at_most.total_users if self.distinct else math.inf
-
-    @property
-    def one_more(self) -> float:
-        """How many records of one item a person may have whom noise hides, where a cap gives that an end."""
-        return 0.0 if self.cap is None or self.distinct else float(self.cap)
 
 
 class _Factors(NamedTuple):
@@ -151,11 +125,11 @@ class Draft:
         There may be nobody, or nobody with that many records, which the numbers of people say little of.
         """
         everybody, heavy = self.people.estimated, self.above
-        seen, (records, off) = everybody.total_users**_STEEPLY, heavy.sum_of(heavy.records)
-        if seen <= 0 or records <= 0:
+        records, off = heavy.sum_of(heavy.records)
+        if everybody.total_users <= 0 or records <= 0:
             return 1.0
-        anybody = seen / (seen + (_MADE_UP * everybody.scale) ** _STEEPLY)
-        return anybody * records**2 / (records**2 + _BELIEVED_OFF * off**2)
+        anybody = _believed(everybody.total_users, _MADE_UP * everybody.scale)
+        return anybody * _believed(records, _MADE_UP_RECORDS * off)
 
     def part(self, where: slice) -> tuple[Posterior, Posterior]:
         """Return the shrunken counts of some items, of light users and of heavy ones."""
@@ -299,7 +273,7 @@ def finished(draft: Draft, found: Ratios) -> Posterior:
     >>> people = KnownPeople(activity, activity, distinct=False)
     >>> draft = drafted(NoisyPair(np.array([50.0, 0.0]), np.array([200.0, 200.0])), law, people, 4)
     >>> finished(draft, scaling(draft)).mean.round(2).tolist()
-    [849.93, 799.99]
+    [849.96, 800.02]
     """
     made = _empty(draft.noisy.size)
     hidden = _hidden(draft)
@@ -318,7 +292,7 @@ def _hidden(draft: Draft) -> HiddenPeople:
         draft.noisy.size,
         distinct=people.distinct,
         ratio=in_full(above, draft.limit, draft.norm) if nobody_is_seen else 0.0,
-        one_more=people.one_more,
+        of_one_item=people.of_one_item,
     )
 
 
@@ -373,6 +347,15 @@ def uncertain(draft: Draft, found: Ratios) -> Floats:
         width = np.hypot(own.high - own.low, each * (others.high - others.low))
         made[where] = relative_variance(own.mean + each * others.mean, width)
     return made
+
+
+def _believed(seen: float, made_up: float) -> float:
+    """Return which part of what is seen to believe, where so much of it may be made up.
+
+    >>> [_believed(seen, 2.0) for seen in (1.0, 2.0, 4.0)]
+    [0.058823529411764705, 0.5, 0.9411764705882353]
+    """
+    return seen**_STEEPLY / (seen**_STEEPLY + made_up**_STEEPLY)
 
 
 def _noisiness(mean: Floats, width: Floats) -> Floats:

@@ -35,9 +35,9 @@ from headcount.adapting import (
     noised,
     people_of,
 )
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.scaling import in_full
 from headcount.answers.shrinkage import Posterior
-from headcount.answers.two_groups import KnownPeople
 from headcount.arrays import Flags, Floats, Integers
 from headcount.bounding import Among, CountTable, Noisy, Scale, Sensitivity
 from headcount.budget import Grant, Price

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from headcount.adapting import chosen_limit, counts_from, law_for, noised, people_of
 from headcount.answers.found import found_by_counts, found_by_picks
+from headcount.answers.hidden_people import KnownPeople
 from headcount.answers.scaling import Norm, in_full
-from headcount.answers.two_groups import KnownPeople
 from headcount.bounding import Noisy, Scale
 from headcount.budget import Grant, Price
 from headcount.engines.engine import Engine
