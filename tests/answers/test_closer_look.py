@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -149,6 +151,47 @@ def test_where_a_look_may_miss_most_people_what_was_known_stays_the_upper_end() 
     assert hidden.ratios(1).hidden > 0.99
     assert (hidden.together(np.full(ITEMS, 60.0), 1, 5.0).high == before.counts.high).all()
     assert (seen.together(np.full(ITEMS, 60.0), 1, 5.0).high < 100).all()
+
+
+def test_an_item_that_few_people_have_most_of_stays_as_it_was_known() -> None:
+    """Three have 100 records of the first item each, of which a limit of 2 lets next to nothing be seen.
+
+    Noise or a misjudged ratio may do the same, and where people are counted nobody has an item many times.
+    """
+    people = EstimatedActivity(np.array([1.0]), np.array([1_000.0]))
+    counts = np.full(ITEMS, 200.0)
+    counts[0] += 300
+    sure, noisy, unsure = (known(counts, **{word: 0.05}) for word in ("noise", "noise", "differ"))
+    measured = np.full(ITEMS, 200.0)
+    found = few_of(sure, people, distinct=False).together(measured, 2, 10.0)
+    assert (found.mean[0], found.low[0], found.high[0]) == (500, sure.counts.low[0], sure.counts.high[0])
+    assert found.mean[1:] == pytest.approx(measured[1:], rel=0.05)
+    assert few_of(unsure, people, distinct=False).together(measured, 2, 10.0).mean[0] == 500
+    for more in ({"noise": 0.3}, {"differ": 0.3}, {"shared": 0.3}):
+        assert few_of(known(counts, **more), people, distinct=False).together(measured, 2, 10.0).mean[0] < 300
+    assert few_of(noisy, people, distinct=True).together(measured, 2, 10.0).mean[0] < 300
+
+
+def test_under_a_cap_few_people_with_an_item_alone_raise_upper_ends() -> None:
+    """By 2.2 times what the limit cuts off of a person with all that the cap allows."""
+    people = EstimatedActivity(np.array([1.0]), np.array([500.0]))
+    before, measured = known(np.full(ITEMS, 120.0), differ=2.0), np.full(ITEMS, 110.0)
+    plain = few_of(before, people, distinct=False)
+    for limit in (4, 30):
+        high = plain.together(measured, limit, 5.0).high
+        assert replace(plain, cap=50).together(measured, limit, 5.0).high == pytest.approx(
+            high + 2.2 * (50 - limit)
+        )
+
+
+def test_no_count_is_too_small_for_a_limit_to_heed() -> None:
+    """A large count alone calls for a limit that cuts nothing off of anybody; its noise would be that of all."""
+    people = EstimatedActivity(np.array([1.0, 2.0, 4.0]), np.array([5_000.0, 1_500.0, 375.0]))
+    counts, limits = np.full(ITEMS, 200.0), [(k, 10.0 * k) for k in (1, 2, 4, 8)]
+    counts[0] = 5_000.0
+    few = few_of(known(counts, differ=0.5), people, distinct=True)
+    alone = min(limits, key=lambda each: few.left(*each)[0])
+    assert (few.best_limit(limits), alone[0]) == (2, 4)
 
 
 def test_ends_come_from_what_was_known_to_their_side() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.bounding import (
+    ANY_SIZE,
     FIXED_POINT,
     Activity,
     Among,
@@ -24,6 +25,8 @@ from headcount.bounding import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from tests.cases import Case, cases, secrets
 from tests.engines.test_shares import MOST_TIMES, one_person
@@ -32,9 +35,9 @@ LOCAL = LocalEngine(threads=1)
 ENDS, LIMITS = (1, 2, 4), (1, 2, 5)
 
 
-def look_of(items: int, norm: Norm = "l1", above: int = 1) -> Look:
-    """A look at every other item."""
-    shares = Shares("items", np.arange(items, dtype=np.int64) * 5 % 3, above, norm)
+def look_of(items: int, norm: Norm = "l1", above: int = 1, most: int = ANY_SIZE) -> Look:
+    """A look at every other item, of people of whom no more than ``most`` records count."""
+    shares = Shares("items", np.arange(items, dtype=np.int64) * 5 % 3, above, norm, most)
     return Look(shares, Among(np.arange(0, items, 2)), LIMITS, ENDS)
 
 
@@ -64,10 +67,11 @@ def test_each_part_is_what_it_is_by_itself(norm: Norm) -> None:
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_nobody_moves_a_part_further_than_declared(norm: Norm) -> None:
+@pytest.mark.parametrize("most", [2, 3, ANY_SIZE])
+def test_nobody_moves_a_part_further_than_declared(norm: Norm, most: int) -> None:
     @given(cases(), secrets)
     def reach(case: Case, secret: bytes) -> None:
-        bound = look_of(case.listed, norm)
+        bound = look_of(case.listed, norm, most=most)
         whole = parts_of(LOCAL, case.log(), bound, secret)
         for user in case.everyone:
             rest, own = (
@@ -82,6 +86,35 @@ def test_nobody_moves_a_part_further_than_declared(norm: Norm) -> None:
                 assert one.sensitivity == others.sensitivity, "the sensitivity hangs on the log"
 
     reach()
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_under_a_cap_engines_find_the_same(most: int) -> None:
+    @given(cases(), secrets)
+    def same(case: Case, secret: bytes) -> None:
+        found, expected = (
+            parts_of(engine, case.log(), look_of(case.listed, most=most), secret)
+            for engine in (LOCAL, ReferenceEngine())
+        )
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(one.sensitive_values, other.sensitive_values)
+
+    same()
+
+
+def test_beyond_a_cap_each_record_weighs_less() -> None:
+    """8 records, 6 of items looked at: under a cap of 4 these are 3 in all."""
+    log = one_person([0, 1, 2], [5, 2, 1], 3)
+    for limits, whole in (((3, 9), 3), ((1, 2), 2)):
+        bound = replace(look_of(3, most=4), limits=limits)
+        found = LOCAL.measure(log, bound, bytes(16))
+        assert found.people.sensitive_values.tolist() == [0, 0, 1, 0]
+        for limit, each in zip(limits, found.counts, strict=True):
+            expected = FIXED_POINT * min(limit, whole) * np.array([5, 1]) / 6
+            assert each.sensitive_values == pytest.approx(expected, abs=6)
+    uncapped = LOCAL.measure(log, look_of(3), bytes(16))
+    assert uncapped.people.sensitive_values.tolist() == [0, 0, 0, 1]
+    assert uncapped.counts[-1].sensitive_values.sum() == pytest.approx(5 * FIXED_POINT, abs=6)
 
 
 def test_the_sensitivity_is_reached() -> None:
@@ -120,13 +153,14 @@ def test_items_that_are_looked_at_count_in_their_class() -> None:
 def test_what_is_no_look_is_refused() -> None:
     shares, some = Shares("items", np.arange(3)), Among(np.array([1]))
     wrong: tuple[tuple[Any, Any, Any], ...] = (
+        (Shares("items", np.arange(3), most=1 << 40), (1,), (1,)),
         (Shares("edges", np.arange(3)), (1,), (1,)),
         (shares, (), (1,)),
         (shares, (2, 2), (1,)),
         (shares, (1,), (3, 2)),
     )
     for asked, limits, ends in wrong:
-        with pytest.raises(ValueError, match=r"rise|items"):
+        with pytest.raises((ValueError, UsageError), match=r"rise|items|most"):
             Look(asked, some, limits, ends)
     bound = Look(shares, Among(np.array([3])), (1,), (1,))
     with pytest.raises(ValueError, match="within a catalogue of 3"):

@@ -42,7 +42,6 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 }
 
 STEERED = special_of(METHODS["adaptive"]).subject
-CAPPED = tuple(stage for stage in STEERED["stages"] if stage != "first")
 GAUSS: Mapping[str, Any] = {"noise": "gaussian"}
 WEIGHED_USERS: Mapping[str, Any] = {**STEERED, "counting": "users", "reconciles": False}
 
@@ -59,7 +58,7 @@ VARIANTS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3}}),
     ("adaptive", {**WEIGHED_USERS, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("adaptive", {**STEERED, "parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
-    ("adaptive", {**STEERED, "stages": CAPPED, "parameters": {"limit": 3, "at_most": 9}}),
+    ("adaptive", {**STEERED, "parameters": {"limit": 3, "at_most": 9}}),
     ("sra", {"parameters": {"limit": 3, **GAUSS}, "delta": "1e-6"}),
     ("lpa", {"parameters": {"limit": 4, **GAUSS}, "reach": 4, "delta": "3e-9"}),
     ("hpa", {**ENTRIES["hpa"], "parameters": {"limit": 3, "d": 2, **GAUSS}, "delta": "0.01"}),

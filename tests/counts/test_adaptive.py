@@ -56,7 +56,7 @@ from tests.counts.worlds import (
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))
 # a limit of the closer look that is the same for all logs
-AGAIN = {"headcount.counts.first_items.chosen_limit": lambda *_: 3}
+AGAIN = {"headcount.answers.closer_look.Few.best_limit": lambda *_: 2}
 SPECIAL = {
     "adaptive": Special({"stages": ("activity", "shares", "first", "items", "edges"), "forced": AGAIN}, NEARLY)
 }
@@ -143,7 +143,7 @@ def test_the_grant_is_spent_exactly(what: What, counting: Counting, more: dict[s
     assert amounts_of(spent) == (grant.exact, Fraction(grant.delta))
     tables = 2 if what == "both" else 1
     histograms = 2 if what == "both" and counting == "users" else 1
-    looks = 0 if what == "edges" or "at_most" in more else 2  # a histogram of few items, and their counts
+    looks = 0 if what == "edges" else 2  # a histogram of few items, and their counts
     assert len(spent) == histograms + tables + 1 + looks
     steering, rest = spent[:histograms], spent[histograms:]
     counts, shares, again = rest[:tables], rest[tables], rest[tables + 1 :]

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.bounding import Activity, Look, Scale
+from headcount.answers.activity import bin_of
+from headcount.bounding import Look
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
 from headcount.counts.first_items import ITEMS_LOOKED_AT
@@ -66,13 +67,10 @@ def test_the_largest_counts_are_asked_for_again_by_themselves(counting: Counting
     places = look.result.places
     assert np.unique(places).size == ITEMS_LOOKED_AT
     assert counts[places].min() >= np.delete(counts, places).max()
-    asked = [bound for bound, _ in engine.asked if bound.among is not None]
-    assert [bound.limit for bound in asked] == list(look.given[1].bound.limits)
-    for bound in asked:
-        assert isinstance(bound, Scale)
-        assert not bound.apart
-        assert bound.among is not None
-        assert bound.among.places.tolist() == places.tolist()
+    (asked,) = engine.looked
+    assert asked is look.given[1].bound
+    assert asked.among.places.tolist() == places.tolist()
+    assert not any(bound.among is not None for bound, _ in engine.asked)
     people, counted = added
     assert people.given[0] is look.given[2].people
     assert counted.given[0] is look.given[2].counts[look.given[1].bound.limits.index(look.result.limit)]
@@ -105,13 +103,23 @@ def test_with_delta_both_have_gaussian_noise() -> None:
         assert call.given[1].price.delta > 0
 
 
-@pytest.mark.parametrize("more", [{"at_most": 6}, {"what": "edges"}], ids=["under a cap", "of edges alone"])
-def test_where_nothing_is_looked_at_nothing_is_paid(more: dict[str, Any]) -> None:
-    """Under a cap, weights of few items would not be those of all that people have."""
+def test_of_edges_alone_nothing_is_looked_at_or_paid() -> None:
     with watched("counts.adaptive.look_closer") as looks:
-        release = released(town(60, 8, 9), **more)
+        release = released(town(60, 8, 9), what="edges")
     assert not looks
     assert "once more" not in release.explain()
+
+
+def test_under_a_cap_records_beyond_it_weigh_less_in_a_look_as_well() -> None:
+    """200 people with 9 records of 8 items, all looked at: under a cap of 6 they have 6, and no limit is above."""
+    owners = np.repeat(np.arange(200), 9)
+    log = log_of(owners, np.random.default_rng(1).integers(0, 8, owners.size), 8)
+    with watched("counts.first_items.add") as added:
+        release = released(log, "50", at_most=6)
+    people, counted = (call.given[0] for call in added)
+    assert people.sensitive_values[bin_of(np.array([6]))[0]] == 200
+    assert counted.sensitivity.l1 <= 6 * counted.unit
+    assert counts_of(release).sum() == pytest.approx(200 * 6, rel=0.05)
 
 
 def test_a_catalogue_may_be_shorter_than_the_look() -> None:
@@ -165,4 +173,4 @@ def test_intervals_of_the_first_counts_are_halved(name: str) -> None:
 
 
 def test_the_question_of_few_items_is_one_that_engines_answer() -> None:
-    assert {Activity, Scale, Look} <= set(Adaptive.bounds)
+    assert Look in Adaptive.bounds

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
-from headcount.bounding import Bounded, BoundedCounts, CountBound, Noisy, Sample
+from headcount.bounding import Bounded, BoundedCounts, BoundedLook, CountBound, Look, Noisy, Sample
 from headcount.budget import Grant
 from headcount.counts.grouping import Groups
 from headcount.engines.local import LocalEngine
@@ -96,6 +96,11 @@ class Watching(InParts):
 
     def __init__(self) -> None:
         self.asked: list[tuple[CountBound, bytes]] = []
+        self.looked: list[Look] = []
+
+    def look(self, log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
+        self.looked.append(bound)
+        return super().look(log, bound, secret)
 
     def count(self, log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
         self.asked.append((bound, secret))

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.bounding import Activity, Among, CountTable, Look, Scale, Shares
+from headcount.bounding import ANY_SIZE, Activity, Among, CountTable, Look, Scale, Shares
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
@@ -60,11 +60,11 @@ def test_shares_are_those_of_the_reference(log: EventLog, table: CountTable, abo
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("above", [0, LIMIT])
-def test_a_look_is_that_of_the_reference(log: EventLog, threads: int, above: int) -> None:
+@pytest.mark.parametrize(("above", "most"), [(0, ANY_SIZE), (LIMIT, ANY_SIZE), (0, LIMIT + 2)])
+def test_a_look_is_that_of_the_reference(log: EventLog, threads: int, above: int, most: int) -> None:
     """The items looked at are counted in their classes as well, of whoever has enough records in all."""
     classes = np.arange(len(log.catalogue.ids), dtype=np.int64) % 7
-    bound = Look(Shares("items", classes, above), Among(np.arange(3, 30, 4)), (1, 2, 3, 8), (1, 2, 4))
+    bound = Look(Shares("items", classes, above, most=most), Among(np.arange(3, 30, 4)), (1, 2, 3, 8), (1, 2, 4))
     found, expected = (each.measure(log, bound, SECRET) for each in (LocalEngine(threads), ReferenceEngine()))
     assert found.people.sensitive_values.all()
     for one, other in zip(

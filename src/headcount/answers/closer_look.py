@@ -25,14 +25,16 @@ import numpy as np
 
 from headcount.answers.activity import BINS, UPPER_ENDS, EstimatedActivity, bin_of
 from headcount.answers.few_items import PeopleOfFew
+from headcount.answers.hidden_people import of_one_item
 from headcount.answers.scaling import Norm, weights
 from headcount.answers.shrinkage import Posterior
-from headcount.arrays import Floats
+from headcount.arrays import Flags, Floats
 
 _NORMAL_95 = 1.96
 # deviations that ends are away: what is released first was chosen for being large, and what was known before
 # allows for more upwards than is usual, but where people may have one item many times
 _DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.7, 2.1
+_NOISE_REACHES, _MISJUDGED = 4.0, 2.5  # deviations that estimates are from each other by no chance
 _NOT_SURE = 0.2  # how far such a part is off at least
 _ITEMS_DIFFER = 0.4  # how far single items are from the ratio expected of them, as a share of its logarithm
 _ALIKE_WITHIN = 1.5  # e-folds of popularity within which errors are shared
@@ -93,7 +95,8 @@ class Few:
     """Some items: what is known of their counts, and how many people have how many records of them.
 
     Who has which is worked out from ``counts``, the best there are. ``distinct`` says that people have each item
-    once at most, ``squares`` that their numbers of records are sums of squares.
+    once at most, ``squares`` that their numbers of records are sums of squares, and ``cap`` is a public one on how
+    many records of a person count.
     """
 
     known: Known
@@ -102,6 +105,7 @@ class Few:
     distinct: bool
     norm: Norm = "l1"
     squares: bool = False
+    cap: int | None = None
 
     @property
     def people(self) -> EstimatedActivity:
@@ -158,16 +162,19 @@ class Few:
         return _chances(odds, having, active)[0], records
 
     def best_limit(self, deviations: Sequence[tuple[int, float]]) -> int:
-        """Return the limit, of some with the noise they call for, that leaves least uncertain."""
-        return min(deviations, key=lambda each: self._left(*each))[0]
+        """Return the limit, of some with the noise they call for, that leaves least uncertain.
 
-    def _left(self, limit: int, deviation: float) -> float:
+        What is left counts relatively: a small count is worth as much as a large one.
+        """
+        return min(deviations, key=lambda each: float(np.log(self.left(*each)).sum()))[0]
+
+    def left(self, limit: int, deviation: float) -> Floats:
+        """Return how uncertain each count will be with a limit and its noise: variances."""
         ratios, counts = self.ratios(limit), self.known.counts.mean
-        fresh = (ratios.each * deviation) ** 2 + (
-            ratios.apart**2 + ratios.common**2 + ratios.hidden**2 / 4
-        ) * counts**2
-        before = np.maximum(self.known.apart(upwards=True) ** 2 + self.known.shared**2, 1e-18)
-        return float((1 / (1 / np.maximum(fresh, 1e-18) + 1 / before)).sum())
+        off = ratios.apart**2 + ratios.common**2 + ratios.hidden**2 / 4
+        fresh = (ratios.each * deviation) ** 2 + off * counts**2
+        before = self.known.apart(upwards=True) ** 2 + self.known.shared**2
+        return np.asarray(1 / sum(1 / np.maximum(each, 1e-18) for each in (fresh, before)))
 
     def together(self, weighed: Floats, limit: int, deviation: float) -> Posterior:
         """Put what was known and weighted counts that were measured, with noise of a deviation, together.
@@ -188,18 +195,37 @@ class Few:
         up = self._combined(more, weighed, deviation, self.known.apart(upwards=True))
         mean, reach = np.maximum(best.mean, 0.0), _UP if self.distinct else _UP_OF_RECORDS
         low = np.clip(down.mean - _DOWN * down.deviation, 0.0, mean)
-        high = self.known.counts.high
+        before = self.known.counts
+        high = before.high
         if ratios.hidden < _MOST_OFF:
             high = np.minimum(up.mean + reach * up.deviation + self._hidden(limit), high)
-        return Posterior(mean, low, np.maximum(high, mean))
+        few = self._from_few(ratios, weighed, deviation)
+        return Posterior(
+            np.asarray(np.where(few, before.mean, mean)),
+            np.asarray(np.where(few, before.low, low)),
+            np.asarray(np.where(few, before.high, np.maximum(high, mean))),
+        )
+
+    def _from_few(self, ratios: LimitRatios, weighed: Floats, deviation: float) -> Flags:
+        """Say which items come from few people with much of them, of whom a look sees as little as of others.
+
+        What was known is then further above what was measured than noise and what both may misjudge allow for.
+        """
+        counts = self.known.counts.mean
+        noise = np.hypot(ratios.each * deviation, self.known.noise)
+        misjudged = np.hypot(
+            np.hypot(self.known.differ, self.known.shared), np.hypot(ratios.apart, ratios.common) * counts
+        )
+        above = counts - ratios.each * weighed > _NOISE_REACHES * noise + _MISJUDGED * misjudged
+        return np.asarray(above & (not self.distinct))
 
     def _hidden(self, limit: int) -> float:
-        """Return what people whom noise may hide add to any count, where each of them has an item once.
+        """Return what people whom noise may hide add to any count, where that has an end.
 
         Of what they have, the limit lets a part be measured.
         """
         if not self.distinct:
-            return 0.0
+            return 0.0 if self.cap is None else of_one_item(self.cap, limit)
         items = self.known.noise.size
         ends = np.minimum(UPPER_ENDS[: bin_of(np.array([items]))[0] + 1], items).astype(np.float64)
         return float((self.having.hidden[: ends.size] * (1 - weights(ends, limit, self.norm))).max())

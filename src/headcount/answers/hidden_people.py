@@ -39,7 +39,16 @@ class KnownPeople:
     @property
     def of_one_item(self) -> float:
         """How many records of one item people may have whom noise hides, where a cap gives that an end."""
-        return 0.0 if self.cap is None or self.distinct else _AT_THE_CAP * self.cap
+        return 0.0 if self.cap is None or self.distinct else of_one_item(self.cap)
+
+
+def of_one_item(cap: int, counted: int = 0) -> float:
+    """Return how many records of one item a few people may have whom noise hides, beside so many that are counted.
+
+    >>> of_one_item(100), of_one_item(100, 50), of_one_item(100, 100)
+    (220.0, 110.0, 0.0)
+    """
+    return _AT_THE_CAP * max(cap - counted, 0)
 
 
 class HiddenPeople(NamedTuple):

@@ -7,8 +7,8 @@ its own, and noise has to be paid for each that is released.
 
 Why one person moves no more than is said
     Each part is what :class:`~headcount.bounding.shares.Shares` measures, or of these items alone
-    :class:`~headcount.bounding.activity.Activity` and :class:`~headcount.bounding.scale.Scale`: so the reference
-    engine has it.
+    :class:`~headcount.bounding.activity.Activity` and :class:`~headcount.bounding.scale.Scale`, but that people
+    beyond a cap weigh no more, and are in one place as anybody is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headcount.bounding.bound import Bound, Counting, check_limit
 from headcount.bounding.bounded import SEAL, Bounded, Sensitivity
 from headcount.bounding.counting import sensitivity
 from headcount.bounding.scale import Scale
-from headcount.bounding.shares import Shares
+from headcount.bounding.shares import ANY_SIZE, Shares
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Look(Bound[BoundedLook]):
 
     Each person who has records of these items is counted once, by how many, up to each of the ``ends`` or beyond
     the last; and all these records are weighed until they keep the limit, for each of the rising ``limits`` by
-    itself. What is limited, and what people are counted by, is the norm of the shares.
+    itself. What is limited, and what people are counted by, is the norm of the shares. Of a person with more than
+    the most that the shares allow each record weighs so much less to begin with, and the person is counted by what
+    all of these weigh.
     """
 
     shares: Shares
@@ -59,6 +61,8 @@ class Look(Bound[BoundedLook]):
     def __post_init__(self) -> None:
         if self.shares.table != "items":
             raise ValueError("a closer look is one at items")
+        if self.shares.most != ANY_SIZE:
+            check_limit(self.shares.most, "most")
         for name, numbers in (("limits", self.limits), ("ends", self.ends)):
             for each in numbers:
                 check_limit(each, name)

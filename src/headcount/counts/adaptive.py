@@ -34,7 +34,7 @@ Reference
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar
@@ -165,7 +165,7 @@ class Adaptive(Staged):
             Stage("shares", SHARES_SHARE, moves=one.times(FIXED_POINT), unit=FIXED_POINT),
         ]
         norm: Norm = "l2" if self.noise == "gaussian" else "l1"
-        if self._looks_closer(tables):
+        if "items" in tables:
             bell = self.noise == "gaussian"
             steering.append(Stage("first", FIRST_SHARE, gaussian=bell, parts=parts(log.counting, gaussian=bell)))
         counts = Stage(
@@ -255,10 +255,6 @@ class Adaptive(Staged):
             covers="true" if log.context_of == "record" or log.context is None else "bounded",
             average=True,
         )
-
-    def _looks_closer(self, tables: Sequence[CountTable]) -> bool:
-        """Say whether the first items are counted again: not under a cap on all that people have."""
-        return "items" in tables and self.at_most is None
 
     def _measured(self, log: EventLog) -> tuple[CountTable, ...]:
         """Return the tables whose activity is released: one where both have the same records."""

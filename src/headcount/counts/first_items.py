@@ -112,7 +112,7 @@ def question_of(log: EventLog, draft: Draft, shares: Shares, grant: Grant) -> Qu
     """Ask for the items whose counts are largest as far as is known, beside the shares of classes."""
     grants = share_out(parts(log.counting, gaussian=grant.price.delta > 0), grant)
     places = draft.largest(ITEMS_LOOKED_AT)
-    most = places.size if log.counting == "users" else _LARGEST_LIMIT
+    most = min(places.size if log.counting == "users" else _LARGEST_LIMIT, shares.most)
     limits = _limits(log, grants["counts"], most)
     bound = Look(shares, Among(places), tuple(limit for limit, _ in limits), ENDS)
     return Question(bound, grants, [deviation for _, deviation in limits])
@@ -138,7 +138,7 @@ def look_closer(
         """Say who has these items, if they have such counts."""
         seen = released.counts, scale_of(released.law), draft.people.estimated, draft.people.at_most
         having = people_of_few(*seen, replace(known.counts, mean=each), part_of_all)
-        return Few(known, each, having, distinct, norm, draft.people.squares)
+        return Few(known, each, having, distinct, norm, draft.people.squares, draft.people.cap)
 
     few = few_with(known.counts.mean)
     limit = few.best_limit(list(zip(asked.limits, question.deviations, strict=True)))

@@ -89,7 +89,7 @@ def look(passes: Passes, log: EventLog, bound: Look, secret: bytes) -> BoundedLo
     """Spread the users over classes of items, and count them, and all records, of some items alone."""
     found, asked = _shared(passes, log, bound.shares, bound, secret), bound.shares
     weighed, whole = (each.reshape(-1, bound.among.places.size) for each in (found.weighed, found.whole))
-    counts = weighed + FIXED_POINT * whole[:-1].cumsum(axis=0)
+    counts = weighed + whole.cumsum(axis=0)
     shared = certify_shares(found.sums.reshape(-1, asked.number), asked)
     return certify_look(shared, found.people, list(counts), bound, log.counting)
 
@@ -107,7 +107,7 @@ def _shared(passes: Passes, log: EventLog, bound: Shares, closer: Look | None, s
         classes = np.repeat(classes, width)
     how = bound.above, bound.most, FIXED_POINT, bound.norm == "l2"
     sharing = Sharing(width, classes, bound.number, *how, kinds, limits, ends)
-    sizes = SIZES.size * bound.number, ends.size + 1, limits.size * kinds.size, (limits.size + 1) * kinds.size
+    sizes = SIZES.size * bound.number, ends.size + 1, limits.size * kinds.size, limits.size * kinds.size
     parts = [Shared(*(np.zeros(size, dtype=np.int64) for size in sizes)) for _ in range(passes.threads)]
     passes.each(log, secret, share, [(_modes(log), sharing, part) for part in parts])
     return Shared(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))

@@ -134,12 +134,23 @@ def shares(log: EventLog, bound: Shares, secret: bytes) -> Bounded:
 
 
 def look(log: EventLog, bound: Look, secret: bytes) -> BoundedLook:
-    """Measure each of its parts by itself."""
-    places = bound.among.places
-    people = Activity("items", bound.ends[-1] + 1, bound.shares.norm, bound.among, bound.ends)
-    weighed = [counts(log, bound.under(limit), secret).items.sensitive_values[places] for limit in bound.limits]
-    measured = activity(log, people, secret).sensitive_values
-    return certify_look(shares(log, bound.shares, secret), measured, weighed, bound, log.counting)
+    """Spread people over classes, and look at each of them once more, as far as they have some items."""
+    users, cells, _ = _eligible(log, secret)
+    sizes = _sizes(log, "items", users, cells, bound.shares.norm)
+    inside = np.isin(cells // log.width, bound.among.places)
+    few = _sizes(log, "items", users[inside], cells[inside], bound.shares.norm)
+    users, columns = _columns(log, "items", users[inside], cells[inside])
+    people = np.zeros(len(bound.ends) + 1, dtype=np.int64)
+    weighed = np.zeros((len(bound.limits), len(log.catalogue.ids)), dtype=np.int64)
+    for user in np.flatnonzero(few):
+        size, mine, most = int(few[user]), columns[users == user], bound.shares.most
+        each = FIXED_POINT if sizes[user] <= most else FIXED_POINT * most // int(sizes[user])
+        people[np.searchsorted(bound.ends, max(-(-size * each // FIXED_POINT), 1))] += 1
+        for place, limit in enumerate(bound.limits):
+            weight = FIXED_POINT if size <= limit else weight_above(size, bound.under(limit))
+            np.add.at(weighed[place], mine, min(weight, each))
+    counted = list(weighed[:, bound.among.places])
+    return certify_look(shares(log, bound.shares, secret), people, counted, bound, log.counting)
 
 
 def records(log: EventLog, bound: Records, secret: bytes) -> Rows:

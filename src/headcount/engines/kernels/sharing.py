@@ -35,8 +35,8 @@ class Sharing(NamedTuple):
 
     Classes are of columns where a column counts once, and of cells where every record does: rows need no division.
     Some items may stand beside the ``number`` classes, as if each were one: ``kinds`` says which class it is in.
-    Their records are weighed under each of the ``limits``, and users counted by how many they have, up to each of
-    the ``ends``.
+    Their records are weighed under each of the ``limits``, and users counted by how much of them they have, up to
+    each of the ``ends``: of users beyond ``most`` each record weighs less to begin with.
     """
 
     column_width: int
@@ -56,8 +56,7 @@ class Shared(NamedTuple):
 
     ``sums`` has a row of classes for each power of two that a size can be at, the first being 1. Of items that are
     looked at, ``people`` has a place for each end and one beyond; ``weighed`` has a row for each limit, of what
-    users above it add there; and ``whole`` what users add in full from that limit on, with a row for those above
-    all limits, who never do.
+    users above it add there; and ``whole`` what users add from that limit on, however large.
     """
 
     sums: Integers
@@ -112,6 +111,8 @@ def _spread(tally: Integers, size: Word, most: Word, unit: Word, sums: Integers)
 @compiled
 def _look(
     tally: Integers,
+    all_records: Word,
+    most: Word,
     unit: Word,
     squares: Word,
     limits: Integers,
@@ -132,15 +133,19 @@ def _look(
             size = min(size + many * many, np.int64(MOST_SQUARES))
     if size == 0:
         return
-    people[place_of(size, size, ends)] += 1
-    rung = np.int64(0)
-    while rung < limits.size and size > limits[rung]:
+    each, stand = unit, size
+    if all_records > most:
+        each = unit * most // all_records
+        stand = max((size * each + unit - 1) // unit, np.int64(1))
+    people[place_of(stand, stand, ends)] += 1
+    for rung in range(limits.size):
         weight = weight_of(size, limits[rung], unit, squares)
+        if weight >= each:
+            for item in range(items):
+                whole[rung * items + item] += each * tally[item]
+            break
         for item in range(items):
             weighed[rung * items + item] += weight * tally[item]
-        rung += 1
-    for item in range(items):
-        whole[rung * items + item] += tally[item]
 
 
 @compiled
@@ -148,7 +153,8 @@ def _tell(tally: Integers, size: Word, sharing: Sharing, shared: Shared) -> None
     """Count a user of a size, who has so many records of each class, and of each item beside them."""
     _, _, number, above, most, unit, squares, kinds, limits, ends = sharing
     if kinds.size > 0:
-        _look(tally[number:], unit, squares, limits, ends, shared.people, shared.weighed, shared.whole)
+        mine, parts = tally[number:], (shared.people, shared.weighed, shared.whole)
+        _look(mine, size, most, unit, squares, limits, ends, *parts)
     if size > above:
         for item in range(kinds.size):
             tally[kinds[item]] += tally[number + item]
