@@ -33,7 +33,7 @@ from headcount.arrays import Flags, Floats
 _NORMAL_95 = 1.96
 # deviations that ends are away: what is released first was chosen for being large, and what was known before
 # allows for more upwards than is usual, but where people may have one item many times
-_DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.7, 2.1
+_DOWN, _UP, _UP_OF_RECORDS = 2.2, 1.9, 2.1
 _NOISE_REACHES, _MISJUDGED = 4.0, 2.5  # deviations that estimates are from each other by no chance
 _NOT_SURE = 0.2  # how far such a part is off at least
 _ITEMS_DIFFER = 0.4  # how far single items are from the ratio expected of them, as a share of its logarithm
@@ -198,7 +198,7 @@ class Few:
         before = self.known.counts
         high = before.high
         if ratios.hidden < _MOST_OFF:
-            high = np.minimum(up.mean + reach * up.deviation + self._hidden(limit), high)
+            high = np.minimum(up.mean + self._with_hidden(reach * up.deviation, limit), high)
         few = self._from_few(ratios, weighed, deviation)
         return Posterior(
             np.asarray(np.where(few, before.mean, mean)),
@@ -219,16 +219,18 @@ class Few:
         above = counts - ratios.each * weighed > _NOISE_REACHES * noise + _MISJUDGED * misjudged
         return np.asarray(above & (not self.distinct))
 
-    def _hidden(self, limit: int) -> float:
-        """Return what people whom noise may hide add to any count, where that has an end.
+    def _with_hidden(self, off: Floats, limit: int) -> Floats:
+        """Return how far up counts may be off, with what people whom noise may hide add where that has an end.
 
-        Of what they have, the limit lets a part be measured.
+        Of what they have, the limit lets a part be measured. It takes two chances for a count to be off that far
+        and for so many people to be hidden; who has one item alone is hidden by design.
         """
         if not self.distinct:
-            return 0.0 if self.cap is None else of_one_item(self.cap, limit)
+            return off if self.cap is None else off + of_one_item(self.cap, limit)
         items = self.known.noise.size
         ends = np.minimum(UPPER_ENDS[: bin_of(np.array([items]))[0] + 1], items).astype(np.float64)
-        return float((self.having.hidden[: ends.size] * (1 - weights(ends, limit, self.norm))).max())
+        hidden = (self.having.hidden[: ends.size] * (1 - weights(ends, limit, self.norm))).max()
+        return np.asarray(np.hypot(off, hidden))
 
     def _off(self, each: Floats) -> float:
         """Return how far ratios may be off, relatively: for how many people there are, and for where they are.
