@@ -45,8 +45,8 @@ class KnownPeople:
 def of_one_item(cap: int, counted: int = 0) -> float:
     """Return how many records of one item a few people may have whom noise hides, beside so many that are counted.
 
-    >>> of_one_item(100), of_one_item(100, 50), of_one_item(100, 100)
-    (220.0, 110.0, 0.0)
+    >>> [round(of_one_item(100, counted)) for counted in (0, 50, 100)]
+    [220, 110, 0]
     """
     return _AT_THE_CAP * max(cap - counted, 0)
 
