@@ -145,6 +145,11 @@ def test_people_who_may_be_hidden_raise_upper_ends_of_counts_of_people() -> None
     assert up[1] == pytest.approx(up[0])
     assert up[2] == pytest.approx(up[0])
     assert up[3] == pytest.approx(np.hypot(up[0], 80 / 2))
+    by_squares = [
+        replace(few_of(before, people, at_most, distinct=True), norm="l2").together(measured, 2, 5.0)
+        for at_most in (people, more)
+    ]
+    assert by_squares[1].high == pytest.approx(by_squares[0].high + 80 * (1 - np.sqrt(2 / 8)))
 
 
 def test_where_a_look_may_miss_most_people_what_was_known_stays_the_upper_end() -> None:

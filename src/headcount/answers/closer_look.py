@@ -223,14 +223,15 @@ class Few:
         """Return how far up counts may be off, with what people whom noise may hide add where that has an end.
 
         Of what they have, the limit lets a part be measured. It takes two chances for a count to be off that far
-        and for so many people to be hidden; who has one item alone is hidden by design.
+        and for so many people to be hidden. But who has one item alone is hidden by design; and where weights go
+        by squares little else is uncertain, and in some logs so many are hidden.
         """
         if not self.distinct:
             return off if self.cap is None else off + of_one_item(self.cap, limit)
         items = self.known.noise.size
         ends = np.minimum(UPPER_ENDS[: bin_of(np.array([items]))[0] + 1], items).astype(np.float64)
         hidden = (self.having.hidden[: ends.size] * (1 - weights(ends, limit, self.norm))).max()
-        return np.asarray(np.hypot(off, hidden))
+        return np.asarray(np.hypot(off, hidden) if self.norm == "l1" else off + hidden)
 
     def _off(self, each: Floats) -> float:
         """Return how far ratios may be off, relatively: for how many people there are, and for where they are.
