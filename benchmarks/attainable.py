@@ -7,6 +7,7 @@ all counts with that sum, these have the smallest expected absolute error. Media
 beside them. No rule that looks at an item's own noisy counts and at its kind is better, on average.
 
 With ``--limits`` the oracle knows which limit is best, too: of those given, for each log and each of its answers.
+With ``--free`` its tables get all of ε, as if what steers and what is looked at beside them cost nothing.
 
 Errors are told over those of the adaptive method in the same runs; with ``--published``, a file that
 ``python -m benchmarks.accuracy --json FILE`` wrote, over those of the best published method. Noise is seeded. The
@@ -73,18 +74,21 @@ class Best(NamedTuple):
         return np.asarray((1 - part) * self.quantiles[place - 1] + part * self.quantiles[place])
 
 
-def measured(truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None) -> Measured:
+def measured(
+    truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None, *, free: bool = False
+) -> Measured:
     """Run the adaptive method up to its noisy tables, with a limit or as it chooses one."""
     method, log, grant, noise = Adaptive(what="items"), truth.log, Grant(epsilon), SeededNoise(seed)
     stages = method.stages(log, grant.price)
     grants = share_out(stages, grant)
     own = share_out(stages[0].parts, grants["activity"])["items"]
     people = people_of(log, "items", histogram(log, "items", own, noise, engine))
-    price, measured_at = grants["items"].price, grants["shares"].price
+    paying = Grant(epsilon) if free else grants["items"]
+    price, measured_at = paying.price, grants["shares"].price
     limit = limit or chosen_limit(log, {"items": people}, {"items": price}, measured=measured_at)
     bound = Scale(limit, apart=True)
     counted = engine.measure(log, bound, noise.key()).items
-    noisy = noised(counted, grants["items"], noise)
+    noisy = noised(counted, paying, noise)
     return Measured(draft_of(noisy, people, bound, LEVEL), counted.sensitive_values / FIXED_POINT)
 
 
@@ -113,10 +117,10 @@ def best_of(draft: Draft, parts: Floats, counts: Floats) -> Best:
 
 
 def absolute_errors(
-    truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None
+    truth: Truth, epsilon: str, seed: int, engine: LocalEngine, limit: int | None = None, *, free: bool = False
 ) -> dict[str, float]:
     """Return the errors of ours and of the oracle in one run, and what the sums come to."""
-    draft, parts = measured(truth, epsilon, seed, engine, limit)
+    draft, parts = measured(truth, epsilon, seed, engine, limit, free=free)
     released = Adaptive(what="items").release(truth.log, Grant(epsilon), SeededNoise(seed), engine)
     best, whole = best_of(draft, parts, truth.counts), float(truth.counts.sum())
     made = {
@@ -129,9 +133,11 @@ def absolute_errors(
     return errors | {f"sum of {name}": float(each.sum()) / whole for name, each in made.items()}
 
 
-def mean_errors(truth: Truth, epsilon: str, runs: int, engine: LocalEngine, limit: int | None) -> dict[str, float]:
+def mean_errors(
+    truth: Truth, epsilon: str, runs: int, engine: LocalEngine, limit: int | None, *, free: bool
+) -> dict[str, float]:
     """Return the same on average over runs."""
-    every = [absolute_errors(truth, epsilon, seed, engine, limit) for seed in range(runs)]
+    every = [absolute_errors(truth, epsilon, seed, engine, limit, free=free) for seed in range(runs)]
     return {each: float(np.mean([run[each] for run in every])) for each in every[0]}
 
 
@@ -147,6 +153,7 @@ def main() -> None:
     parser.add_argument("--count", choices=("users", "records"), default="users")
     parser.add_argument("--logs", default=",".join(SEVEN))
     parser.add_argument("--limits", help="with commas between: the best of them for each log, in hindsight")
+    parser.add_argument("--free", action="store_true", help="the oracle's tables get all of ε")
     parser.add_argument("--published", metavar="FILE", help="what benchmarks.accuracy wrote with --json")
     given = parser.parse_args()
     known = json.loads(Path(given.published).read_text(encoding="utf-8")) if given.published else {}
@@ -158,7 +165,8 @@ def main() -> None:
     for name in given.logs.split(","):
         truth = described(name, counting)
         limits = [int(each) for each in given.limits.split(",")] if given.limits else [None]
-        found = [mean_errors(truth, given.epsilon, given.runs, engine, limit) for limit in limits]
+        asked = truth, given.epsilon, given.runs, engine
+        found = [mean_errors(*asked, limit, free=given.free) for limit in limits]
         mean = {each: min(run[each] for run in found) for each in found[0]}
         to = best_published(known[f"{counting}|{given.epsilon}|{name}"]) if known else mean["ours"]
         ratios.append([mean[each] / to for each in ("ours", "means", "right sum", "medians")])

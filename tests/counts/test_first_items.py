@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.answers.activity import bin_of
+from headcount.answers.shrinkage import Posterior
 from headcount.bounding import Look
 from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
-from headcount.counts.first_items import ITEMS_LOOKED_AT
+from headcount.counts.first_items import ITEMS_LOOKED_AT, Looked
 from headcount.engines.local import LocalEngine
 from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
@@ -170,6 +171,23 @@ def test_intervals_of_the_first_counts_are_halved(name: str) -> None:
     low, high = (found[0].items[each].to_numpy() for each in ("low", "high"))
     first = np.argsort(-exact, kind="stable")[:20]
     assert ((low <= exact) & (exact <= high))[first].mean() >= 0.9
+
+
+def test_of_contexts_a_look_tells_half_by_ratios() -> None:
+    """An interval that was 16 times as wide before a look is 4 times as wide for contexts; others stay."""
+    before, after = (
+        Posterior(*(np.array([float(each)]) for each in ends)) for ends in ((90, 0, 260), (100, 90, 110))
+    )
+    law = DiscreteLaplace(Fraction(1))
+    looked = Looked(np.array([1]), before, after, 1, law, law)
+    counts = Posterior(*(np.array(each, dtype=np.float64) for each in ((5, 100), (1, 90), (9, 110))))
+    inside, noise = looked.for_contexts(counts, np.array([0.3, 0.3]))
+    assert inside.mean.tolist() == [5, 100]
+    assert inside.high.tolist() == [9, 140]
+    assert inside.low == pytest.approx([1, 100 - np.sqrt(100 * 10)])
+    assert noise == pytest.approx([0.3, (20 / 3.92 / 100) ** 2], rel=1e-3)
+    narrow = Looked(np.array([1]), after, before, 1, law, law).for_contexts(counts, np.array([0.0, 0.0]))[0]
+    assert (narrow.low[1], narrow.high[1]) == (0, 260), "never narrower than the item itself"
 
 
 def test_the_question_of_few_items_is_one_that_engines_answer() -> None:

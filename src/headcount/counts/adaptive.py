@@ -224,12 +224,12 @@ class Adaptive(Staged):
             best, found = measured_counts(asked, engine.measure(log, asked, noise.key()), *known)
         made: dict[CountTable, Posterior] = {first: best}
         for table in others:
-            off = None  # of records edges sum to their item
+            inside, off = best, None  # of records edges sum to their item
             if log.counting == "users":
                 off = uncertain(draft, found)
                 if looked is not None:
-                    off[looked.places] = np.minimum(off[looked.places], looked.counts.relative_variance)
-            made[table] = edges_from(noisy[table], best, people[table], bound, less_scaled(draft, found), off)
+                    inside, off = looked.for_contexts(best, off)
+            made[table] = edges_from(noisy[table], inside, people[table], bound, less_scaled(draft, found), off)
         # edges of records sum to their item, which rounding would end
         rounded = self.integers or (draft.counts_whole and tables == ("items",))
         if rounded:

@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+import numpy as np
+
 from headcount.adapting import ENDS, drawable, law_for, scale_of
 from headcount.answers.closer_look import Few
 from headcount.answers.few_items import people_of_few
@@ -61,9 +63,10 @@ _SMALLEST = 1e-9
 
 @dataclass(frozen=True)
 class Looked:
-    """What is known of some items after a closer look, and what was released for that."""
+    """What is known of some items before and after a closer look, and what was released for that."""
 
     places: Integers
+    before: Posterior
     counts: Posterior
     limit: int
     people_law: Law
@@ -75,6 +78,20 @@ class Looked:
         made.mean[self.places], made.low[self.places] = self.counts.mean, self.counts.low
         made.high[self.places] = self.counts.high
         return made
+
+    def for_contexts(self, counts: Posterior, uncertain: Floats) -> tuple[Posterior, Floats]:
+        """Return all counts of people as contexts are worked out from, and how uncertain noise leaves each.
+
+        Of contexts a look tells half, by ratios: who has an item in one is not who has it at all, and is scaled up
+        otherwise.
+        """
+        mean, low, high = self.counts.mean, counts.low.copy(), counts.high.copy()
+        down, up = (np.maximum(each, 0.0) for each in (mean - self.before.low, self.before.high - mean))
+        low[self.places] = np.minimum(mean - np.sqrt(down * (mean - self.counts.low)), self.counts.low)
+        high[self.places] = np.maximum(mean + np.sqrt(up * (self.counts.high - mean)), self.counts.high)
+        noise = uncertain.copy()
+        noise[self.places] = np.minimum(uncertain[self.places], self.counts.relative_variance)
+        return Posterior(counts.mean, low, high), noise
 
     def told(self, unit: str, weigh: str, paid: str) -> str:
         """Say what was done, in the words of the method that did it."""
@@ -147,7 +164,7 @@ def look_closer(
     for _ in range(_ROUNDS):
         best = few_with(best.mean).together(noisy.counts, limit, noisy.law.variance**0.5)
     best = best.no_more_than(draft.people.most_of_an_item)
-    return Looked(places, best, limit, released.law, noisy.law)
+    return Looked(places, known.counts, best, limit, released.law, noisy.law)
 
 
 def _limits(log: EventLog, grant: Grant, most: int) -> list[tuple[int, float]]:
