@@ -185,7 +185,7 @@ class Few:
         >>> few = Few(known, counts.mean, PeopleOfFew(people, people, np.zeros(BINS)), distinct=True)
         >>> found = few.together(np.array([100.0, 40.0]), 2, 10.0)
         >>> [each.round().tolist() for each in (found.mean, found.low, found.high)]
-        [[100.0, 41.0], [78.0, 19.0], [116.0, 57.0]]
+        [[100.0, 41.0], [78.0, 19.0], [118.0, 59.0]]
         """
         ratios = self.ratios(limit)
         best = self._combined(ratios, weighed, deviation, self.known.apart())
