@@ -128,11 +128,14 @@ def what_counted(log: EventLog) -> list[str]:
     return said
 
 
+EVERYTHING = "everything each person did"
+
+
 def extent(log: EventLog) -> str:
     """Say how much of each person counted: all, but where they are in one context alone."""
     if log.context_of == "user" and log.context is not None:
         return f"what each person did in the {log.context.name} they have most often"
-    return "everything each person did"
+    return EVERYTHING
 
 
 def section(method: type[Method], title: str) -> str:

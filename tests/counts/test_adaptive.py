@@ -434,6 +434,15 @@ def test_contexts_of_users_bound_what_intervals_cover() -> None:
     assert released(replace(log, context_of="user")).interval.covers == "bounded"
 
 
+def test_a_cap_bounds_what_intervals_cover() -> None:
+    log = town(60, 8, 5)
+    capped, also_in_one = (released(each, at_most=7) for each in (log, replace(log, context_of="user")))
+    assert capped.interval.covers == also_in_one.interval.covers == "bounded"
+    assert capped.bounded == "at most 7 records per person"
+    assert "encloses the exact count of at most 7 records per person" in capped.explain()
+    assert also_in_one.bounded.startswith("at most 7 records per person, of what each person did in the")
+
+
 def test_gaussian_noise_for_records_brings_repeats_back() -> None:
     """2,000 people with 5 records of each of 1 to 12 items, 4 squares at most: within 25 %, with hardly any noise.
 

@@ -76,13 +76,24 @@ from headcount.bounding import (
 )
 from headcount.budget import Amount, Grant, Price, Priced
 from headcount.counts.first_items import Looked, look_closer, parts, question_of
-from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, interval_table, release_of
+from headcount.counts.tables import LEVEL, NOUNS, Noised, assumptions, at_most, interval_table, release_of
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
-from headcount.method import CAME_LATER, ONE_ID, PUBLIC_CATALOGUE, Bounds, Staged, What, extent, paid, tables_of
+from headcount.method import (
+    CAME_LATER,
+    EVERYTHING,
+    ONE_ID,
+    PUBLIC_CATALOGUE,
+    Bounds,
+    Staged,
+    What,
+    extent,
+    paid,
+    tables_of,
+)
 from headcount.noise import NoiseSource, norm_of
 from headcount.noise_law import Law, NoiseKind
 from headcount.releases import Release
@@ -249,12 +260,20 @@ class Adaptive(Staged):
                 steps=tuple(story),
                 chosen={} if self.limit is not None else {table: {"limit": limit} for table in tables},
             ),
-            bounded=extent(log),
+            bounded=self._counted(log),
             noise=noise,
             steps=(),
-            covers="true" if log.context_of == "record" or log.context is None else "bounded",
+            covers="true" if self._counted(log) == EVERYTHING else "bounded",
             average=True,
         )
+
+    def _counted(self, log: EventLog) -> str:
+        """Say how much of each person counts: all, but where a cap is given or people are in one context alone."""
+        whole = extent(log)
+        if self.at_most is None:
+            return whole
+        capped = at_most(self.at_most, log)
+        return capped if whole == EVERYTHING else f"{capped}, of {whole}"
 
     def _measured(self, log: EventLog) -> tuple[CountTable, ...]:
         """Return the tables whose activity is released: one where both have the same records."""

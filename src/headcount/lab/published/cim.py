@@ -49,7 +49,7 @@ from headcount.lab.published.cim_theory import round_epsilon
 from headcount.lab.published.couplings import Coupling
 from headcount.lab.published.degree_file import checked_pairs, coupled_by_file
 from headcount.lab.published.degrees import CoupledDegrees
-from headcount.method import Bounds
+from headcount.method import EVERYTHING, Bounds
 from headcount.noise import NoiseSource
 from headcount.queries.asked import Answering, answers_table
 from headcount.releases import Interval, Release
@@ -126,7 +126,7 @@ class CoupledIteration(Answering):
             noise={},
             tables={"answers": answers_table(self.asked.named, _columns(done.answers))},
             interval=Interval(covers="true"),
-            bounded="everything each person did",
+            bounded=EVERYTHING,
             chosen={"answers": {"updates": done.updates}},
             steps=(
                 f"Queries were answered as shares of all records, with the threshold {self.threshold:g}; in "
