@@ -141,3 +141,17 @@ class SurroundingsError(HeadcountError):
         denied = isinstance(error, PermissionError)
         mend = "free space" if full else "allow writing there" if denied else "mend that"
         return cls(f"{place}: {problem}", remedy=f"nothing was left behind; {mend} or choose another {instead}")
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Say whether Ctrl-C is what ended it: where that comes while a class is made, Python wraps it.
+
+    >>> wrapped = RuntimeError("Error calling __set_name__")
+    >>> wrapped.__cause__ = KeyboardInterrupt()
+    >>> was_interrupted(wrapped), was_interrupted(RuntimeError("a bug"))
+    (True, False)
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause is not None

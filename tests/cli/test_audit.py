@@ -501,6 +501,17 @@ def test_an_interrupt_keeps_what_was_found(run: Run, work: Path, monkeypatch: py
     assert "none.html was not written: no audit was finished" in nothing.err
 
 
+def test_an_interrupt_while_modules_are_read_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python makes an error of it where a class is being made."""
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(sequential, "audit_sequentially", interrupted)
+    done = run("audit", "sra", "--runs", "100")
+    assert (done.code, done.err.splitlines()) == (130, ["interrupted: 0 of 1 audits were done"])
+
+
 def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.Popen[bytes]]) -> None:
     """The signal goes to the whole group, as from a terminal; nothing but our own words may be seen."""
     process = program("audit", "sra", "--runs", "20000000", start_new_session=True)

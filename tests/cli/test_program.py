@@ -107,6 +107,10 @@ def test_public_names_resolve() -> None:
         headcount.relese  # noqa: B018
 
 
+WRAPPED = RuntimeError("Error calling __set_name__")
+WRAPPED.__cause__ = KeyboardInterrupt()
+
+
 @pytest.mark.parametrize(
     ("trouble", "code", "words"),
     [
@@ -117,6 +121,7 @@ def test_public_names_resolve() -> None:
         (MemoryError(), 3, "out of memory"),
         (ZeroDivisionError("oh"), 3, "HEADCOUNT_DEBUG"),
         (KeyboardInterrupt(), 130, "interrupted"),
+        (WRAPPED, 130, "interrupted"),
     ],
 )
 def test_troubles_become_exit_codes(

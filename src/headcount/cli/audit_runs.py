@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headcount.cli import terminal
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, was_interrupted
 
 _ALONE = {True: 60_000, False: 400}  # up to so many runs other processes would take longer to start than they help
 _LITTLE = 1 / 400  # of the work of a run that is a release of its own, where many copies are run in one
@@ -94,6 +94,8 @@ def run_all(
                 try:
                     ended = _found(job, pool, place, outcome.so_far, seed=seed, own=own, quiet=quiet)
                 except Exception as error:
+                    if was_interrupted(error):
+                        raise KeyboardInterrupt from error
                     if len(jobs) == 1:
                         raise
                     broken = isinstance(error, BrokenProcessPool)

@@ -22,7 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headcount.cli.starting import end, start
-from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError
+from headcount.errors import HeadcountError, SurroundingsError, UnknownNameError, UsageError, was_interrupted
 from headcount.families import FAMILIES
 from headcount.version import __version__
 
@@ -131,10 +131,7 @@ def main(arguments: Sequence[str]) -> int:
     except HeadcountError as error:
         return _fail(error, arguments)
     except (KeyboardInterrupt, click.Abort):
-        if _wants_json(arguments):
-            click.echo(json.dumps({"error": "Interrupted", "message": "interrupted"}))
-        click.echo("interrupted; nothing half-done was left behind", err=True)
-        return 130
+        return _interrupted(arguments)
     except BrokenPipeError:  # whoever was reading has seen enough
         _discard_output()
         return 0
@@ -144,10 +141,20 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _fail(_surroundings(error), arguments)
     except Exception as error:
+        if was_interrupted(error):
+            return _interrupted(arguments)
         problem = f"internal error: {type(error).__name__}: {error}"
         remedy = "this is a bug in headcount: set HEADCOUNT_DEBUG=1 to see where it happened, and report it"
         return _fail(HeadcountError(problem, remedy=remedy), arguments)
     return 0
+
+
+def _interrupted(arguments: Sequence[str]) -> int:
+    """Say that it was ended by Ctrl-C."""
+    if _wants_json(arguments):
+        click.echo(json.dumps({"error": "Interrupted", "message": "interrupted"}))
+    click.echo("interrupted; nothing half-done was left behind", err=True)
+    return 130
 
 
 def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
