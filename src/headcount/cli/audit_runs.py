@@ -12,7 +12,7 @@ from typing import Any, Literal
 from headcount.cli import terminal
 from headcount.errors import HeadcountError, was_interrupted
 
-_ALONE = {True: 60_000, False: 400}  # up to so many runs other processes would take longer to start than they help
+_ALONE = {True: 60_000, False: 100}  # up to so many runs other processes would take longer to start than they help
 _LITTLE = 1 / 400  # of the work of a run that is a release of its own, where many copies are run in one
 _KILLED = "a process was ended from outside; free some memory, or audit with fewer runs"
 

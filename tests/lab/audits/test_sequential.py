@@ -104,3 +104,22 @@ def test_the_same_seed_gives_the_same_finding_whatever_the_processes() -> None:
     with ThreadPoolExecutor(2) as pool:
         assert audit_sequentially(*asked, pool=pool).to_json() == audit_sequentially(*asked).to_json()
     assert audit_sequentially(*asked, seed=2).to_json() != audit_sequentially(*asked).to_json()
+
+
+def test_every_pair_gets_runs_in_proportion() -> None:
+    """Half of all runs are spread evenly: a violation with a low guess after its pilot still shows."""
+    coin: Any = Coin()
+    finding = audit_sequentially(coin, crafted(2), 4000, risk=RISK)
+    fair = finding.releases / 2 / len(finding.attempts)
+    assert min(attempt.runs for attempt in finding.attempts) > fair / 3
+
+
+def test_every_pair_gets_its_pilot_even_with_few_runs() -> None:
+    coin: Any = Coin()
+    assert all(attempt.runs >= sequential.PILOT for attempt in audit_sequentially(coin, crafted(2), 100).attempts)
+
+
+def test_an_audit_without_a_bound_says_how_many_releases_it_made() -> None:
+    finding = tossed(Chance(Decimal("0.001")), 100)
+    assert "no bound on ε above 0" in finding.sentence()
+    assert f"{finding.releases:,} releases" in finding.sentence()

@@ -124,6 +124,10 @@ class Finding:
                 f"VIOLATION: ε ≥ {self.lower_bound:.2f} > {claimed} on the pair {self.best.pair.name!r}, with "
                 f"{sure} confidence."
             )
+        if not self.lower_bound:
+            return (
+                f"No violation found, and no bound on ε above 0: that takes more than {self.releases:,} releases."
+            )
         return (
             f"No violation found: with {sure} confidence the ε of this configuration on the tried neighbours is "
             f"at least {self.lower_bound:.2f}, and nothing exceeded {claimed}."
