@@ -12,6 +12,8 @@ Why it is private
     t_s by at most 1, so noise of scale 2/ε pays for ε/2. Without sampling it moves by at most M, and the noise has
     scale 2M/ε. With a lot that takes each user with probability β and is known to nobody, noise of scale 2/ε,
     which pays for M records at ε' = εM/2, costs ln(1 + β (e^ε' - 1)) = ε/2 for β = (e^(ε/2) - 1) / (e^(εM/2) - 1).
+    Items and contexts each need an independent lot, from a fresh key: with one lot for both tables, both samples
+    together cost more than the sum of their ε.
     The groups are made of noisy numbers, and with the groups fixed their sums move by at most M: noise of scale
     2M/ε pays for the other ε/2.
 

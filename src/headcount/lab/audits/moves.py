@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -38,6 +39,30 @@ Integers = NDArray[np.int64]
 
 class Violation(AssertionError):  # noqa: N818 - it is what was found, not what went wrong
     """Two neighbours can be told apart by more than was promised."""
+
+
+class Key(bytes):
+    """A key that a source of noise gave, with everything that an engine measured with it."""
+
+    measured: tuple[tuple[Any, ...], ...] = ()
+
+    def take_lot(self, exact: Bounded) -> bool:
+        """Say whether this key drew these numbers and nothing else; it never says so again."""
+        fresh = len(self.measured) == 1 and any(part is exact for part in self.measured[0])
+        self.measured += ((),) * fresh
+        return fresh
+
+
+def noting(measure: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the verb of an engine, so that each key keeps the measurements that it served."""
+
+    def measured(self: Any, log: Any, bound: Any, secret: bytes) -> Any:
+        result = measure(self, log, bound, bytes(secret))
+        if isinstance(secret, Key):
+            secret.measured += (tuple(getattr(result, "__dict__", {}).values()),)
+        return result
+
+    return measured
 
 
 @dataclass

@@ -6,6 +6,7 @@ is drawn there comes out as it did before. What follows a draw may know its resu
 
 - the same draws must be asked for, in the same order, with the same laws and grants, and as many keys;
 - the numbers that meet noise may differ by no more than was declared, and by no more than the noise pays for;
+- users drawn by lot must come from a fresh key: amplification adds up over independent lots alone;
 - all that is released must be the same, to the last byte of its folder, but the time of creation.
 
 This is the coupling that proofs are made of, done by machine: no statistics, and nothing that holds by chance.
@@ -36,7 +37,9 @@ import headcount.api  # noqa: F401  # all modules that import a mechanism by nam
 from headcount.arrays import Words
 from headcount.bounding import Bounded, ScoredJointly, ScoredTogether, SpreadWeights, SupportCounts
 from headcount.budget import Grant
-from headcount.lab.audits.moves import Exact, Meeting, Move, Violation, move
+from headcount.engines.local import LocalEngine
+from headcount.engines.reference import ReferenceEngine
+from headcount.lab.audits.moves import Exact, Key, Meeting, Move, Violation, move, noting
 from headcount.noise import (
     SeededNoise,
     Sifting,
@@ -73,10 +76,11 @@ class Tape:
     events: list[Meeting | str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     inside: Meeting | None = None
+    keys: list[Key] = field(default_factory=list)
     is_private: bool = True  # the curator takes no other
 
     def __post_init__(self) -> None:
-        self._noise, self._keys = SeededNoise(self.seed), 0
+        self._noise = SeededNoise(self.seed)
 
     def words(self, count: int) -> Words:
         """Return random words, to mechanisms alone."""
@@ -88,8 +92,9 @@ class Tape:
         """Return the next key: the same for all tapes with this seed."""
         self._next(KEY)
         self.events.append(KEY)
-        self._keys += 1
-        return hashlib.blake2b(f"{self.seed} {self._keys}".encode(), digest_size=16).digest()
+        number = len(self.keys) + 1
+        self.keys.append(Key(hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=16).digest()))
+        return self.keys[-1]
 
     def _next(self, wanted: str) -> Meeting | None:
         """Return what the script says next, which must be what is wanted."""
@@ -105,6 +110,8 @@ class Tape:
     @contextlib.contextmanager
     def meeting(self, mechanism: str, exact: Exact | None, grant: Grant, *asked: Any) -> Iterator[Meeting]:
         """Stand beside while a mechanism does its work, and hold it against the script when it is done."""
+        if isinstance(exact, Bounded) and exact.admission != 1 and not any(k.take_lot(exact) for k in self.keys):
+            raise Violation(f"{mechanism}: users were drawn by lot, but not with a fresh key for this stage")
         told = self._next(mechanism)
         now = Meeting(mechanism, exact, grant, asked)
         self.events.append(now)
@@ -239,19 +246,9 @@ def _pick(original: Callable[..., Any], name: str) -> Callable[..., Any]:
             return original(exact, *arguments)
         with source.meeting(name, exact, grant, *(k or [1])) as now:
             result = original(exact, *arguments)
-            now.result = result
+            if name != "glance":  # its noisy weights are the result, not the hints
+                now.result = result
         return result
-
-    return wrapped
-
-
-def _glance(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wrapped(weights: Any, enough: int, grant: Grant, source: Any) -> Any:
-        if not isinstance(source, Tape):
-            return original(weights, enough, grant, source)
-        with source.meeting("glance", weights, grant, enough):
-            return original(weights, enough, grant, source)
 
     return wrapped
 
@@ -318,7 +315,7 @@ def wrapped_noise() -> Iterator[None]:
         peeling.peel: _pick(peeling.peel, "peel"),
         together.choose_together: _pick(together.choose_together, "choose together"),
         threshold.select: _pick(threshold.select, "select"),
-        few.glance: _glance(few.glance),
+        few.glance: _pick(few.glance, "glance"),
         few.choose_named: _pick(few.choose_named, "named"),
     }
     bulk = laplace.draw, gaussian.draw, peeling.draw, sparse_peeling.draw_sparse
@@ -332,6 +329,8 @@ def wrapped_noise() -> Iterator[None]:
                     if callable(value) and isinstance(value, type(_law)) and value in wrappers:
                         stack.enter_context(mock.patch.object(module, bound, wrappers[value]))
         first, sift = _rounds()
+        for engine in (LocalEngine, ReferenceEngine):
+            stack.enter_context(mock.patch.object(engine, "measure", noting(engine.measure)))
         stack.enter_context(mock.patch.object(Sifting, "__init__", first))
         stack.enter_context(mock.patch.object(Sifting, "sift", sift))
         stack.enter_context(mock.patch.object(SparseVector, "__init__", begin))
