@@ -169,6 +169,9 @@ def _more_totals() -> Iterator[Case]:
         ({"quantiles": "0.5"}, starred),
         ({"quantiles": "0.1,0.3,0.5,0.9,0.999"}, starred),
         ({"quantiles": "0.25,0.75"}, {"value": "stars", "times": "times"}),
+        ({"quantiles": "0.8,0.9"}, starred),
+        ({"quantiles": "0.1,0.2"}, starred),
+        ({"quantiles": "0.9"}, starred),
         ({"quantiles": "0.2,0.5", "by": "contexts"}, {**starred, **placed}),
         ({"quantiles": "0.5", "by": "items", "distinct": True}, starred),
         ({"by": "contexts", "distinct": True}, {**placed, "times": "times"}),
@@ -216,6 +219,9 @@ def selection_cases() -> Iterator[Case]:
         yield _selecting(
             "private", request_of(NeighboursRequest, options={"relations": True}, **model), "random", rated
         )
+    for many in (4, 7):  # more than the other cases allow, and less than the newcomer with every item has
+        request = request_of(ReleaseRequest, method="sra", limit=2, **{**ROOMY, "select_limit": many})
+        yield _selecting(f"sra, {many} items", request, "busy", "records")
     for form in ("records", "contexts", "users", "one context each"):
         for shape in ("random", "alike", "heavy", "nobody"):
             request = request_of(ReleaseRequest, method="sra", limit=2, **UNLIMITED)
