@@ -141,10 +141,13 @@ class Seen:
 
 
 def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[str, Any], folder: Path,
-        ledger: str | None) -> Seen:  # fmt: skip
-    """Run a command on raw rows; what is said on standard error is seen where there is a ledger."""
+        ledger: str | None, screen: io.StringIO | None = None) -> Seen:  # fmt: skip
+    """Run a command on raw rows; what is said on standard error is seen where there is a ledger.
+
+    A ``screen`` is what standard error goes to.
+    """
     events = written(kind, folder / "events", rows)
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.StringIO(), screen or io.StringIO()
     charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
     arguments = [
         *command.path, *events, *_reading(command, folder, {**kind.options, **options}), *command.flags,

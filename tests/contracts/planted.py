@@ -48,7 +48,7 @@ class Plant:
             f"from __future__ import annotations\n{text.replace(self.old, self.new)}", self.name, "exec"
         )
         exec(code, function.__globals__, made)
-        sound, function.__code__ = function.__code__, made[name].__code__
+        sound, function.__code__ = function.__code__, inspect.unwrap(made[name]).__code__
         try:
             yield
         finally:
