@@ -23,6 +23,7 @@ import pytest
 from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import read_events
+from headcount.events.formats import plain_type
 from headcount.events.readers import open_source
 
 Count = Callable[..., dict[str, int]]
@@ -209,6 +210,22 @@ def test_columns_of_objects_are_text_value_by_value() -> None:
         assert batch.column("user").to_pylist() == wanted
     assert str(open_source(pd.DataFrame({"user": pd.Series([7], dtype=object)})).type_of("user")) == "string"
     assert "ann" not in repr(open_source(pd.DataFrame({"user": ["ann"]})))
+
+
+def test_no_text_or_index_entry_makes_a_frame_fail() -> None:
+    """Python strings need be no Unicode, and an index may hold anything."""
+    said = pd.array(["tea", "\ud800"], dtype=pd.StringDtype("python"))
+    for index in (["x", 3], [2**70, None], [("a", 1.0), "b"], pd.Index(["x", "\ud800"], dtype=object)):
+        frame = pd.DataFrame({"user": ["a", "b"], "item": said}, index=pd.Index(index, dtype=object, name="key"))
+        for made in (frame, frame.astype({"item": pd.CategoricalDtype(pd.Series(said))})):
+            source = open_source(made)
+            assert source.names == ["user", "item", "key"]
+            (batch,) = source.batches(["item"])
+            assert batch.column("item").to_pylist() == ["tea", None]
+    frame = pd.DataFrame({"n": [1.5, 2]}, index=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["k", None]))
+    source = open_source(frame)
+    assert [plain_type(source.type_of(name)) for name in source.names] == ["double", "text", "int64"]
+    assert source.names == ["n", "k", "__index_level_1__"]
 
 
 def test_lazy_frames_say_what_to_do() -> None:

@@ -16,22 +16,28 @@ import pyarrow as pa
 
 
 def table_of(frame: Any) -> pa.Table:
-    """Return a pandas frame as a table."""
+    """Return a pandas frame as a table, its index behind its columns unless that only numbers the rows."""
+    names = [str(name) for name in frame.columns]
+    levels = [] if type(frame.index).__name__ == "RangeIndex" else list(frame.index.names)
+    names += [f"__index_level_{place}__" if name is None else str(name) for place, name in enumerate(levels)]
+    index = [frame.index.get_level_values(place).to_frame(index=False) for place in range(len(levels))]
+    frame = frame.reset_index(drop=True)
     of_objects = [place for place, kind in enumerate(frame.dtypes) if _is_object(kind)]
     typed = [place for place in range(len(frame.dtypes)) if place not in of_objects]
-    rest = pa.table(frame.iloc[:, typed])  # with whatever names the index has
     columns: list[Any] = [None] * len(frame.dtypes)
-    for place, column in zip(typed, rest.columns, strict=False):
+    for place, column in zip(typed, pa.table(frame.iloc[:, typed]).columns, strict=True):
         columns[place] = column
     for place in of_objects:
         columns[place] = texts_of(frame.iloc[:, place])
-    names = [str(name) for name in frame.columns]
-    return pa.table([*columns, *rest.columns[len(typed) :]], names=[*names, *rest.column_names[len(typed) :]])
+    return pa.table([*columns, *(table_of(level).column(0) for level in index)], names=names)
 
 
 def _is_object(kind: Any) -> bool:
     categories = getattr(kind, "categories", None)
-    return str(kind if categories is None else categories.dtype) == "object"
+    kind = kind if categories is None else categories.dtype
+    return (
+        str(kind) == "object" or getattr(kind, "storage", None) == "python"
+    )  # where any text can be, Unicode or not
 
 
 def texts_of(values: Any) -> pa.Array:
