@@ -146,6 +146,8 @@ def test_rows_that_stand_for_several_records(kind: pa.DataType, items: Count) ->
         pa.array(["1", str(2**64 + 1)]),
         pa.array(["1", "2"]).dictionary_encode().take(pa.array([0, None], pa.int64())),
         pa.array([1, None]),
+        pa.array([1.0, 1.5]),
+        pa.array([1.0, float("nan")], pa.float32()),
     ],
 )
 def test_rows_that_stand_for_nothing_sensible_stand_for_nothing(times: pa.Array, items: Count) -> None:
@@ -155,6 +157,6 @@ def test_rows_that_stand_for_nothing_sensible_stand_for_nothing(times: pa.Array,
 
 
 def test_a_number_of_records_is_declared_to_be_whole(items: Count) -> None:
-    table = pa.table({"user": ["a"], "item": ["rye"], "n": pa.array([1.0])})
-    with pytest.raises(DataError, match="column 'n' is to say how many records a row stands for but holds double"):
+    table = pa.table({"user": ["a"], "item": ["rye"], "n": pa.array([True])})
+    with pytest.raises(DataError, match="column 'n' is to say how many records a row stands for but holds bool"):
         items(table, times="n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
 from headcount.errors import DataError
 from headcount.events.formats import is_text, plain_type, value_type
+from headcount.events.texts import sound
 
 
 def check_id_type(kind: pa.DataType, role: str, column: str) -> None:
@@ -45,9 +48,20 @@ def whole_ids(column: pa.Array) -> pa.Array:
     return pa.array(np.where(whole, values, 0).astype(np.int64), mask=~whole)
 
 
+def check_comparable(kind: pa.DataType, column: str, compare: Callable[[pa.Array], object]) -> None:
+    """Refuse a type that Arrow cannot compare, by a trial on a missing value: no row decides."""
+    try:
+        compare(sound(pa.nulls(1, kind)))
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(
+            f"column {column!r} holds {plain_type(kind)}, which cannot be compared",
+            remedy="cast the column to text, numbers or times",
+        ) from error
+
+
 def check_times_type(kind: pa.DataType, column: str) -> None:
     """Refuse a number of records that is no whole number."""
-    kind = value_type(kind)
+    kind = id_type(value_type(kind))
     if not (pa.types.is_integer(kind) or is_text(kind) or pa.types.is_null(kind)):
         raise DataError(
             f"column {column!r} is to say how many records a row stands for but holds {plain_type(kind)}",

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from headcount.errors import UsageError
 from headcount.events.casts import InexactError, cast_exactly
-from headcount.events.formats import plain_type, value_type
+from headcount.events.column_types import check_comparable
+from headcount.events.formats import plain_type
 from headcount.events.parsing import numbers, whole_numbers
 from headcount.events.texts import is_textual, plain
 from headcount.events.times import TimeFormat, stamped
@@ -74,19 +75,18 @@ class Compared:
 
     def check(self, kind: pa.DataType) -> None:
         """Refuse a value that cannot be compared with the column."""
-        self._value(value_type(kind))
+        check_comparable(kind, self.column, self._compared)
 
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
-        return np.asarray(pc.fill_null(self._compared(batch), fill_value=False), dtype=bool)
+        return np.asarray(pc.fill_null(self._compared(batch.column(self.column)), fill_value=False), dtype=bool)
 
     def tells(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Look for a value that can be compared."""
-        return np.asarray(pc.is_valid(self._compared(batch)), dtype=bool)
+        return np.asarray(pc.is_valid(self._compared(batch.column(self.column))), dtype=bool)
 
-    def _compared(self, batch: pa.RecordBatch) -> pa.Array:
+    def _compared(self, column: pa.Array) -> pa.Array:
         """Return whether each row holds, or nothing where it has no value to compare."""
-        column = batch.column(self.column)
         if pa.types.is_null(column.type):
             return pa.nulls(len(column), pa.bool_())
         value = self._value(column.type)
@@ -97,6 +97,8 @@ class Compared:
         elif pa.types.is_timestamp(column.type):  # by the microsecond: nanoseconds end in 2262
             moments = stamped(column)
             column = pa.array(moments.micros, mask=~moments.there).cast(value.type)
+        elif pa.types.is_float16(column.type):  # which Arrow compares as nothing else
+            column, value = column.cast(pa.float32()), value.cast(pa.float32())
         elif value.type != column.type:
             column = column.cast(value.type)
         return _COMPARE[self.operator](column, value)

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from headcount.arrays import Codes
 from headcount.errors import DataError, NotSelectedError, UsageError
 from headcount.events.casts import InexactError, cast_exactly
-from headcount.events.column_types import check_id_type
+from headcount.events.column_types import check_comparable, check_id_type
 from headcount.events.formats import is_text, plain_type, value_type
 from headcount.events.ids import Listed, LookUp
 from headcount.events.times import LABELS, Part, TimeFormat
@@ -85,7 +85,7 @@ class Context:
         """Refuse domains and times that do not fit their columns, before any row is read."""
         if self.part is None:
             for name, domain in zip(self.columns, self.domains, strict=True):
-                cast_domain(domain, type_of(name), name)
+                check_comparable(type_of(name), name, partial(positions, domain=domain, name=name))
             return
         kind = type_of(self.columns[0])
         self.time.check(kind, self.columns[0])

@@ -152,7 +152,7 @@ class EncodedLog:
     def _sound(self, raw: pa.RecordBatch) -> pa.RecordBatch:
         try:
             return self.log.sound(raw)
-        except pa.ArrowException as error:  # codes that stand for nothing: no row can write that
+        except pa.ArrowException as error:  # offsets that point nowhere: no row can write that
             raise DataError(
                 f"{self.log.source.name} cannot be read ({' '.join(str(error).split())[:200]})",
                 remedy="check that it is complete and not damaged",

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
@@ -276,40 +277,67 @@ def _open_arrow(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequ
 
     def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
         for batch in open_reader()[1]:
-            chosen = batch.select(columns)
-            for column in chosen.columns:
+            chosen = batch.select(columns).columns
+            for column in chosen:
                 _refuse_damaged(column)
-            yield chosen
+            chosen = [sound_codes(each) if pa.types.is_dictionary(each.type) else each for each in chosen]
+            yield pa.RecordBatch.from_arrays(chosen, names=columns)
 
     schema = open_reader()[0]
     return Opened(declared(schema, path), lambda: schema.names, batches)
 
 
 def _refuse_damaged(column: pa.Array) -> None:
-    """Refuse an array that points nowhere, as a damaged Arrow file may hold; whether text is text shows later."""
+    """Refuse an array whose buffers or offsets point nowhere; no value decides, since a row can hold any."""
     if pa.types.is_dictionary(column.type):
         _refuse_damaged(column.indices)
         _refuse_damaged(column.dictionary)
-        check_codes(column)
-    elif is_text(column.type):
-        as_bytes(column).validate(full=True)
     else:
-        column.validate(full=True)
+        column.view(_unjudged(column.type)).validate(full=True)
 
 
-def check_codes(column: pa.Array) -> None:
-    """Refuse codes that stand for no value, which only a damaged file has."""
-    codes = pc.min_max(column.indices)
-    low, high = codes["min"].as_py(), codes["max"].as_py()
-    if low is not None and not 0 <= low <= high < len(column.dictionary):
-        raise pa.ArrowInvalid("a code stands for no value")
+def _unjudged(kind: pa.DataType) -> pa.DataType:
+    """Return a type of the same layout, of which Arrow's full validation judges no value.
+
+    >>> _unjudged(pa.list_(pa.date64())), _unjudged(pa.decimal128(4, 2))
+    (ListType(list<item: int64>), FixedSizeBinaryType(fixed_size_binary[16]))
+    """
+    if pa.types.is_string_view(kind):
+        return pa.binary_view()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
+    if pa.types.is_decimal(kind):
+        return pa.binary(kind.byte_width)
+    if pa.types.is_date64(kind) or pa.types.is_time(kind):
+        return pa.int64() if kind.bit_width == 64 else pa.int32()
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    fields = [field.with_type(_unjudged(field.type)) for field in fields]
+    if pa.types.is_struct(kind):
+        return pa.struct(fields)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(fields[0]) if pa.types.is_list(kind) else pa.large_list(fields[0])
+    return pa.list_(fields[0], kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
+
+
+def sound_codes(column: pa.Array) -> pa.Array:
+    """Return a dictionary column in which a code that stands for no entry is missing, in its own row alone.
+
+    >>> codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, -1, 7]), pa.array(["tea", "rye"]), safe=False)
+    >>> sound_codes(codes).to_pylist()
+    ['rye', 'tea', None, None]
+    """
+    extremes = pc.min_max(column.indices)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    if low is None or 0 <= low <= high < len(column.dictionary):
+        return column
+    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
+    inside = np.asarray(pc.is_valid(column.indices)) & (codes >= 0) & (codes < len(column.dictionary))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=~inside), column.dictionary)
 
 
 def as_bytes(column: pa.Array) -> pa.Array:
     """Return a text column as the bytes it is made of."""
-    if pa.types.is_string_view(column.type):
-        return column.view(pa.binary_view())
-    return column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
+    return column.view(_unjudged(column.type))
 
 
 OPENERS = {"parquet": _open_parquet, "csv": _open_csv, "jsonl": _open_jsonl, "arrow": _open_arrow}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headcount.events.guessing import DayOrder, begins_with_day_and_month
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from headcount.events.readers import Source
 
 _ROWS = 3
@@ -42,7 +44,7 @@ def preview(source: Source, progress: Progress | None = None, *, most: int | Non
             column = batch.column(name)
             nulls[name] += column.null_count
             if len(first[name]) < _ROWS:
-                first[name] += column.slice(0, _ROWS - len(first[name])).to_pylist()
+                first[name] += _values(column.slice(0, _ROWS - len(first[name])))
             if is_text(column.type) and begins_with_day_and_month(first[name]):
                 days[name] = days.get(name, DayOrder()).after(column)
         rows += batch.num_rows
@@ -58,3 +60,11 @@ def preview(source: Source, progress: Progress | None = None, *, most: int | Non
         for name in names
     ]
     return Preview(source.name, rows, columns, days, whole)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Return values to show; Python has no word for a time beyond its calendar or in an unknown zone."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [None] * len(column)

@@ -22,12 +22,13 @@ from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
 from headcount.events.checked import Checked, Fate, Problem, percent
 from headcount.events.contexts import SEPARATOR, Context
+from headcount.events.formats import is_text
 from headcount.events.ids import Listed, ids_for
 from headcount.events.log import EventLog
 from headcount.events.sightings import Counted, Frequent
 from headcount.events.store import PackedSource
 from headcount.events.tagged import TagLog
-from headcount.events.texts import is_textual, plain
+from headcount.events.texts import flat_batch, is_textual, plain
 from headcount.events.values import finite_numbers, repetitions
 
 Progress = Callable[[str, int, int | None], None]
@@ -77,7 +78,7 @@ class _Survey:
     def read(self, progress: Progress) -> Checked:
         """Read the log once."""
         log = self._log
-        for raw in read_ahead(iter(log.source.batches(log.columns))):
+        for raw in read_ahead(map(flat_batch, log.source.batches(log.columns))):
             self._rows += raw.num_rows
             if raw.num_rows:
                 self._count(*self._complete(*self._fulfilling(raw, log.sound(raw))))
@@ -115,7 +116,7 @@ class _Survey:
                 there = _valid(finite_numbers(column))
             else:
                 there = _valid(column)
-                if each.role == "item" and self._log.selects and is_textual(column.type):
+                if each.role == "item" and self._log.selects and is_text(column.type):
                     there = there & (np.asarray(pc.fill_null(pc.binary_length(plain(column)), 0)) > 0)
             each.look(raw.column(each.column), ~there)
             complete &= there

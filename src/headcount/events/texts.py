@@ -5,6 +5,7 @@ Readers hand over text in several layouts. A value whose bytes are not UTF-8 is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,27 +13,56 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.events.formats import as_bytes, check_codes, is_text, value_type
+from headcount.events.formats import as_bytes, is_text, sound_codes, value_type
 
 Offsets = NDArray[np.int64]
 
 
+def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with flat columns."""
+    return _mapped(flat, batch)
+
+
 def sound_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows with sound columns."""
-    columns = [sound(column) for column in batch.columns]
+    return _mapped(sound, batch)
+
+
+def _mapped(change: Callable[[pa.Array], pa.Array], batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [change(column) for column in batch.columns]
     if all(new is old for new, old in zip(columns, batch.columns, strict=True)):
         return batch
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def flat(column: pa.Array) -> pa.Array:
+    """Return a column in a layout that all of Arrow's functions take, and whose codes stand for entries.
+
+    Arrow judges the digits of short decimals where it compares them, so they become long ones.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = sound_codes(column)
+        entries = column.dictionary
+        plainer = flat(entries)
+        return column if plainer is entries else pa.DictionaryArray.from_arrays(column.indices, plainer)
+    if pa.types.is_string_view(kind):
+        return as_bytes(column).cast(pa.large_binary()).view(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return column.cast(pa.large_binary())
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return column.cast(pa.decimal128(38, kind.scale))
+    return column
+
+
 def sound(column: pa.Array) -> pa.Array:
-    r"""Return a column that is not a view, whose codes stand for values, and whose texts are UTF-8.
+    r"""Return a flat column whose texts are UTF-8; the others are missing.
 
     >>> sound(pa.array([b"tea", b"\xff"]).view(pa.string())).to_pylist()
     ['tea', None]
     """
+    column = flat(column)
     if pa.types.is_dictionary(column.type):
-        check_codes(column)
         values = column.dictionary
         if not is_text(values.type):
             return column.dictionary_decode()
@@ -43,8 +73,6 @@ def sound(column: pa.Array) -> pa.Array:
         return column if kept is values else pa.DictionaryArray.from_arrays(column.indices, kept)
     if not is_text(column.type):
         return column
-    if pa.types.is_string_view(column.type):
-        column = as_bytes(column).cast(pa.large_binary()).view(pa.large_string())
     try:
         column.validate()
         if not _is_ascii(column):

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -184,7 +183,6 @@ class TimeFormat:
                 given=text,
                 remedy="for example min@2012-01-01",
             ) from error
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(self.zone or "UTC"))
         return self.instant(moment, pa.null())
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.errors import UsageError
+from headcount.events.column_types import whole_ids
 from headcount.events.parsing import numbers, whole_numbers
 from headcount.events.texts import is_textual
 
@@ -57,9 +58,14 @@ def finite_numbers(column: pa.Array) -> pa.Array:
 def repetitions(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return how many records each row stands for, and whether it says so; one that does not stands for none.
 
+    A data frame makes fractions of whole numbers as soon as one is missing.
+
     >>> repetitions(pa.array(["2", "many", "-1", None]))[0].tolist()
     [2, 0, 0, 0]
+    >>> repetitions(pa.array([2.0, 2.5, None]))[0].tolist()
+    [2, 0, 0]
     """
+    column = whole_ids(column)
     if is_textual(column.type):
         values, there = whole_numbers(column.cast(pa.string()) if pa.types.is_null(column.type) else column)
     else:

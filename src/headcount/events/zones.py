@@ -97,10 +97,10 @@ def zone_named(name: str) -> Zone | None:
 
 def _find(name: str) -> tzinfo:
     fixed = _FIXED.fullmatch(name)
-    if fixed is not None:
+    try:
+        if fixed is None:
+            return ZoneInfo(name)
         ahead = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
         return timezone(ahead if fixed[1] == "+" else -ahead)
-    try:
-        return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise UsageError("unknown time zone", given=name, remedy="for example Europe/Zurich") from error
