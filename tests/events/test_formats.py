@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
+import random
 import tempfile
 from collections.abc import Callable
+from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from hypothesis import strategies as st
 
 from headcount.errors import DataError, UnknownNameError, UsageError
 from headcount.events.encoding import EncodedLog
+from headcount.events.formats import TextOptions
+from headcount.events.lines import ANY_END, _decoded, unit_of
 from headcount.events.log import read_events
 from headcount.events.readers import open_source
 from headcount.events.texts import sound_batch
@@ -160,6 +165,79 @@ def test_every_line_is_decoded_by_itself(encoding: str, tmp_path: Path, items: C
     for odd in (b"\x1b$B", b"\x81", b"+", b"\x8f\xa1", b"~{", b"\xff\xfe"):
         path = csv(tmp_path, "user,item\n".encode(encoding) + b"ann," + odd + b"\n" + good * 3)
         assert items(path, encoding=encoding) == {"tea": 3}
+
+
+EBCDIC = ("cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140")
+
+
+@pytest.mark.parametrize("encoding", EBCDIC)
+def test_no_control_byte_in_ebcdic_changes_how_other_lines_are_read(
+    encoding: str, tmp_path: Path, items: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In EBCDIC the bytes 0x0A and 0x0D of ASCII are no line ends, or others; NEL and LF end lines."""
+    head, good = "user,item\n".encode(encoding), "bob,tea\nliv,tea\n".encode(encoding)
+    for size in (1, 3, 1 << 20):
+        monkeypatch.setattr("headcount.events.lines.BLOCK_BYTES", size)
+        for control in (*range(0x40), 0xFF):
+            odd = "ann,".encode(encoding) + bytes([control]) + "\n".encode(encoding)
+            path = csv(tmp_path, head + odd + good * 2)
+            assert items(path, encoding=encoding) == {"tea": 4}, hex(control)
+    for end in ("\x85", "\r", "\r\n"):
+        path = csv(tmp_path, (head + good).decode(encoding).replace("\n", end).encode(encoding))
+        assert items(path, encoding=encoding) == {"tea": 2}
+        assert open_source(path, TextOptions(encoding=encoding)).names == ["user", "item"]
+        assert items(path, user="1", item="2", encoding=encoding, header=False) == {"tea": 2}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_lone_surrogate_is_a_missing_value_in_its_own_line(
+    encoding: str, tmp_path: Path, items: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size in (1, 3, 1 << 20):
+        monkeypatch.setattr("headcount.events.lines.BLOCK_BYTES", size)
+        for odd in ("\ud800", "\udc00", "\udbff\ud800", "\U0010ffff", "\ufffe", "\u0a0d", "\u0d0a"):
+            text = f"user,item\nann,{odd}\n{odd},tea\nbob,tea\n"
+            path = csv(tmp_path, text.encode(encoding, "surrogatepass"))
+            lost = "\ud800" <= odd[0] <= "\udfff"
+            assert items(path, encoding=encoding) == {"tea": 1 if lost else 2}
+            assert items(path, user="1", item="2", encoding=encoding, header=False) == {"tea": 1 if lost else 2}
+
+
+def _text_encodings() -> list[str]:
+    names = {codecs.lookup(each).name for each in set(aliases.values()) - {"mbcs", "oem"}}
+    return sorted(name for name in names if codecs.lookup(name)._is_text_encoding)
+
+
+def test_every_encoding_reads_lines_by_themselves_or_is_refused() -> None:
+    """Any bytes between two lines leave both as they are: no codec stops, and none remembers."""
+    refused = set()
+    chance = random.Random(41)
+    odd = [bytes(chance.choices(range(256), k=length)) for length in range(40)]
+    odd += [b"\x1b$B", b"\x1b$)C\x0e", b"\x0e", b"~{", b"+", b"\\", b"\\N{", b"\x8f\xa1", b"\xff\xfe", b"\x81"]
+    for name in _text_encodings():
+        if unit_of(name) is None:
+            refused.add(name)
+            with pytest.raises(UsageError, match="cannot be read by themselves; convert the file to utf-8"):
+                TextOptions(encoding=name)
+            continue
+        line = "bob,tea\n".encode(name)
+        width = {"utf-16": 2, "utf-32": 4}.get(name[:6], 1)
+        mark, line = (line[:width], line[width:]) if name in ("utf-16", "utf-32") else (b"", line)
+        for said in odd:
+            whole = said[: len(said) // width * width]
+            content = mark + line + whole + line[-width:] + line
+            read = b"".join(_decoded(iter([content]), name, ANY_END)).splitlines()
+            assert (read[0], read[-1]) == (b"bob,tea", b"bob,tea"), (name, said)
+    assert refused == {
+        "charmap", "idna", "iso2022_kr", "punycode", "raw-unicode-escape", "undefined", "unicode-escape",
+    } & set(_text_encodings())  # fmt: skip
+    assert "iso2022_kr" in refused
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "U16", "utf_32"])
+def test_a_first_row_does_not_say_the_byte_order(encoding: str) -> None:
+    with pytest.raises(UsageError, match=f"would take the byte order from a row; name it: {encoding}-le"):
+        TextOptions(encoding=encoding, header=False)
 
 
 def test_ids_in_text_are_never_guessed(tmp_path: Path, items: Count) -> None:

@@ -22,8 +22,8 @@ import pytest
 
 from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
 from headcount.events.encoding import EncodedLog
-from headcount.events.log import read_events
 from headcount.events.formats import plain_type
+from headcount.events.log import read_events
 from headcount.events.readers import open_source
 
 Count = Callable[..., dict[str, int]]

@@ -22,6 +22,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
+from headcount.events.lines import unit_of
 
 BATCH_ROWS = 1 << 19
 _MANY_ROWS = 1 << 25  # in Parquet: with fewer, batches of half the size take as long and less memory
@@ -70,6 +71,16 @@ class TextOptions:
             text_encoding = False
         if not text_encoding:
             raise UsageError("unknown --encoding", given=self.encoding, remedy="such as utf-8 or latin-1")
+        if unit_of(self.encoding) is None:
+            raise UsageError(
+                f"lines in --encoding {self.encoding} cannot be read by themselves",
+                remedy="convert the file to utf-8",
+            )
+        if not self.header and codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):
+            raise UsageError(
+                f"with --no-header, --encoding {self.encoding} would take the byte order from a row",
+                remedy=f"name it: {self.encoding}-le or {self.encoding}-be",
+            )
 
     @property
     def given(self) -> str | None:

@@ -3,6 +3,11 @@
 Every line is decoded by itself, so no byte of one can change how another is read. Bytes that the encoding does not
 know become bytes that are no UTF-8, so that the value they stand in is missing and nothing else. A line longer
 than 16 MiB is left out.
+
+Where each byte stands for a letter, Headcount decodes first and then looks for line ends: in EBCDIC they are other
+bytes than in ASCII. UTF-16 and UTF-32 have units of two and four bytes. A program that writes such text writes
+whole units, so no row shifts the next, and a lone surrogate is one unknown unit. Other encodings use the bytes of
+line ends for nothing else, so a line is cut first and each decoder starts afresh.
 """
 
 from __future__ import annotations
@@ -14,8 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -117,32 +121,50 @@ def _pieces(filesystem: pafs.FileSystem, path: str) -> Iterator[bytes]:
             yield piece
 
 
+def unit_of(encoding: str) -> Literal["byte", "unit", "line"] | None:
+    """Return what is decoded by itself in an encoding; None if rows would depend on each other, or it is no text.
+
+    ISO-2022-KR declares its letters once for all lines. Some of Python's codecs stop at a text they cannot decode.
+
+    >>> unit_of("cp037"), unit_of("utf-16"), unit_of("shift_jis"), unit_of("iso2022_kr"), unit_of("idna")
+    ('byte', 'unit', 'line', None, None)
+    """
+    codec = codecs.lookup(encoding)
+    if codec.name.startswith(("utf-16", "utf-32")):
+        return "unit"
+    home = getattr(codec.incrementaldecoder, "__module__", "")
+    module = sys.modules[home] if home.startswith("encodings.") else None
+    if (
+        codec.name in ("ascii", "iso8859-1")
+        or hasattr(module, "decoding_table")
+        or hasattr(module, "decoding_map")
+    ):
+        return "byte"
+    by_line = codec.name in ("utf-8", "utf-8-sig", "utf-7") or hasattr(module, "mbc")
+    return "line" if by_line and codec.name != "iso2022_kr" else None
+
+
 def _decoded(pieces: Iterator[bytes], encoding: str, ends: Sequence[bytes]) -> Iterator[bytes]:
-    name = codecs.lookup(encoding).name
+    name, unit = codecs.lookup(encoding).name, unit_of(encoding)
     if name in ("utf-8", "utf-8-sig"):
         yield from pieces
-    elif name.startswith(("utf-16", "utf-32")):  # units of a fixed width: none of them reaches over a line's end
+    elif unit == "unit":
         decoder = codecs.getincrementaldecoder(name)(errors=_UNKNOWN)
         for piece in pieces:
             yield _utf8(decoder.decode(piece))
         yield _utf8(decoder.decode(b"", final=True))
+    elif unit == "byte":
+        is_ebcdic = b"\n".decode(name, _UNKNOWN) != "\n"
+        for piece in pieces:
+            text = piece.decode(name, _UNKNOWN)
+            yield _utf8(text.replace("\x85", "\n") if is_ebcdic else text)  # NEL ends the lines of a mainframe
     else:
-        decode = _one_by_one(name)
         for block in _whole_lines(pieces, ends):
-            yield _utf8(decode(block))
+            yield _utf8("".join(line.decode(name, _UNKNOWN) + "\n" for line in block.splitlines()))
 
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-@lru_cache(maxsize=8)
-def _one_by_one(name: str) -> Callable[[bytes], str]:
-    """Return how whole lines are decoded: byte for byte where each stands for a letter, else line by line."""
-    codec = sys.modules[codecs.lookup(name).incrementaldecoder.__module__]
-    if name in ("ascii", "iso8859-1") or hasattr(codec, "decoding_table") or hasattr(codec, "decoding_map"):
-        return lambda block: block.decode(name, _UNKNOWN)
-    return lambda block: "".join(line.decode(name, _UNKNOWN) + "\n" for line in block.splitlines())
 
 
 def _whole_lines(pieces: Iterator[bytes], ends: Sequence[bytes]) -> Iterator[bytes]:
