@@ -33,6 +33,8 @@ class HeadcountError(Exception):
     """
 
     exit_code: ClassVar[int] = 3
+    file: str | None = None
+    """The listed file that an error is about: for the curator alone, since its name may say who is in it."""
 
     def __init__(self, problem: str, *, given: object = None, remedy: str | None = None) -> None:
         self.given = given

@@ -501,3 +501,26 @@ def test_how_long_it_took_is_not_told_to_an_analyst(run: Run, work: Path, budget
         assert "seconds" not in told.data
     again = run(*RELEASE, "--out", "c", "--json")
     assert "seconds" in again.data
+
+
+def test_a_misspelt_column_says_nothing_of_files_that_a_folder_holds(run: Run, work: Path, budget: Any) -> None:
+    """The error is free, so files named after users must not be in it; the curator may know them."""
+    budget()
+    flags = [*(each for each in FLAGS if each != "user"), "--epsilon", "0.5", "-k", "1", *CHARGED]
+    flags[flags.index("--user") + 1 : flags.index("--user") + 1] = ["usr"]
+    said = []
+    for users in (["ann0815"], ["ann0815", "bob4711"], ["bob4711", "liv9999"]):
+        for user in users:
+            (work / f"logs{len(said)}" / f"key={user}").mkdir(parents=True)
+            (work / f"logs{len(said)}" / f"key={user}" / "part.csv").write_text("user,venue\nann,tea\n")
+        refused = run("rank", f"logs{len(said)}", *flags)
+        said.append((refused.code, refused.complaint.replace(f"logs{len(said)}", "logs")))
+    assert len(set(said)) == 1
+    assert said[0][0] == 2
+    assert "column 'usr' is not in logs" in said[0][1]
+    assert spent(run)[0] == "0"
+    path = work / "logs2" / "key=bob4711" / "part.csv"
+    path.write_text("")
+    for command in ("inspect", "check"):
+        looked = run(command, "logs2", *(() if command == "inspect" else FLAGS))
+        assert f"the file is {path.relative_to(work)}" in looked.err

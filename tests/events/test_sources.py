@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.errors import CallerError, DataError, UnknownNameError, UsageError
+from headcount.errors import CallerError, DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events.encoding import EncodedLog
-from headcount.events.formats import plain_type
+from headcount.events.formats import plain_type, reading
 from headcount.events.log import read_events
-from headcount.events.readers import open_source
+from headcount.events.readers import check_reachable, open_source
 
 Count = Callable[..., dict[str, int]]
 
@@ -324,6 +324,118 @@ def test_a_file_that_changes_during_a_pass_is_refused(tmp_path: Path) -> None:
     path.write_text(CSV + "late,tea\n")
     with pytest.raises(DataError, match="changed while it was being read"):
         list(batches)
+
+
+def by_user(folder: Path, ending: str, *users: str) -> Path:
+    """Write a log with a folder for each user."""
+    for user in users:
+        place = folder / "logs" / f"user={user}"
+        place.mkdir(parents=True)
+        write(place / f"part{ending}")
+    return folder / "logs"
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def _other_columns(path: Path) -> None:
+    write_table(pa.table({"itme": ["tea"], "n": [1]}), path)
+
+
+def _other_types(path: Path) -> None:
+    write_table(pa.table({"item": [7], "user": [7]}), path)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+        return
+    with pa.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table)
+
+
+def _header_twice(path: Path) -> None:
+    path.write_text("item,item\ntea,tea\n")
+
+
+def _not_text(path: Path) -> None:
+    path.write_bytes(b"item,caf\xe9\n")
+
+
+def _gone(path: Path) -> None:
+    path.unlink()
+
+
+Fault = Callable[[Path], None]
+FAULTS: list[tuple[str, Fault | None]] = [
+    *((ending, fault) for ending in (".parquet", ".csv", ".arrow") for fault in (None, _empty, _gone)),
+    *((ending, fault) for ending in (".parquet", ".arrow") for fault in (_torn, _other_columns, _other_types)),
+    *((".csv", fault) for fault in (_header_twice, _not_text)),
+]
+
+
+def _read_all(events: str, item: str, path: Path, fault: Fault | None) -> None:
+    """Describe a log, look whether it is there and read it; a file may vanish in between."""
+    if fault not in (None, _gone):
+        fault(path)
+    log = read_events(events, user="user", item=item, items="tea")
+    if fault is _gone:
+        fault(path)
+    check_reachable(log.source)
+    list(EncodedLog(log).batches())
+
+
+@pytest.mark.parametrize("given", ["{}", "{}/*", "{}/*/part*", "file://{}"])
+@pytest.mark.parametrize(("ending", "fault"), FAULTS)
+def test_no_error_names_or_counts_files_that_were_listed(
+    given: str, ending: str, fault: Fault | None, tmp_path: Path
+) -> None:
+    """A folder may be named after a user, so names and number of listed files say who is there."""
+    said = set()
+    for number, users in enumerate((["ann0815"], ["ann0815", "bob4711"], ["bob4711", "eve0007", "liv9999"])):
+        for last in (True, False):
+            place = by_user(tmp_path / f"{number}{last}", ending, *users, "mallory")
+            path = place / f"user={'mallory' if last else users[0]}" / f"part{ending}"
+            if not last and fault is _other_types:  # it says then what all files must hold
+                continue
+            with pytest.raises(CallerError) as raised:
+                _read_all(given.format(place), "item" if fault else "itme", path, fault)
+            words = str(raised.value)
+            assert given.format(place) in words
+            assert not any(each in words for each in (*users, "mallory", "more", "user="))
+            if fault not in (None, _gone, _other_columns):
+                assert raised.value.file == str(path)
+            said.add((last, words.replace(str(place), "")))
+    assert len({words for last, words in said if last}) == 1
+
+
+def test_no_error_about_paths_names_files_that_were_listed(tmp_path: Path) -> None:
+    place = by_user(tmp_path, ".csv", "ann0815")
+    (place / "user=bob4711").mkdir()
+    (place / "user=bob4711" / "log.xlsx").touch()
+    for paths, said in (
+        ([f"{place}/user=b*"], r"user=b\* holds no event files"),
+        ([f"{place}/*/*"], r"^a file has a file name that says no format"),
+        ([f"{place}/user=a*", f"{place}/*/part.csv"], r"^a file is given twice"),
+    ):
+        with pytest.raises(CallerError, match=said) as raised:
+            read_events(paths, user="user", item="item", items="tea")
+        assert "ann0815" not in str(raised.value)
+        assert "bob4711" not in str(raised.value)
+
+
+def test_what_a_library_says_of_a_path_names_what_was_given() -> None:
+    for path in ("bucket/user=ann0815/part.csv", "/logs/user=ann0815/part.csv"):
+        key = path.partition("/")[2]
+        error = OSError(f"When reading information for key '{key}' in bucket 'bucket': no ({path}) {'x' * 300}")
+        with pytest.raises(HeadcountError) as raised, reading("s3://bucket", remote=True, path=path):
+            raise error
+        assert "ann0815" not in str(raised.value)
 
 
 def test_folders_with_keys_above_files_without_names(tmp_path: Path, edges: Callable[..., Any]) -> None:

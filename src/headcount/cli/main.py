@@ -163,6 +163,8 @@ def _fail(error: HeadcountError, arguments: Sequence[str]) -> int:
     if os.environ.get("HEADCOUNT_DEBUG"):
         traceback.print_exc()
     click.echo(f"error: {error}", err=True)
+    if error.file is not None and arguments[0] in ("inspect", "check"):  # which are for the curator
+        click.echo(f"the file is {error.file}", err=True)
     try:
         if _wants_json(arguments):
             click.echo(json.dumps(error.to_json()))

@@ -23,26 +23,26 @@ from headcount.events.lines import as_array, blocks_of, first_line, parsed, room
 _MOST_COLUMNS = 100_000
 
 
-def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str) -> list[str]:
+def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str, name: str) -> list[str]:
     """Return the names in the first line that is not blank; refuse those that are missing or stand there twice."""
     line = first_line(filesystem, path, encoding).decode("utf-8")
     if not line:
-        raise DataError(f"{path} is empty", remedy="it needs at least a header line")
+        raise DataError(f"{name} is empty", remedy="it needs at least a header line")
     if line.startswith("{"):
-        raise DataError(f"{path} begins like JSON lines, not with a header", remedy="say --format jsonl")
+        raise DataError(f"{name} begins like JSON lines, not with a header", remedy="say --format jsonl")
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise DataError(
-            f"the header of {path} cannot be read ({error})", remedy="correct its first line"
+            f"the header of {name} cannot be read ({error})", remedy="correct its first line"
         ) from error
     if "" in names:
         raise DataError(
-            f"{path} has no name for column {names.index('') + 1}", remedy="name it in the header line"
+            f"{name} has no name for column {names.index('') + 1}", remedy="name it in the header line"
         )
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path} has two columns named {twice!r}", remedy="rename one of them")
+        twice = next(column for column in names if names.count(column) > 1)
+        raise DataError(f"{name} has two columns named {twice!r}", remedy="rename one of them")
     return names
 
 

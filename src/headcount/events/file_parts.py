@@ -42,7 +42,8 @@ def parts_of(source: FileSource, rows: int = PART_ROWS) -> tuple[FilePart, ...]:
 
 def rows_of(source: FileSource, part: FilePart, wanted: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
     """Read columns of a part; a file that changed since it was described is refused."""
-    alone = FileSource((part.path,), source.filesystem, source.format, source.text)
+    given = source.given or source.files
+    alone = FileSource((part.path,), source.filesystem, source.format, source.text, given=given)
     _refuse_changed(alone, part)
     yield from source.batches_of(part.path, dict(wanted), part.groups)
     _refuse_changed(alone, part)
@@ -51,5 +52,5 @@ def rows_of(source: FileSource, part: FilePart, wanted: Mapping[str, pa.DataType
 def _refuse_changed(alone: FileSource, part: FilePart) -> None:
     if alone.stamps() != [part.stamp]:
         raise DataError(
-            f"{part.path} changed while it was being read", remedy="wait until it is complete, then run again"
+            f"{alone.name} changed while it was being read", remedy="wait until it is complete, then run again"
         )

@@ -144,12 +144,12 @@ def _ending(path: str) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def format_of(path: str) -> str:
-    """Return the format a file name says, or refuse it."""
+def format_of(path: str, given: bool = True) -> str:
+    """Return the format a file name says, or refuse it; the error names a file that the caller gave."""
     known = known_format(path)
     if known is None:
         raise UsageError(
-            f"{path} has a file name that says no format",
+            f"{path if given else 'a file'} has a file name that says no format",
             remedy="rename it to .parquet, .csv, .jsonl or .arrow, or say --format",
         )
     return known
@@ -173,8 +173,8 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 @contextmanager
-def reading(name: str, *, remote: bool = False) -> Iterator[None]:
-    """Turn whatever goes wrong while reading into an error that names what was read.
+def reading(name: str, *, remote: bool = False, path: str | None = None) -> Iterator[None]:
+    """Turn whatever goes wrong while reading into an error with the given name, and without the path.
 
     What a damaged or wrong file can cause is the caller's to mend; a full or failing disk, or a remote store
     that does not answer, is not.
@@ -189,23 +189,27 @@ def reading(name: str, *, remote: bool = False) -> Iterator[None]:
         kind: type[HeadcountError] = SurroundingsError if failed else DataError
         denied = isinstance(error, PermissionError)
         remedy = "ask for the right to read it" if denied else None if failed else _REMEDY
-        raise kind(f"{name} cannot be read ({_reason(error)})", remedy=remedy) from error
+        raise kind(f"{name} cannot be read ({_reason(error, name, path)})", remedy=remedy) from error
     except _REFUSALS as error:
         text = isinstance(error, UnicodeError) or "invalid UTF8" in str(error)
         raise DataError(
-            f"{name} cannot be read ({_reason(error)})", remedy=_ENCODING_REMEDY if text else _REMEDY
+            f"{name} cannot be read ({_reason(error, name, path)})", remedy=_ENCODING_REMEDY if text else _REMEDY
         ) from error
 
 
-def _reason(error: BaseException) -> str:
-    """Return what a library said, on one line and not too long."""
+def _reason(error: BaseException, name: str, path: str | None) -> str:
+    """Return what a library said, on one line and not too long; of a path it may name bucket and key apart."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte 0x{error.object[error.start]:02x} is not {error.encoding} text"
     words = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
+    for part in () if path is None or path == name else (path, path.partition("/")[2] or path):
+        words = words.replace(part, name)
     return words if len(words) <= 200 else words[:199] + "…"
 
 
-def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_as_codes: Sequence[str]) -> Opened:
+def _open_parquet(
+    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, text_as_codes: Sequence[str]
+) -> Opened:
     file = pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, memory_map=False)
     coded = [name for name in text_as_codes if _is_coded(file.metadata, name)]
     if coded:
@@ -219,7 +223,7 @@ def _open_parquet(filesystem: pafs.FileSystem, path: str, _: TextOptions, text_a
         yield from file.iter_batches(batch_size=rows, columns=columns, row_groups=groups)
 
     schema = file.schema_arrow
-    return Opened(declared(schema, path), lambda: schema.names, batches, metadata=file.metadata)
+    return Opened(declared(schema, name), lambda: schema.names, batches, metadata=file.metadata)
 
 
 def _is_coded(metadata: Any, name: str) -> bool:
@@ -245,7 +249,7 @@ def parquet_chunks(metadata: Any, name: str) -> list[Any]:
     return [metadata.row_group(group).column(index) for group in range(metadata.num_row_groups)]
 
 
-def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequence[str]) -> Opened:
+def _open_csv(filesystem: pafs.FileSystem, path: str, name: str, text: TextOptions, _: Sequence[str]) -> Opened:
     from headcount.events import delimited
 
     how = filesystem, path, text.encoding, text.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
@@ -256,7 +260,7 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequ
             partial(delimited.rows_of, *how, None),
             is_open=True,
         )
-    header = delimited.header_of(*how)
+    header = delimited.header_of(*how, name)
     return Opened(
         lambda name: pa.string() if name in header else None,
         lambda: header,
@@ -264,7 +268,7 @@ def _open_csv(filesystem: pafs.FileSystem, path: str, text: TextOptions, _: Sequ
     )
 
 
-def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequence[str]) -> Opened:
+def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: str, __: TextOptions, ___: Sequence[str]) -> Opened:
     from headcount.events import json_lines
 
     return Opened(
@@ -275,7 +279,7 @@ def _open_jsonl(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequ
     )
 
 
-def _open_arrow(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequence[str]) -> Opened:
+def _open_arrow(filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, __: Sequence[str]) -> Opened:
     with filesystem.open_input_stream(path, compression=None) as stream:
         is_file = stream.read(6) == b"ARROW1"
 
@@ -291,11 +295,11 @@ def _open_arrow(filesystem: pafs.FileSystem, path: str, _: TextOptions, __: Sequ
             chosen = batch.select(columns).columns
             for column in chosen:
                 _refuse_damaged(column)
-            chosen = [sound_codes(each) if pa.types.is_dictionary(each.type) else each for each in chosen]
+            chosen = [sound_codes(column) if pa.types.is_dictionary(column.type) else column for column in chosen]
             yield pa.RecordBatch.from_arrays(chosen, names=columns)
 
     schema = open_reader()[0]
-    return Opened(declared(schema, path), lambda: schema.names, batches)
+    return Opened(declared(schema, name), lambda: schema.names, batches)
 
 
 def _refuse_damaged(column: pa.Array) -> None:

@@ -122,7 +122,7 @@ def _pieces(filesystem: pafs.FileSystem, path: str) -> Iterator[bytes]:
 
 
 def unit_of(encoding: str) -> Literal["byte", "unit", "line"] | None:
-    """Return what is decoded by itself in an encoding; None if rows would depend on each other, or it is no text.
+    """Return the unit that Headcount decodes in an encoding; None if rows would depend on each other.
 
     ISO-2022-KR declares its letters once for all lines. Some of Python's codecs stop at a text they cannot decode.
 

@@ -9,6 +9,7 @@ import glob
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -23,14 +24,16 @@ from headcount.events.store import DESCRIPTION, is_store
 def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:
     """Return the files that paths, patterns, folders and addresses stand for, and where they lie."""
     opened = [_from_uri(path) if "://" in path else (pafs.LocalFileSystem(), path) for path in paths]
+    pairs = [(path, shown(given)) for (_, path), given in zip(opened, paths, strict=True)]
     filesystem = opened[0][0]
     if any(not each.equals(filesystem) for each, _ in opened):
         raise UsageError("the files lie in several stores", remedy="give paths of one store")
     local = isinstance(filesystem, pafs.LocalFileSystem)
-    files = [each for _, path in opened for each in (_local_files(path) if local else _far(filesystem, path))]
+    listed = _local_files if local else partial(_far, filesystem)
+    files = [file for path, given in pairs for file in listed(path, given)]
     if len(set(files)) < len(files):
         twice = next(path for path in files if files.count(path) > 1)
-        raise UsageError(f"{twice} is given twice", remedy="name every file once")
+        raise UsageError(f"{twice if twice in paths else 'a file'} is given twice", remedy="name every file once")
     return filesystem, files
 
 
@@ -51,32 +54,32 @@ def _escaped(uri: str) -> str:
     return uri.replace("[", "%5B").replace("]", "%5D")
 
 
-def _local_files(path: str) -> list[str]:
+def _local_files(path: str, given: str) -> list[str]:
     if os.path.isdir(path):
-        return _inside(pafs.LocalFileSystem(), path)
+        return _inside(pafs.LocalFileSystem(), path, given)
     if not os.path.exists(path):
         found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
         if not found:
-            raise _nothing(path)
-        return [each for match in found for each in _local_files(match)]
+            raise _nothing(given)
+        return [file for match in found for file in _local_files(match, given)]
     return [path]
 
 
-def _far(filesystem: pafs.FileSystem, path: str) -> list[str]:
+def _far(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
     """Return the files of a store that a path stands for; a pattern is tried only if no file has that name."""
     if not glob.has_magic(path):
-        return _inside(filesystem, path)
+        return _inside(filesystem, path, given)
     folder = str(PurePosixPath(*_plain_parts(path)))
     pattern = re.compile(pattern_of(path))
-    with reading(path, remote=True):
+    with reading(given, remote=True, path=path):
         if filesystem.get_file_info(path).type == pafs.FileType.File:
             return [path]
         selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
         found = sorted(each.path for each in filesystem.get_file_info(selector) if pattern.fullmatch(each.path))
     if not found:
-        raise _nothing(path)
+        raise _nothing(given)
     inside = [match for match in found if not any(match.startswith(f"{other}/") for other in found)]
-    return [each for match in inside for each in _inside(filesystem, match)]
+    return [file for match in inside for file in _inside(filesystem, match, given)]
 
 
 def _plain_parts(path: str) -> list[str]:
@@ -102,21 +105,25 @@ def pattern_of(path: str) -> str:
     )
 
 
-def _nothing(path: str) -> DataError:
-    missing = "matches no file" if glob.has_magic(path) else "does not exist"
-    return DataError(f"{path or 'the empty path'} {missing}", remedy="check the path")
+def _nothing(given: str) -> DataError:
+    missing = "matches no file" if glob.has_magic(given) else "does not exist"
+    return DataError(f"{given or 'the empty path'} {missing}", remedy="check the path")
 
 
-def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
-    """Return the event files in a folder, in order; what starts with a dot or underscore is not one."""
-    with reading(path, remote=not isinstance(filesystem, pafs.LocalFileSystem)):
+def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
+    """Return the event files in a folder, in order; what starts with a dot or underscore is not one.
+
+    Errors name what the caller gave: a folder that was listed may be named after a user.
+    """
+    with reading(given, path=path, remote=not isinstance(filesystem, pafs.LocalFileSystem)):
         info = filesystem.get_file_info(path)
         if info.type != pafs.FileType.Directory:
             return [path]
         listing = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
     for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
         if is_store(store):
-            raise UsageError(f"{store} is a packed store", remedy="give it alone, by its own name")
+            held = "is" if store == path else "holds"
+            raise UsageError(f"{given} {held} a packed store", remedy="give it alone, by its own name")
     files = sorted(
         each.path
         for each in listing
@@ -126,7 +133,7 @@ def _inside(filesystem: pafs.FileSystem, path: str) -> list[str]:
         and not any(_is_hidden(part) for part in PurePosixPath(each.path[len(info.path) :]).parts)
     )
     if not files:
-        raise DataError(f"{path} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
+        raise DataError(f"{given} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
     return files
 
 

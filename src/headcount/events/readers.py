@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from headcount.errors import DataError, UnknownNameError, UsageError
+from headcount.errors import DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events import frames, sources
 from headcount.events.formats import (
     BATCH_ROWS,
@@ -29,6 +30,7 @@ from headcount.events.formats import (
     declared,
     format_of,
     is_text,
+    known_format,
     parquet_chunks,
     plain_type,
     reading,
@@ -127,6 +129,8 @@ class FileSource:
     format: str
     text: TextOptions = field(default_factory=TextOptions)
     spool: Spool | None = field(default=None, repr=False, compare=False)
+    given: tuple[str, ...] = field(default=(), compare=False)
+    """What the caller gave: of the files that a folder or pattern stands for, errors name none."""
 
     def __post_init__(self) -> None:
         if self.format != "csv" and self.text.given:
@@ -136,9 +140,9 @@ class FileSource:
 
     @property
     def name(self) -> str:
-        """The file, or the first of several."""
-        first = self._shown(self.files[0])
-        return first if len(self.files) == 1 else f"{first} (and {len(self.files) - 1} more)"
+        """What the caller gave, or the first of several: listed files may be named after users."""
+        given = self.given or self.files
+        return given[0] if len(given) == 1 else f"{given[0]} (and {len(given) - 1} more)"
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Look into the first file, and at the names of its folders."""
@@ -151,7 +155,7 @@ class FileSource:
     @cached_property
     def names(self) -> list[str]:
         """The columns of the first file, and those of its folders."""
-        with reading(self.name, remote=self._remote):
+        with self._reading(self.files[0]):
             own = self._first[0].names()
         return [*own, *(key for key in _folder_columns(self.files[0]) if key not in own)]
 
@@ -184,7 +188,7 @@ class FileSource:
     def check_reachable(self) -> None:
         """Refuse files that cannot be opened; nothing is read from them."""
         for path in self.files:
-            with reading(self._shown(path), remote=self._remote):
+            with self._reading(path):
                 self.filesystem.open_input_file(path).close()
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
@@ -194,7 +198,7 @@ class FileSource:
         chunks = []
         for path in self.files:
             metadata = self._open(path).metadata
-            with reading(self._shown(path)):
+            with self._reading(path):
                 found = parquet_chunks(metadata, column)
                 if metadata.num_row_groups != len(found):
                     return None
@@ -207,7 +211,7 @@ class FileSource:
         self, path: str, wanted: dict[str, pa.DataType], groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Read columns of one file, or of some of its row groups; they must be of the types that are wanted."""
-        shown, folder = self._shown(path), _folder_columns(path)
+        folder = _folder_columns(path)
         opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
         of_folder = [
             name for name in wanted if name in folder and (opened.is_open or opened.type_of(name) is None)
@@ -215,15 +219,17 @@ class FileSource:
         stored = [name for name in wanted if name not in of_folder]
         for name, kind in wanted.items():
             found = pa.string() if name in of_folder else opened.type_of(name)
-            if found is None:
-                raise UnknownNameError.among("column", name, opened.names(), where=shown)
-            if plain_type(found) != plain_type(kind):
-                before = f"{plain_type(kind)} in {self._shown(self.files[0])}"
-                raise DataError(
-                    f"column {name!r} holds {plain_type(found)} in {shown} but {before}",
-                    remedy="give the column the same type in all files",
-                )
-        with reading(shown, remote=self._remote):
+            with self._reading(path):
+                if found is None:
+                    raise UnknownNameError.among("column", name, opened.names(), where=self._shown(path))
+                if plain_type(found) != plain_type(kind):
+                    here, first = self._shown(path), self._shown(self.files[0])
+                    before = f"{plain_type(kind)} in {'another' if first == here else first}"
+                    raise DataError(
+                        f"column {name!r} holds {plain_type(found)} in {here} but {before}",
+                        remedy="give the column the same type in all files",
+                    )
+        with self._reading(path):
             for batch in opened.batches(stored, *(() if groups is None else (groups,))):
                 yield batch if len(stored) == len(wanted) else _with_folder_columns(batch, wanted, folder)
 
@@ -232,11 +238,24 @@ class FileSource:
         return not isinstance(self.filesystem, pafs.LocalFileSystem)
 
     def _shown(self, path: str) -> str:
-        return path if self.spool is None else self.spool.shown
+        """Name a file as the caller gave it."""
+        if path in (self.given or self.files):
+            return path
+        return self.name if len(self.files) == 1 else f"a file of {self.name}"
+
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[None]:
+        """Name the given path in errors, and the file itself for the curator alone."""
+        try:
+            with reading(self._shown(path), remote=self._remote, path=path):
+                yield
+        except HeadcountError as error:
+            error.file = path if self.spool is None and self._shown(path) != path else None
+            raise
 
     def _open(self, path: str, text_as_codes: Sequence[str] = ()) -> Opened:
-        with reading(self._shown(path), remote=self._remote):
-            opened = OPENERS[self.format](self.filesystem, path, self.text, text_as_codes)
+        with self._reading(path):
+            opened = OPENERS[self.format](self.filesystem, path, self._shown(path), self.text, text_as_codes)
             if not opened.is_open:
                 opened.names()  # damaged names show here
             return opened
@@ -247,7 +266,7 @@ class FileSource:
             infos = self.filesystem.get_file_info(list(self.files))
         for info in infos:
             if info.type == pafs.FileType.NotFound:
-                raise DataError(f"{info.path} does not exist", remedy="check the path")
+                raise DataError(f"{self._shown(info.path)} does not exist", remedy="check the path")
         return [(info.size, info.mtime_ns) for info in infos]
 
     def _refuse_if_changed(self) -> None:
@@ -294,7 +313,7 @@ def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = N
     if type(events).__module__.split(".")[0] in ("pandas", "polars"):  # in memory already
         return _table_of(events)
     spool, path = spool_stream(events)
-    return FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool)
+    return FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool, given=(spool.shown,))
 
 
 def _is_arrow(events: Any) -> bool:
@@ -327,22 +346,26 @@ def _open_paths(paths: Sequence[str], text: TextOptions) -> FileSource:
         if len(paths) > 1:
             raise UsageError("'-' (standard input) cannot be mixed with files", remedy="give one or the other")
         spool, path = spool_input(text)
-        return FileSource((path,), pafs.LocalFileSystem(), text.format or format_of(path), text, spool)
+        kind = text.format or format_of(path)
+        return FileSource((path,), pafs.LocalFileSystem(), kind, text, spool, (spool.shown,))
     if any(path.startswith(("https://", "http://")) for path in paths):
         if not all(path.startswith(("https://", "http://")) for path in paths):
             raise UsageError("the files lie in several stores", remedy="give paths of one store")
         from headcount.events.sources.web import fetched
 
-        _one_format([PurePosixPath(shown(path)).name for path in paths], text)
+        names = [PurePosixPath(shown(path)).name for path in paths]
+        _one_format(names, text, names)
         spool, files = fetched(paths)
         filesystem: pafs.FileSystem = pafs.LocalFileSystem()
     else:
         filesystem, files = files_at(paths)
-    return FileSource(tuple(files), filesystem, _one_format(files, text), text, spool)
+    return FileSource(
+        tuple(files), filesystem, _one_format(files, text, paths), text, spool, tuple(map(shown, paths))
+    )
 
 
-def _one_format(files: Sequence[str], text: TextOptions) -> str:
-    formats = {text.format or format_of(path) for path in files}
+def _one_format(files: Sequence[str], text: TextOptions, given: Sequence[str]) -> str:
+    formats = {text.format or known_format(path) or format_of(path, path in given) for path in files}
     if len(formats) > 1:
         raise UsageError(
             f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"

@@ -79,7 +79,7 @@ def _read(
         return source.selected(columns).mapInArrow(task_of(deal), PACKETS_IN_SPARK)
     if isinstance(source, FileSource):
         parts = parts_of(source)
-        files = FileSource(source.files, source.filesystem, source.format, source.text)
+        files = FileSource(source.files, source.filesystem, source.format, source.text, given=source.given)
         read = ReadFiles(told, files, parts, kinds, schema, labels)
         numbers = session.range(0, len(parts), 1, numPartitions=min(len(parts), most_tasks))
         return numbers.mapInArrow(task_of(read), PACKETS_IN_SPARK)

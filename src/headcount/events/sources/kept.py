@@ -80,4 +80,4 @@ class KeptRows:
         except BaseException:
             spool.delete()
             raise
-        self._kept = FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool)
+        self._kept = FileSource((path,), pafs.LocalFileSystem(), "arrow", spool=spool, given=(self._shown,))
