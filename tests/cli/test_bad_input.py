@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
         RELEASE,
         ("visits.csv", "--encoding"),
     ),
-    "mixed types over files": (_two_types, ("release", "both", *FLAGS, *SPEND), ("'venue'", "a file of both", "another")),
+    "mixed types over files": (_two_types, ("release", "both", *FLAGS, *SPEND), ("'venue'", "of both", "another")),
     "no known format": (
         _write("visits.xyz", "x"),
         ("release", "visits.xyz", *FLAGS, *SPEND),

@@ -508,7 +508,7 @@ def test_a_misspelt_column_says_nothing_of_files_that_a_folder_holds(run: Run, w
     budget()
     flags = [*(each for each in FLAGS if each != "user"), "--epsilon", "0.5", "-k", "1", *CHARGED]
     flags[flags.index("--user") + 1 : flags.index("--user") + 1] = ["usr"]
-    said = []
+    said: list[tuple[int, str]] = []
     for users in (["ann0815"], ["ann0815", "bob4711"], ["bob4711", "liv9999"]):
         for user in users:
             (work / f"logs{len(said)}" / f"key={user}").mkdir(parents=True)
