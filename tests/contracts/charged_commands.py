@@ -22,8 +22,9 @@ from headcount.families import FAMILIES
 from headcount.family import Family, example_of, needed_by
 from headcount.guarantee import Standing
 from headcount.request import flags_of
-from tests.contracts.measurements import ITEMS, PLACES, Kind
+from tests.contracts.measurements import ITEMS, PLACES, Kind, called
 from tests.contracts.raw_files import Format, Row, written
+from tests.contracts.roles import Role
 
 BINS = f'[age]\nedges = [0, 18, 65, 120]\n[place]\nvalues = ["{PLACES[0]}", "{PLACES[1]}"]\nother = true\n'
 QUERIES = "SELECT COUNT(*) FROM people WHERE age >= 18; SELECT place, COUNT(*) FROM people GROUP BY place;"
@@ -102,7 +103,7 @@ def _methods() -> Iterator[Command]:
 _SRA = ("--method", "sra", "--limit", "3")
 _SELECT = ("--select-items", "--delta", "1e-6", "--select-limit", "2")
 _RANKS = ("-k", "2", "--per-context")
-_PLACES, _TAGS = ("--context", "place", "--select-contexts"), "--select-tags"
+_PLACES, TAGS = ("--context", "place", "--select-contexts"), "--select-tags"
 _QUANTILES = ("--what", "totals", "--limit", "3", "--quantiles", "0.5,0.9", "--by", "items", "--distinct")
 _GAUSSIAN = ("--noise", "gaussian", "--delta", "1e-6")
 COMMANDS: Mapping[str, Command] = {
@@ -118,7 +119,7 @@ COMMANDS: Mapping[str, Command] = {
         Command("rank of selected items", ("rank",), "select", ("-k", "2", *_SELECT)),
         Command("release of selected contexts", ("release",), "select", (*_SRA, *_SELECT, *_PLACES)),
         Command("rank of selected contexts", ("rank",), "select", (*_RANKS, *_SELECT, *_PLACES)),
-        Command("release of selected tags", ("tags", "release"), "tags", ("--delta", "1e-6", _TAGS)),
+        Command("release of selected tags", ("tags", "release"), "tags", ("--delta", "1e-6", TAGS)),
         Command("tags release with delta", ("tags", "release"), "tags", ("--delta", "1e-6")),
     )
 }  # fmt: skip
@@ -128,6 +129,23 @@ QUICKEST: Mapping[Kind, str] = {
     "ratings": "neighbours fit private", "tags": "tags release tag-model", "people": "query histogram",
 }  # fmt: skip
 """The command with which most rows are tried, by what it reads a log for."""
+
+
+def reads(command: Command, role: Role) -> bool:
+    """Models of items know no contexts, and neither do rankings of everything."""
+    return _in_contexts(command) or "context" not in role.options
+
+
+def _in_contexts(command: Command) -> bool:
+    return "neighbours" not in command.path and ("rank" not in command.path or "--per-context" in command.flags)
+
+
+def options_of(command: Command, role: Role) -> dict[str, Any]:
+    """Return how the rows are read: with a context where the command asks for one."""
+    options = dict(role.options)
+    if command.kind == "counts" and "context" not in options and _in_contexts(command):
+        options |= {"context": "place", "contexts": "F,M"}
+    return options
 
 
 @dataclass(frozen=True)
@@ -147,15 +165,10 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
     A ``screen`` is what standard error goes to.
     """
     events = written(kind, folder / "events", rows)
-    out, err = io.StringIO(), screen or io.StringIO()
     charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
-    arguments = [
-        *command.path, *events, *_reading(command, folder, {**kind.options, **options}), *command.flags,
-        *_predicting(command, folder), "--epsilon", command.epsilon, "--out", str(folder / "out"), "--json",
-        *charged,
-    ]  # fmt: skip
+    out, err = io.StringIO(), screen or io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
+        code = main([*arguments(command, kind, events, options, folder), *charged])
     said = re.sub(r"entry\s+\d+", "entry N", err.getvalue().replace(str(folder), "."))
     if code != 0:
         return Seen(code, said=said)
@@ -163,6 +176,16 @@ def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[st
         str(path.relative_to(folder)): _public(path) for path in (folder / "out").rglob("*") if path.is_file()
     }
     return Seen(0, files, frozenset(keys(json.loads(out.getvalue()))), said if ledger else "")
+
+
+def arguments(
+    command: Command, kind: Format, events: Sequence[str], options: Mapping[str, Any], folder: Path
+) -> list[str]:
+    """Return the command line that releases from events into a folder; a store says itself how it is read."""
+    return [
+        *command.path, *events, *_reading(command, kind, folder, options), *command.flags,
+        *_predicting(command, folder), "--epsilon", command.epsilon, "--out", str(folder / "out"), "--json",
+    ]  # fmt: skip
 
 
 def _predicting(command: Command, folder: Path) -> list[str]:
@@ -173,23 +196,28 @@ def _predicting(command: Command, folder: Path) -> list[str]:
     return ["--asked", str(folder / "asked.csv")]
 
 
-def _reading(command: Command, folder: Path, options: Mapping[str, Any]) -> list[str]:
+def _reading(command: Command, raw: Format, folder: Path, options: Mapping[str, Any]) -> list[str]:
     """Return the flags that say how to read."""
-    said, kind = dict(options), command.kind
-    flags = ["--user", "user"]
+    if raw.packs:
+        return []
+    said, kind = {**raw.options, **called(options, raw)}, command.kind
+    if not said.pop("header", True):
+        said["no_header"] = True
+    user, item, place, stars = map(raw.column, ("user", "item", "place", "stars"))
+    flags = ["--user", user]
     if kind == "people":
         (folder / "bins.toml").write_text(BINS, encoding="utf-8")
         (folder / "queries.sql").write_text(QUERIES, encoding="utf-8")
         flags += ["--bins", str(folder / "bins.toml"), "--queries", str(folder / "queries.sql")]
     elif kind == "tags":
         items = ",".join(map(str, said.pop("items", ITEMS)))
-        flags += ["--resource", "item", "--tag", "place", "--resources", items]
-        flags += [] if _TAGS in command.flags else ["--vocabulary", ",".join(PLACES)]
+        flags += ["--resource", item, "--tag", place, "--resources", items]
+        flags += [] if TAGS in command.flags else ["--vocabulary", ",".join(PLACES)]
     else:
-        flags += ["--item", "item"]
+        flags += ["--item", item]
         said = ({} if kind == "select" else {"items": ITEMS}) | said
     if kind in ("totals", "ratings"):
-        said = {"value": "stars", "value_range": "1,5"} | said
+        said = {"value": stars, "value_range": "1,5"} | said
     for name, value in said.items():
         if value is True:
             flags.append(f"--{name.replace('_', '-')}")

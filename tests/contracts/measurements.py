@@ -93,7 +93,7 @@ def plus(one: Sums, other: Sums) -> Sums:
 
 def opened(kind: Kind, events: Any, raw: Format, options: Mapping[str, Any]) -> EventLog:
     """Describe a log of raw rows, read for a kind of measurement."""
-    said = {**raw.options, **_called(options, raw)}
+    said = {**raw.options, **called(options, raw)}
     user, item, place = (raw.column(name) for name in ("user", "item", "place"))
     if kind == "people":
         return read_people(events, user=user, **said)
@@ -109,7 +109,7 @@ def opened(kind: Kind, events: Any, raw: Format, options: Mapping[str, Any]) -> 
     return read_events(events, user=user, item=item, **{"items": ITEMS, **said})
 
 
-def _called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
+def called(options: Mapping[str, Any], raw: Format) -> dict[str, Any]:
     """Name columns as the file does, which numbers them if it has no header."""
     if raw.header:
         return dict(options)

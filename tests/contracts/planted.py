@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from tests.contracts import neighbouring_logs
 from tests.contracts.replay_case import Case
 from tests.contracts.replay_cases import GROUPS
 
@@ -55,9 +56,9 @@ class Plant:
             function.__code__ = sound
 
     @property
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[Case | neighbouring_logs.Case]:
         """The cases that may find it."""
-        return GROUPS[self.group]()
+        return neighbouring_logs.PLANTED[self.group]() if self.family == "sources" else GROUPS[self.group]()
 
 
 _BOUNDS = "__import__('headcount.bounding').bounding"
@@ -466,4 +467,58 @@ QUERIES = (
     ),
 )  # fmt: skip
 
-PLANTS = (*ISSUE, *COUNTS, *RANKINGS, *SELECTION, *TOTALS, *NEIGHBOURS, *TAGS, *QUERIES)
+
+def _released(value: str) -> dict[str, str]:
+    """Say where a number becomes a part of release.json."""
+    return {
+        "where": "curator:Curator._run", "old": "told_of = {", "new": f'told_of = {{"more": {value}, ',
+    }  # fmt: skip
+
+
+_SOURCE = "ready.log.source"
+SOURCES = (
+    Plant(
+        "the rows of a Parquet footer are released", "sources", "parquet text",
+        **_released(f"sum(int({_SOURCE}._open(path).metadata.num_rows) for path in {_SOURCE}.files)"),
+    ),
+    Plant(
+        "the number of row groups is released", "sources", "parquet row groups",
+        **_released(f"sum(len({_SOURCE}.row_groups(path)) for path in {_SOURCE}.files)"),
+    ),
+    Plant("the number of bytes is released", "sources", "jsonl",
+          **_released(f"sum(size for size, _ in {_SOURCE}.stamps())")),
+    Plant(
+        "the size of a dictionary is released", "sources", "table of codes",
+        **_released(f"max(len(each.column(0).dictionary) for each in {_SOURCE}.batches([ready.log.roles.item]))"),
+    ),
+    Plant("the rows that a database knows of are released", "sources", "duckdb", **_released(f"{_SOURCE}.rows")),
+    Plant("the range of ids is released", "sources", "parquet typed",
+          **_released(f"{_SOURCE}.whole_range('user')")),
+    Plant("the records of a store are released", "sources", "csv store", **_released(f"{_SOURCE}.records")),
+    Plant(
+        "the number of files is said", "sources", "csv files", "cli.charged:spend",
+        "_note_doubts(log)", "_note_doubts(log); terminal.note(log.source.name)",
+    ),
+    Plant(
+        "progress shows how many rows were read", "sources", "arrow stream", "cli.terminal:Bar.__call__",
+        "if self._discreet:", "if self._discreet and total is None and not done:",
+    ),
+    Plant(
+        "the ledger notes how many rows there are", "sources", "arrow file", "prepared:Prepared.identity",
+        '"command": request.command,',
+        '"command": request.command, "rows": sum(each.num_rows for each in log.source.batches([log.roles.user])),',
+    ),
+    Plant(
+        "many rows are warned of", "sources", "sqlite", "charging:begin_reading", "reservation.data_read()",
+        "reservation.data_read()\n"
+        "    if sum(each.num_rows for each in log.source.batches([log.roles.user])) > 500: warnings.warn('large')",
+    ),
+    Plant(
+        "many batches are too many", "sources", "csv gzip", "events.encoding:EncodedLog._prepared",
+        "self.tally.rows += raw.num_rows",
+        "self.tally.rows += raw.num_rows\n        if self.tally.rows > 500: raise MemoryError",
+    ),
+)  # fmt: skip
+"""Whatever a file or database says of all its rows at once is no one's to release."""
+
+PLANTS = (*ISSUE, *COUNTS, *RANKINGS, *SELECTION, *TOTALS, *NEIGHBOURS, *TAGS, *QUERIES, *SOURCES)

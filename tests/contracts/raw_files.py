@@ -57,14 +57,17 @@ class Format:
     parts: int = 1
     last_newline: bool = True
     packs: bool = False
+    group_rows: int | None = None  # in a row group or batch of a file or table
     table: str | None = None
+    query: str | None = None
     text_type: pa.DataType = field(default_factory=pa.string)
 
     @property
     def options(self) -> dict[str, Any]:
         """What must be said to read it."""
         if self.shape != "csv":
-            return {} if self.table is None else {"table": self.table}
+            asked = {"table": self.table, "query": self.query}
+            return {name: value for name, value in asked.items() if value is not None}
         other = {} if self.delimiter == "," else {"delimiter": self.delimiter}
         other |= {} if self.encoding == "utf-8" else {"encoding": self.encoding}
         return other | ({} if self.header else {"header": False})
@@ -180,8 +183,7 @@ def _write_parquet(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: 
     paths = []
     for number, part in enumerate(split(rows, kind.parts)):
         path = folder / f"part{number}.parquet"
-        size = 1 if one_by_one or kind.name.endswith("groups") else None
-        pq.write_table(table_of(kind, part), path, row_group_size=size)
+        pq.write_table(table_of(kind, part), path, row_group_size=1 if one_by_one else kind.group_rows)
         paths.append(str(path))
     return paths
 
@@ -190,13 +192,13 @@ def _write_arrow(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bo
     path, table = folder / f"events{kind.ending}", table_of(kind, rows)
     open_writer = pa.ipc.new_stream if kind.name.endswith("stream") else pa.ipc.new_file
     with open_writer(path, table.schema) as writer:
-        writer.write_table(table, max_chunksize=1 if one_by_one else None)
+        writer.write_table(table, max_chunksize=1 if one_by_one else kind.group_rows)
     return str(path)
 
 
 def _in_memory(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
-    table = table_of(kind, rows)
-    return pa.Table.from_batches(table.to_batches(max_chunksize=1), table.schema) if one_by_one else table
+    table, size = table_of(kind, rows), 1 if one_by_one else kind.group_rows
+    return table if size is None else pa.Table.from_batches(table.to_batches(max_chunksize=size), table.schema)
 
 
 def _as_polars(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
@@ -244,7 +246,7 @@ FORMATS: Mapping[str, Format] = {
         Format("jsonl store", "json", _write_lines, ".jsonl", packs=True),
         Format("parquet text", "arrow", _write_parquet),
         Format("parquet codes", "arrow", _write_parquet, text_type=_CODES),
-        Format("parquet row groups", "arrow", _write_parquet),
+        Format("parquet row groups", "arrow", _write_parquet, group_rows=1),
         Format("parquet files", "arrow", _write_parquet, parts=3),
         Format("parquet store", "arrow", _write_parquet, packs=True),
         Format("parquet typed", "typed", _write_parquet),
@@ -267,10 +269,10 @@ FORMATS: Mapping[str, Format] = {
 
 
 @contextmanager
-def small_batches() -> Iterator[None]:
-    """Read a row, or 160 bytes of text, at a time; a hostile line may be longer than that."""
+def small_batches(rows: int = 1, text: int = 160) -> Iterator[None]:
+    """Read so many rows, or bytes of text, at a time; a hostile line may be longer than that."""
     with ExitStack() as stack:
         for module in (formats, readers):
-            stack.enter_context(mock.patch.object(module, "BATCH_ROWS", 1))
-        stack.enter_context(mock.patch.object(lines, "BLOCK_BYTES", 160))
+            stack.enter_context(mock.patch.object(module, "BATCH_ROWS", rows))
+        stack.enter_context(mock.patch.object(lines, "BLOCK_BYTES", text))
         yield

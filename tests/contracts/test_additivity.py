@@ -24,7 +24,7 @@ from tests.contracts import hostile
 from tests.contracts.additivity import Bench, check_sum
 from tests.contracts.measurements import MEASUREMENTS, Measurement, Sums, opened
 from tests.contracts.raw_files import FORMATS, Format, Row, small_batches, written
-from tests.contracts.roles import ROLES, Case, every_case, fields_of
+from tests.contracts.roles import ROLES, Case, begins_a_row, every_case, fields_of
 
 MAIN = ("csv", "jsonl", "parquet text")
 DATABASE_ROLES = ("item", "hour in Zurich", "value")
@@ -135,20 +135,11 @@ def wild_people(seed: int, kind: Format, *, people: int = 8) -> tuple[list[Row],
             cells: dict[str, str | hostile.Field] = {name: rng.choice(said) for name, said in plain.items()}
             cells |= {"user": f"{'ab'[number % 2]}{number}", "home": f"h{'ab'[number % 2]}{number // 4}"}
             for column in plain:
-                odd = [each for each in fields_of(kind, _ROLE_OF[column]) if not _begins_a_row(kind, each)]
+                odd = [each for each in fields_of(kind, _ROLE_OF[column]) if not begins_a_row(kind, each)]
                 if odd and rng.random() < 0.25:
                     cells[column] = rng.choice(odd)
             groups[number % 2].append(Row(cells))
     return groups
-
-
-def _begins_a_row(kind: Format, field: hostile.Field) -> bool:
-    """Say whether what follows a line break counts as a row, in the name of whoever its first cell says.
-
-    Then people of both groups would write in the name of the same one (docs/known-limits.md). Where there is a
-    header, so short a row does not count.
-    """
-    return kind.shape == "csv" and not kind.header and any(each in str(field.said["csv"]) for each in "\r\n")
 
 
 _ROLE_OF = {

@@ -10,6 +10,7 @@ import pytest
 from headcount.errors import GrantError
 from headcount.lab.audits.moves import Violation
 from headcount.lab.audits.replay import wrapped_noise
+from tests.contracts import neighbouring_logs
 from tests.contracts.planted import ISSUE, PLANTS, Plant
 from tests.contracts.replay_case import Case
 from tests.contracts.test_replay import NEIGHBOURS
@@ -21,7 +22,7 @@ def _wrapped() -> Iterator[None]:
         yield
 
 
-def found(plant: Plant) -> Case | None:
+def found(plant: Plant) -> Case | neighbouring_logs.Case | None:
     """Return the first case that finds a bug."""
     with plant.planted():
         for case in plant.cases:
@@ -41,6 +42,6 @@ def test_a_planted_bug_is_found(plant: Plant) -> None:
 
 def test_every_family_has_its_bugs() -> None:
     own = Counter(plant.family for plant in PLANTS if plant not in ISSUE)
-    families = ("counts", "rankings", "selection", "totals", "neighbours", "tags", "queries")
+    families = ("counts", "rankings", "selection", "totals", "neighbours", "tags", "queries", "sources")
     assert all(own[family] >= 3 for family in families)
     assert len(ISSUE) == 4

@@ -16,21 +16,26 @@ import pytest
 import headcount as hc
 from headcount.cli.main import main
 from headcount.query_session import QuerySession
-from tests.contracts.charged_commands import BINS, COMMANDS, DATASET, QUICKEST, Command, Seen, charged_paths, run
+from tests.contracts.charged_commands import (
+    BINS,
+    COMMANDS,
+    DATASET,
+    QUICKEST,
+    Command,
+    Seen,
+    charged_paths,
+    options_of,
+    reads,
+    run,
+)  # fmt: skip
 from tests.contracts.hostile import Field
 from tests.contracts.measurements import opened
 from tests.contracts.raw_files import FORMATS, Row, written
-from tests.contracts.roles import ROLES, Case, Role, every_case
+from tests.contracts.roles import ROLES, Case, crowd, every_case
 
 MAIN = ("csv", "jsonl", "parquet text")
 SHARE = 17
 """One of so many fields in a role is tried with a command in the quick run; the slow one tries them all."""
-
-
-def crowd(role: Role, people: int = 40) -> list[Row]:
-    """Return the rows of many people who write nothing odd."""
-    case = Case(FORMATS["csv"], role, None)
-    return [case._row(f"a{number // 3}", number // 3 + number % 3 * 5) for number in range(3 * people)]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +59,7 @@ def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[.
     @cache
     def seen(command: str, kind: str, role: str, charged: bool) -> Seen:
         rows, folder = crowd(ROLES[role]), tmp_path_factory.mktemp("without")
-        options = _options(COMMANDS[command], ROLES[role])
+        options = options_of(COMMANDS[command], ROLES[role])
         found = run(COMMANDS[command], FORMATS[kind], rows, options, folder, ledger if charged else None)
         assert found.code == 0, found.said
         return found
@@ -62,28 +67,11 @@ def without(tmp_path_factory: pytest.TempPathFactory, ledger: str) -> Callable[.
     return seen
 
 
-def _reads(command: Command, role: Role) -> bool:
-    """Models of items know no contexts, and neither do rankings of everything."""
-    return _in_contexts(command) or "context" not in role.options
-
-
-def _in_contexts(command: Command) -> bool:
-    return "neighbours" not in command.path and ("rank" not in command.path or "--per-context" in command.flags)
-
-
-def _options(command: Command, role: Role) -> dict[str, Any]:
-    """Return how the rows are read: with a context where the command asks for one."""
-    options = dict(role.options)
-    if command.kind == "counts" and "context" not in options and _in_contexts(command):
-        options |= {"context": "place", "contexts": "F,M"}
-    return options
-
-
 def check_succeeds(case: Case, command: Command, folder: Path, ledger: str | None, without: Seen) -> None:
     """Run a command with one hostile row, the first or another, and see no difference."""
     rows, odd = crowd(case.role), case.others()[0]
     rows.insert(case.number % 2 * 50, odd)
-    seen = run(command, case.format, rows, _options(command, case.role), folder, ledger)
+    seen = run(command, case.format, rows, options_of(command, case.role), folder, ledger)
     assert seen.code == 0, seen.said
     assert set(seen.files) == set(without.files)
     for name, public in seen.files.items():
@@ -116,7 +104,7 @@ SOME: Mapping[str, list[tuple[str, str]]] = {
 def _each_command() -> Iterator[tuple[str, str, str, str, bool]]:
     """Yield every command with two hostile rows of its kind, in turn, and a ledger for each other one."""
     for number, command in enumerate(COMMANDS.values()):
-        rows = [each for each in SOME[command.kind] if _reads(command, ROLES[each[0]])]
+        rows = [each for each in SOME[command.kind] if reads(command, ROLES[each[0]])]
         for turn in range(2):
             role, name = rows[(2 * number + turn) % len(rows)]
             yield command.name, MAIN[(number + turn) % 3], role, name, command.proven and (number + turn) % 2 == 0

@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,6 +56,7 @@ from headcount.noise import (
 )
 from headcount.releases import Release
 
+_SHOWN = 60  # bytes on either side of a difference
 BEYOND = 1 << 40
 """Noise so large that it decides any comparison."""
 
@@ -65,6 +65,7 @@ KEY = "key"
 
 Log = TypeVar("Log")
 """A log, or what a run makes one of."""
+Outcome = TypeVar("Outcome")
 
 
 @dataclass
@@ -338,13 +339,12 @@ def wrapped_noise() -> Iterator[None]:
         yield
 
 
-def check_replay(
-    run: Callable[[Log, Tape], Release], log: Log, neighbours: Iterable[Log], seed: int
-) -> tuple[Release, list[Move]]:
-    """Record a release of a log, and replay it on its neighbours; return it, and how far they moved."""
+def replayed(
+    run: Callable[[Log, Tape], Outcome], log: Log, neighbours: Iterable[Log], seed: int
+) -> Iterator[tuple[Outcome, Tape]]:
+    """Record a run over a log and replay it over its neighbours; yield the outcome and the tape of every run."""
     first = Tape(seed)
-    made = run(log, first)
-    content, moves = saved(made), list[Move]()
+    yield run(log, first), first
     for neighbour in neighbours:
         second = Tape(seed, first.events)
         try:
@@ -354,10 +354,21 @@ def check_replay(
         except Exception as error:
             raise Violation(f"a release fails for one of two neighbours alone: {error}") from error
         second.end()
-        _check_same(content, saved(again))
-        _check_total(made, second.moves)
-        moves += second.moves
-    return made, moves
+        yield again, second
+
+
+def check_replay(
+    run: Callable[[Log, Tape], Release], log: Log, neighbours: Iterable[Log], seed: int
+) -> tuple[Release, list[Move]]:
+    """Record a release of a log, and replay it on its neighbours; return it, and how far they moved."""
+    runs = replayed(run, log, neighbours, seed)
+    release, _ = next(runs)
+    content, moves = saved(release), list[Move]()
+    for again, tape in runs:
+        check_same(content, saved(again))
+        _check_total(release, tape.moves)
+        moves += tape.moves
+    return release, moves
 
 
 def _check_total(release: Release, moves: Sequence[Move]) -> None:
@@ -370,16 +381,15 @@ def _check_total(release: Release, moves: Sequence[Move]) -> None:
             raise Violation(f"one person costs {unit} = {cost:.6g} in all, where {promised} is promised")
 
 
-def _check_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:
-    for name in sorted(one.keys() | other.keys()):
-        first, second = one.get(name), other.get(name)
-        if first == second:
-            continue
-        said = ""
-        if name == "release.json" and first is not None and second is not None:
-            left, right = json.loads(first), json.loads(second)
-            said = next(f": {key}: {left[key]} and {right[key]}" for key in left if left[key] != right[key])
-        raise Violation(f"{name} differs between two neighbours, though all draws came out alike{said}")
+def check_same(content: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:
+    """Refuse two neighbours that differ in anything an analyst sees; show the first difference."""
+    for name in sorted(content.keys() | other.keys()):
+        first, second = content.get(name), other.get(name)
+        if first != second:
+            pairs = enumerate(zip(first or b"", second or b"", strict=False))
+            begin = max(0, next((at for at, (left, right) in pairs if left != right), 0) - _SHOWN)
+            shown = " and ".join(repr(text and text[begin : begin + 2 * _SHOWN]) for text in (first, second))
+            raise Violation(f"{name} differs between two neighbours, though all draws came out alike: {shown}")
 
 
 def saved(release: Release) -> dict[str, bytes]:
