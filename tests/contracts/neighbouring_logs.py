@@ -34,6 +34,7 @@ from headcount.events import encoding
 from headcount.lab.audits.moves import Violation
 from headcount.lab.audits.replay import Tape, check_same, replayed
 from headcount.ledger import journal
+from tests import spark
 from tests.contracts import hostile
 from tests.contracts.charged_commands import COMMANDS, DATASET, Command, arguments, options_of
 from tests.contracts.measurements import opened
@@ -60,6 +61,18 @@ SOURCES: Mapping[str, Format] = {
     },
 }  # fmt: skip
 """All that a log can be read from on one machine."""
+
+
+def _as_spark(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
+    """Write rows as files that Spark makes a frame of."""
+    return spark.session().read.parquet(*FORMATS["parquet files"].write(kind, folder, rows, one_by_one))
+
+
+ON_SPARK: Mapping[str, Format] = {
+    "spark frame": Format("spark frame", "arrow", _as_spark, parts=3),
+    "spark files": replace(FORMATS["parquet files"], name="spark files"),
+}
+"""What Spark counts; a measure takes it a second, so the slow tests alone try it."""
 
 Observed = Mapping[str, bytes]
 """All that an analyst sees of a run, by name."""
@@ -177,7 +190,7 @@ class Case:
         """Write rows; give the command line that releases from them, and the events that it cannot name."""
         where = place()
         where.renew()
-        with _small(), where.environment():
+        with _small(), where.environment(), _engine(self.format):
             events = self._written(rows, where.rows)
             named = self._named(events)
             line = arguments(self.command, self.format, named, self._options, where.rows)
@@ -209,7 +222,7 @@ class Case:
         """Return how a command line names events: files of a folder by the folder."""
         if self.format.name.endswith("standard input"):
             return ["-"]
-        if self.format.parts > 1:
+        if self.format.parts > 1 and isinstance(events, list):
             return [str(Path(events[0]).parent)]
         return events if isinstance(events, list) else [events if isinstance(events, str) else "in memory"]
 
@@ -223,6 +236,21 @@ def _small() -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "FEW_ROWS", FEW_ROWS))
         engine = partial(local.LocalEngine, memory=MEMORY)
         stack.enter_context(mock.patch.object(local, "LocalEngine", engine))
+        yield
+
+
+@contextlib.contextmanager
+def _engine(kind: Format) -> Iterator[None]:
+    """Let Spark count what lies there, with the session of all tests."""
+    if kind.name not in ON_SPARK:
+        yield
+        return
+
+    @contextlib.contextmanager
+    def chosen(flags: Any, _: Any) -> Iterator[Any]:
+        yield spark.engine(), flags["events"]
+
+    with mock.patch.object(charged, "chosen_engine", chosen):
         yield
 
 

@@ -24,6 +24,7 @@ from tests.contracts.measurements import Kind, opened
 from tests.contracts.neighbouring_logs import (
     MANY,
     NEIGHBOURS,
+    ON_SPARK,
     SOURCES,
     Case,
     Observed,
@@ -102,6 +103,15 @@ def test_neighbouring_logs_look_alike_to_every_command(source: str) -> None:
                 replace(case, many=3 * MANY).check()
             except Violation as violation:
                 raise Violation(f"{case.name}: {violation}") from violation
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("command", [*QUICKEST.values(), "rank top-k"])
+@pytest.mark.parametrize("source", ON_SPARK)
+def test_neighbouring_logs_look_alike_on_spark(source: str, command: str) -> None:
+    kind = ON_SPARK[source]
+    Case(COMMANDS[command], kind, _roles(COMMANDS[command], kind)[0], many=300).check()
 
 
 def test_every_source_and_every_family_is_here() -> None:
