@@ -7,6 +7,7 @@ So whoever releases from a query takes it for granted, and is told which of its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,8 +51,9 @@ def crossings(query: str, dialect: str | None = None) -> tuple[str, ...] | None:
 
 _ORDER = (
     "GROUP BY", "DISTINCT", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "JOIN", "a sample", "PIVOT",
-    "an aggregate", "a window function", "a subquery",
+    "an aggregate", "a window function", "a subquery", "a text file whose types its rows decide",
 )  # fmt: skip
+_TEXT_FILE = re.compile(r"^(read_csv|read_json|read_ndjson)|\.(csv|tsv|txt|json|jsonl|ndjson)\b")
 
 
 def _found(statement: Any) -> Iterator[str]:
@@ -68,10 +70,17 @@ def _found(statement: Any) -> Iterator[str]:
             yield "UNION"
         elif isinstance(node, exp.Join) and not isinstance(node.this, exp.Unnest | exp.Lateral):
             yield "JOIN"
+        elif isinstance(node, exp.Table) and _is_guessed(node.this.sql("duckdb").strip('"').lower()):
+            yield _ORDER[-1]
         elif isinstance(node, exp.AggFunc) and not _of_one_row(node):
             yield "an aggregate"
         elif isinstance(node, exp.Query) and node is not statement and not _is_selected_from(node):
             yield "a subquery"
+
+
+def _is_guessed(source: str) -> bool:
+    """Tell whether DuckDB looks at the rows of a text file to say how they are read."""
+    return bool(_TEXT_FILE.search(source)) and "auto_detect = false" not in source
 
 
 def _of_one_row(function: Any) -> bool:
