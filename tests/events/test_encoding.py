@@ -130,7 +130,7 @@ def test_texts_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     """Run the kernel as plain Python with a hash that says the same of every text."""
     from headcount.events.kernels import interning
 
-    monkeypatch.setattr(interning, "_hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
+    monkeypatch.setattr(interning, "hash_bytes", lambda *_: np.uint64(0xABCDEF0000000003))
     for name in ("_first_slots", "intern_text"):
         monkeypatch.setattr(interning, name, cast("Any", getattr(interning, name)).py_func)
     table = TextTable(slots=4, room=4)

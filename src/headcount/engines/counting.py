@@ -40,6 +40,7 @@ from headcount.engines.kernels.sharing import Shared, Sharing, share
 from headcount.engines.kernels.weighing import Weighing, weigh
 from headcount.engines.passes import Passes
 from headcount.engines.sparse import PeopleTable, count_people, merged
+from headcount.events.ids import secret_words
 from headcount.events.log import EventLog
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -163,7 +164,7 @@ def _among(log: EventLog, bound: CountBound | Activity) -> Flags:
 
 
 def _modes(log: EventLog) -> Modes:
-    return Modes(log.width, log.counting == "users", log.context_of == "user")
+    return Modes(log.width, log.counting == "users", log.context_of == "user", secret_words()[0])
 
 
 def _spare(log: EventLog) -> Spare:

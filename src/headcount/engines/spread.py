@@ -124,7 +124,8 @@ def _read(passes: Passes, log: EventLog, bound: Spread | Variety, secret: bytes)
         inside = _in_own_context(coded, rows, rows.contexts, secret)
         users, codes = users[inside], codes[inside]
     width = max(1, coded.items.table.size)
-    pairs = np.unique(users.astype(np.int64) * width + codes)
+    pairs = np.sort(users.astype(np.int64) * width + codes)  # NumPy's unique hashes without a key
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     owners, items = np.divmod(pairs, width)
     sizes = np.bincount(owners, minlength=coded.users.size).astype(np.int64)
     return Baskets(coded.users, coded.items, owners.astype(np.int32), items.astype(np.int32), sizes)

@@ -5,6 +5,7 @@ Codes are an internal convenience: nothing that reaches a release depends on the
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.arrays import Codes
+from headcount.arrays import Codes, Draws
 from headcount.errors import DataError
-from headcount.events.kernels import interning
+from headcount.events.kernels import hashing, interning
 from headcount.events.texts import bytes_of, is_textual
 
 _WIDEST_RANGE = 1 << 26
@@ -75,6 +76,7 @@ class NumberTable:
 
     def __init__(self, slots: int = 1 << 12) -> None:
         self.size = 0
+        self._words = secret_words()
         self._ids = np.empty(0, dtype=np.int64)
         self._resize(slots)
 
@@ -84,7 +86,9 @@ class NumberTable:
         out = room_for_codes(values.size)
         row = 0
         while True:
-            row, self.size = interning.intern_numbers(values, row, self._slots, self._ids, self.size, may_add, out)
+            row, self.size = interning.intern_numbers(
+                values, row, self._words, self._slots, self._ids, self.size, may_add, out
+            )
             if row == values.size:
                 return out
             self._resize(self._slots.size)
@@ -98,7 +102,8 @@ class NumberTable:
         known = self._ids[: self.size]
         self._slots = np.full(2 * slots, -1, dtype=np.int64)
         self._ids = np.empty(slots // 2, dtype=np.int64)
-        interning.intern_numbers(known, 0, self._slots, self._ids, 0, True, np.empty(known.size, np.int32))
+        out = np.empty(known.size, dtype=np.int32)
+        interning.intern_numbers(known, 0, self._words, self._slots, self._ids, 0, True, out)
 
 
 class TextTable:
@@ -113,6 +118,7 @@ class TextTable:
 
     def __init__(self, slots: int = 1 << 12, room: int = 1 << 16) -> None:
         self.size = 0
+        self._words = secret_words()
         self._latest: tuple[int, pa.Array, Codes] | None = None
         self._arena = np.empty(max(room, _WORD), dtype=np.uint8)
         self._ends = np.empty(0, dtype=np.int64)
@@ -149,7 +155,7 @@ class TextTable:
         row = 0
         while True:
             row, self.size = interning.intern_text(
-                data, offsets, row, self._slots, self._arena, self._ends, self.size, may_add, out
+                data, offsets, row, self._words, self._slots, self._arena, self._ends, self.size, may_add, out
             )
             if row == out.size:
                 return out
@@ -165,7 +171,17 @@ class TextTable:
         self._slots = np.zeros(slots, dtype=np.uint64)
         self._ends = np.empty(slots, dtype=np.int64)
         out = np.empty(known.size - 1, dtype=np.int32)
-        interning.intern_text(self._arena, known, 0, self._slots, self._arena, self._ends, 0, True, out)
+        interning.intern_text(
+            self._arena, known, 0, self._words, self._slots, self._arena, self._ends, 0, True, out
+        )
+
+
+def secret_words() -> Draws:
+    """Draw the words that say where a table keeps its ids; no other table has them, and no result depends on them.
+
+    Without them a user could choose ids that meet in one place, and so decide how long a release takes.
+    """
+    return np.frombuffer(bytearray(os.urandom(8 * hashing.WORDS)), dtype=np.uint64)
 
 
 def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:

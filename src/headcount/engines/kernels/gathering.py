@@ -47,7 +47,7 @@ def gather(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, gathered:
             total = records_in(weights, begin, end)
             if modes.distinct:
                 run += 1
-                size = each_once(cells, begin, end, column_width, held, run, seen)
+                size = each_once(cells, begin, end, column_width, modes.secret, held, run, seen)
             elif total <= keeping.limit:
                 to = ahead[total]
                 for at in range(begin, end):

@@ -1,7 +1,8 @@
 """Compiled steps that the kernels share as they go through one user's records: find a cell, see each one once.
 
 Cells met are noted in a hash table whose slots are marked with the number of the run, so that it need not be
-cleared between users.
+cleared between users. A user chooses the cells, so their slots follow from a secret word: see
+:mod:`headcount.events.kernels.hashing`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from headcount.arrays import Codes, Draws, Flags, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
 from headcount.engines.kernels import room
 from headcount.engines.kernels.mixing import GOLDEN, mix
+from headcount.events.kernels.hashing import hash_cell
 
 MOST_OF_ONE, MOST_SQUARES = 1 << 30, 1 << 62
 """With more records of one column than that, or more squares, the squares are taken to sum to the latter."""
@@ -22,11 +24,15 @@ _FEW_ROWS = 128  # of a user, that there is room for at least: no hash table has
 
 
 class Modes(NamedTuple):
-    """How records count: how many contexts an item has, whether a cell counts once, and in one context only."""
+    """How records count: how many contexts an item has, whether a cell counts once, and in one context only.
+
+    The secret word says where hash tables keep cells; no count depends on it.
+    """
 
     width: int
     distinct: bool
     one_context: bool
+    secret: np.uint64
 
 
 class Scratch(NamedTuple):
@@ -113,10 +119,10 @@ def mask_for(entries: Word) -> Word:
 
 
 @inlined
-def find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
+def find(cell: Word, secret: Word, run: Word, mask: Word, seen: Integers) -> Word:
     """Return the slot of a cell in the hash table of this run, its own or a free one."""
     name = np.int64(run) << 32 | cell
-    slot = (cell * 0x9E3779B1 >> 12) & mask
+    slot = np.int64(hash_cell(cell, secret)) & mask
     there = seen[slot]
     while there != name and there >> 32 == run:
         slot = (slot + 1) & mask
@@ -125,13 +131,15 @@ def find(cell: Word, run: Word, mask: Word, seen: Integers) -> Word:
 
 
 @compiled
-def each_once(cells: Codes, begin: Word, end: Word, width: Word, out: Codes, run: Word, seen: Integers) -> Word:
+def each_once(
+    cells: Codes, begin: Word, end: Word, width: Word, secret: Word, out: Codes, run: Word, seen: Integers
+) -> Word:
     """Write each different cell divided by ``width`` once; return how many there are."""
     mask = mask_for(end - begin)
     size: Word = np.int64(0)
     for at in range(begin, end):
         column = np.int64(cells[at]) // width
-        slot = find(column, run, mask, seen)
+        slot = find(column, secret, run, mask, seen)
         if seen[slot] != np.int64(run) << 32 | column:
             seen[slot] = np.int64(run) << 32 | column
             out[size] = column
@@ -146,6 +154,7 @@ def squares_in(
     begin: Word,
     end: Word,
     width: Word,
+    secret: Word,
     run: Word,
     seen: Integers,
     numbers: Integers,
@@ -155,7 +164,7 @@ def squares_in(
     total: Word = np.int64(0)
     for at in range(begin, end):
         column = np.int64(cells[at]) // width
-        slot = find(column, run, mask, seen)
+        slot = find(column, secret, run, mask, seen)
         if seen[slot] != np.int64(run) << 32 | column:
             seen[slot] = np.int64(run) << 32 | column
             numbers[slot] = 0

@@ -103,7 +103,8 @@ def _offer(priority: Word, cell: Word, heap: Draws, held: Codes, size: Word) -> 
 @compiled
 def _keep(
     cells: Codes, weights: Integers, key: Word, bar: Word, ranks: Integers, bits: Word, width: Word,
-    distinct: Word, met: Draws, seen: Integers, numbers: Integers, run: Word, heap: Draws, held: Codes,
+    distinct: Word, secret: Word, met: Draws, seen: Integers, numbers: Integers, run: Word, heap: Draws,
+    held: Codes,
 ) -> Word:  # fmt: skip
     """Keep the records of smallest priority, none above ``bar``, of one user in ``heap``; return how many.
 
@@ -129,7 +130,7 @@ def _keep(
         if met.size > 0 and met[cell >> 6] & bit == 0:
             met[cell >> 6] |= bit
         else:
-            slot = find(cell, run, mask, seen)
+            slot = find(cell, secret, run, mask, seen)
             if seen[slot] == np.int64(run) << 32 | cell:
                 number = numbers[slot]
             else:
@@ -227,7 +228,8 @@ def sample(
     while size < room:
         run += 1
         size = _keep(
-            cells, weights, key, bar, ranks, bits, modes.width, modes.distinct, met, seen, numbers, run, heap, held
+            cells, weights, key, bar, ranks, bits, modes.width, modes.distinct, modes.secret, met, seen,
+            numbers, run, heap, held,
         )  # fmt: skip
         if bar == _NO_BAR:
             break
@@ -278,7 +280,7 @@ def keep(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, counts: Cou
                 run += 1
                 for at in range(size):
                     item = np.int64(held[at]) // modes.width
-                    slot = find(item, run, mask_for(size), seen)
+                    slot = find(item, modes.secret, run, mask_for(size), seen)
                     if seen[slot] != np.int64(run) << 32 | item:
                         seen[slot] = np.int64(run) << 32 | item
                         items[item] += 1

@@ -50,7 +50,7 @@ def pair(piece: Piece, modes: Modes, keeping: Keeping, spare: Spare, paired: Pai
                 heap, held,
             )  # fmt: skip
             run += 1
-            different = each_once(held, 0, size, modes.width, held, run, seen)
+            different = each_once(held, 0, size, modes.width, modes.secret, held, run, seen)
             size = 0
             for at in range(different):
                 place = places[held[at]]

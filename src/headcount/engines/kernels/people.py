@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from headcount.arrays import Codes
-from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.compiling import Word, compiled, inlined
 from headcount.engines.kernels.grouping import Piece, next_histories
 from headcount.engines.kernels.histories import Modes, each_once, keep_one_context, lacking, scratch_for
-from headcount.engines.kernels.mixing import GOLDEN
+from headcount.events.kernels.hashing import hash_cell
 
 
 class Slots(NamedTuple):
@@ -31,23 +31,22 @@ def new_table(slots: Word) -> Slots:
 
 
 @inlined
-def _slot_of(column: Word, columns: Codes) -> Word:
+def _slot_of(column: Word, secret: Word, columns: Codes) -> Word:
     """Return the slot of a column, its own or a free one."""
     mask = np.int64(columns.size - 1)
-    mixed = uint64(column) * GOLDEN
-    slot = np.int64((mixed ^ (mixed >> uint64(32))) & uint64(mask))
+    slot = np.int64(hash_cell(column, secret)) & mask
     while columns[slot] != column and columns[slot] >= 0:
         slot = (slot + 1) & mask
     return slot
 
 
 @compiled
-def _grown(table: Slots) -> Slots:
+def _grown(table: Slots, secret: Word) -> Slots:
     columns, people, taken = table
     wider, counts, _ = new_table(2 * columns.size)
     for slot in range(columns.size):
         if columns[slot] >= 0:
-            to = _slot_of(columns[slot], wider)
+            to = _slot_of(columns[slot], secret, wider)
             wider[to] = columns[slot]
             counts[to] = people[slot]
     return Slots(wider, counts, taken)
@@ -72,13 +71,13 @@ def count(piece: Piece, modes: Modes, column_width: Word, table: Slots) -> Slots
             if begin == end:
                 continue
             run += 1
-            size = each_once(cells, begin, end, column_width, held, run, seen)
+            size = each_once(cells, begin, end, column_width, modes.secret, held, run, seen)
             for at in range(size):
-                slot = _slot_of(held[at], columns)
+                slot = _slot_of(held[at], modes.secret, columns)
                 if columns[slot] < 0:
                     columns[slot] = held[at]
                     taken += 1
                 people[slot] += 1
                 if 4 * taken > 3 * columns.size:
-                    columns, people, taken = _grown(Slots(columns, people, taken))
+                    columns, people, taken = _grown(Slots(columns, people, taken), modes.secret)
     return Slots(columns, people, taken)

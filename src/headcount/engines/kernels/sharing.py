@@ -208,9 +208,11 @@ def share(piece: Piece, modes: Modes, sharing: Sharing, shared: Shared) -> None:
                 continue
             run += 1
             if modes.distinct:
-                size = each_once(cells, begin, end, np.int64(column_width), held, run, seen)
+                size = each_once(cells, begin, end, np.int64(column_width), modes.secret, held, run, seen)
             elif squares:
-                size = squares_in(cells, weights, begin, end, np.int64(modes.width), run, seen, numbers)
+                size = squares_in(
+                    cells, weights, begin, end, np.int64(modes.width), modes.secret, run, seen, numbers
+                )
             else:
                 size = records_in(weights, begin, end)
             if size <= above and kinds.size == 0:

@@ -160,7 +160,7 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
             if not modes.distinct:
                 if squares:
                     run += 1
-                    total = squares_in(cells, weights, begin, end, width, run, seen, numbers)
+                    total = squares_in(cells, weights, begin, end, width, modes.secret, run, seen, numbers)
                 else:
                     total = records_in(weights, begin, end)
                 if measured > 0:
@@ -173,7 +173,7 @@ def weigh(piece: Piece, modes: Modes, weighing: Weighing, counts: Counts) -> Non
                 if measured > 0 and measured != each:
                     continue
                 run += 1
-                size = each_once(cells, begin, end, each, held, run, seen)
+                size = each_once(cells, begin, end, each, modes.secret, held, run, seen)
                 if measured > 0:
                     edges[place_of(size, limit, ends)] += 1
                     break

@@ -1,7 +1,8 @@
 """Compiled loops that turn ids into compact codes.
 
 A table of ids is open addressing over exact keys: whole numbers, or text compared byte by byte, so that two
-people are never taken for one.
+people are never taken for one. Slots follow from the table's secret words: see :mod:`hashing
+<headcount.events.kernels.hashing>`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.arrays import Bytes, Codes, Integers
+from headcount.arrays import Bytes, Codes, Draws, Integers
 from headcount.compiling import Word, compiled, inlined, uint64
+from headcount.events.kernels.hashing import hash_bytes, hash_number, rest_at, word_at
 
 Numbers = NDArray[Any]  # whole numbers of any width
 
@@ -64,35 +66,32 @@ def look_up_cells(
     return outside, unknown
 
 
-@inlined
-def _scatter(x: Word) -> Word:
-    x = (x ^ (x >> uint64(32))) * uint64(0xD6E8FEB86659FD93)
-    return x ^ (x >> uint64(32))
-
-
 @compiled
 def intern_numbers(
-    values: Numbers, start: Word, slots: Integers, ids: Integers, size: Word, may_add: Word, out: Codes
-) -> tuple[Word, Word]:
+    values: Numbers, start: Word, words: Draws, slots: Integers, ids: Integers, size: Word, may_add: Word,
+    out: Codes,
+) -> tuple[Word, Word]:  # fmt: skip
     """Code whole numbers from row ``start`` on; return the row reached and the number of ids known.
 
     A slot is a number and its code side by side, the code of a free one below 0. Stops early when the table is
     half full, to be enlarged. Unknown ids get -1 unless ``may_add``. Most numbers are in the first slot that they
     could be in: these are found without a branch, so that the processor fetches the slots of many rows at once.
     """
-    mask = uint64(slots.size - 2)
+    mask, shift, places = uint64(slots.size - 2), uint64(64), np.empty(_STEP, dtype=np.uint64)
+    while slots.size >> np.int64(uint64(64) - shift) > 1:
+        shift -= uint64(1)
+    one, other, third = words[0], words[1], words[2]  # loaded once
     for begin in range(start, values.size, _STEP):
         some, codes = values[begin : begin + _STEP], out[begin : begin + _STEP]
         for at in range(some.size):
-            value = np.int64(some[at])
-            slot = (_scatter(uint64(value)) << uint64(1)) & mask
-            code = slots[slot + uint64(1)]
-            codes[at] = code if slots[slot] == value else np.int64(-1)
+            places[at] = (hash_number(np.int64(some[at]), one, other, third) >> shift) & mask
+        for at in range(some.size):
+            code = slots[places[at] + uint64(1)]
+            codes[at] = code if slots[places[at]] == np.int64(some[at]) else np.int64(-1)
         for at in range(some.size):
             if codes[at] >= 0:
                 continue
-            value = np.int64(some[at])
-            slot = (_scatter(uint64(value)) << uint64(1)) & mask
+            value, slot = np.int64(some[at]), places[at]
             while slots[slot] != value and slots[slot + uint64(1)] >= 0:
                 slot = (slot + uint64(2)) & mask
             code = slots[slot + uint64(1)]
@@ -109,47 +108,13 @@ def intern_numbers(
 
 
 @inlined
-def word_at(data: Bytes, at: Word) -> Word:
-    """Return 8 bytes as one number; the compiler makes one load of it, since no place can be negative."""
-    place = uint64(at)
-    return (
-        uint64(data[place])
-        | uint64(data[place + uint64(1)]) << uint64(8)
-        | uint64(data[place + uint64(2)]) << uint64(16)
-        | uint64(data[place + uint64(3)]) << uint64(24)
-        | uint64(data[place + uint64(4)]) << uint64(32)
-        | uint64(data[place + uint64(5)]) << uint64(40)
-        | uint64(data[place + uint64(6)]) << uint64(48)
-        | uint64(data[place + uint64(7)]) << uint64(56)
-    )
-
-
-@inlined
-def _rest_at(data: Bytes, at: Word, end: Word) -> Word:
-    """Return less than 8 bytes as one number; to the last bytes of all those before them are loaded as well."""
-    first = min(at, data.size - 8)
-    word = word_at(data, first) >> (uint64(8) * uint64(at - first) & uint64(63))
-    return word & ((uint64(1) << (uint64(8) * uint64(end - at))) - uint64(1))
-
-
-@inlined
-def _hash_bytes(data: Bytes, begin: Word, end: Word) -> Word:
-    x = uint64(end - begin) * uint64(0x9E3779B97F4A7C15)
-    at = begin
-    while at + 8 <= end:
-        x = _scatter(x ^ word_at(data, at)) * uint64(0x9E3779B97F4A7C15)
-        at += 8
-    return _scatter(_scatter(x ^ _rest_at(data, at, end)))
-
-
-@inlined
 def _same_bytes(data: Bytes, begin: Word, other: Bytes, first: Word, size: Word) -> Word:
     """Whether two texts of the same size are equal, byte by byte."""
     unlike, at = uint64(0), np.int64(0)
     while at + 8 <= size:
         unlike |= word_at(data, begin + at) ^ word_at(other, first + at)
         at += 8
-    return unlike | (_rest_at(data, begin + at, begin + size) ^ _rest_at(other, first + at, first + size)) == 0
+    return unlike | (rest_at(data, begin + at, begin + size) ^ rest_at(other, first + at, first + size)) == 0
 
 
 @inlined
@@ -161,8 +126,8 @@ def _is_text(data: Bytes, begin: Word, end: Word, arena: Bytes, ends: Integers, 
 
 @compiled
 def _first_slots(
-    data: Bytes, offsets: Integers, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
-    hashes: NDArray[np.uint64], met: Integers, codes: Codes,
+    data: Bytes, offsets: Integers, words: Draws, slots: Draws, arena: Bytes, ends: Integers, hashes: Draws,
+    met: Integers, codes: Codes,
 ) -> None:  # fmt: skip
     """Write the hashes of some texts, and the codes of those that are in the first slot they could be in, else -1.
 
@@ -171,7 +136,7 @@ def _first_slots(
     """
     mask = uint64(slots.size - 1)
     for row in range(offsets.size - 1):
-        hashes[row] = _hash_bytes(data, offsets[row], offsets[row + 1])
+        hashes[row] = hash_bytes(data, offsets[row], offsets[row + 1], words)
     for row in range(offsets.size - 1):
         slot = slots[hashes[row] & mask]
         codes[row] = np.int32(slot) - np.int32(1) if (slot ^ hashes[row]) >> uint64(32) == 0 else np.int32(-1)
@@ -185,7 +150,7 @@ def _first_slots(
 
 @compiled
 def intern_text(
-    data: Bytes, offsets: Integers, start: Word, slots: NDArray[np.uint64], arena: Bytes, ends: Integers,
+    data: Bytes, offsets: Integers, start: Word, words: Draws, slots: Draws, arena: Bytes, ends: Integers,
     size: Word, may_add: Word, out: Codes,
 ) -> tuple[Word, Word]:  # fmt: skip
     """Code texts from row ``start`` on, as :func:`intern_numbers` does; texts are kept in an arena.
@@ -197,7 +162,7 @@ def intern_text(
     hashes, met = np.empty(_TEXTS, dtype=np.uint64), np.empty(_TEXTS, dtype=np.int64)
     for some in range(start, out.size, _TEXTS):
         codes = out[some : some + _TEXTS]
-        _first_slots(data, offsets[some : some + codes.size + 1], slots, arena, ends, hashes, met, codes)
+        _first_slots(data, offsets[some : some + codes.size + 1], words, slots, arena, ends, hashes, met, codes)
         for at in range(codes.size):
             if codes[at] >= 0:
                 continue

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headcount.arrays import Bytes
 from headcount.compiling import Word, compiled, inlined, uint64
-from headcount.events.kernels.interning import word_at
+from headcount.events.kernels.hashing import word_at
 
 ROOM = 8
 """How many bytes more than it needs a column has: texts are written eight bytes at a time."""
