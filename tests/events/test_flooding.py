@@ -194,4 +194,4 @@ def test_constant_words_are_noticed() -> None:
     with CONSTANT.planted(), pytest.raises(AssertionError):
         test_tables_draw_other_words_in_one_process()
     with CONSTANT.planted(), pytest.raises(AssertionError):
-        test_crafted_numbers_spread_over_a_table()
+        test_evenly_spaced_numbers_spread_over_a_table(0)
