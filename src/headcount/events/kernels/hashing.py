@@ -1,4 +1,4 @@
-"""Keyed hashing: where ids and cells belong in a hash table, as nobody can foresee who writes a log.
+"""Keyed hashing: where ids and cells belong in a hash table, which no user can foresee.
 
 Every table draws its own secret words from the operating system: :func:`headcount.events.ids.secret_words`.
 
@@ -54,8 +54,8 @@ def rest_at(data: Bytes, at: Word, end: Word) -> Word:
 
 
 @inlined
-def _pair(word: Word, one: Word, other: Word) -> Word:
-    return (one + (word & uint64(0xFFFFFFFF))) * (other + (word >> uint64(32)))
+def _pair(word: Word, first: Word, second: Word) -> Word:
+    return (first + (word & uint64(0xFFFFFFFF))) * (second + (word >> uint64(32)))
 
 
 @inlined
@@ -66,9 +66,9 @@ def _mixed(x: Word) -> Word:
 
 
 @inlined
-def hash_number(number: Word, one: Word, other: Word, third: Word) -> Word:
+def hash_number(number: Word, first: Word, second: Word, third: Word) -> Word:
     """Return the hash of a whole number under three secret words: its top bits say where the number belongs."""
-    return _mixed(_pair(uint64(number), one, other) + third)
+    return _mixed(_pair(uint64(number), first, second) + third)
 
 
 @inlined

@@ -80,11 +80,11 @@ def intern_numbers(
     mask, shift, places = uint64(slots.size - 2), uint64(64), np.empty(_STEP, dtype=np.uint64)
     while slots.size >> np.int64(uint64(64) - shift) > 1:
         shift -= uint64(1)
-    one, other, third = words[0], words[1], words[2]  # loaded once
+    first, second, third = words[0], words[1], words[2]  # loaded once
     for begin in range(start, values.size, _STEP):
         some, codes = values[begin : begin + _STEP], out[begin : begin + _STEP]
         for at in range(some.size):
-            places[at] = (hash_number(np.int64(some[at]), one, other, third) >> shift) & mask
+            places[at] = (hash_number(np.int64(some[at]), first, second, third) >> shift) & mask
         for at in range(some.size):
             code = slots[places[at] + uint64(1)]
             codes[at] = code if slots[places[at]] == np.int64(some[at]) else np.int64(-1)
