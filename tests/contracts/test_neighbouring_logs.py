@@ -138,7 +138,7 @@ def test_a_user_of_many_rows_needs_more_batches(source: str) -> None:
 # What costs nothing is answered alike as well
 
 
-@pytest.mark.parametrize("source", [name for name, kind in SOURCES.items() if not kind.packs and kind.parts == 1])
+@pytest.mark.parametrize("source", [name for name, kind in SOURCES.items() if not kind.packs])
 def test_a_column_that_is_not_there_is_answered_alike(source: str) -> None:
     """Formats that name no columns find the column missing in every row, and charge for that."""
     case = Case(COMMANDS["release sra"], SOURCES[source], ROLES["item"])
