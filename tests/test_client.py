@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -108,6 +111,23 @@ def test_a_token_is_not_shown_and_does_not_travel_unprotected() -> None:
     with pytest.raises(UsageError, match="unprotected"):
         Client("http://studio.example", "secret")
     assert Client("http://studio.example", "secret", allow_http=True).url
+
+
+def test_a_token_for_this_machine_goes_through_no_proxy() -> None:
+    """The proxies of the environment are read when the module is: a process of its own has one."""
+    with odd(releases=(200, {}, b"[]")) as client:
+        proxy = {"http_proxy": client.url, "https_proxy": client.url, "no_proxy": "", "NO_PROXY": ""}
+        ask = "import sys, headcount.client as c; c.Client(sys.argv[1], 'secret', timeout=5).releases()"
+        said = subprocess.run(
+            [sys.executable, "-c", ask, "http://127.0.0.1:1"],
+            env=os.environ | proxy,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert Odd.seen == []
+        assert "cannot be reached" in said.stderr
 
 
 class Odd(BaseHTTPRequestHandler):

@@ -296,6 +296,26 @@ def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
     assert sum(taken) == 1
 
 
+def test_a_leaked_token_lets_in_nobody_who_stays(browser: Opened, studio: Studio) -> None:
+    """An invitation or a new password would outlive the revocation of the token."""
+    listed = {each.name: each for each in studio.people.listed()}
+    _, secret = studio.people.make_token(listed["cora"].visitor(), "leaked")
+    opened, bearer = browser(), {"authorization": f"Bearer {secret}"}
+    del opened.headers["origin"]
+    bob = listed["bob"].id
+    assert opened.get("/api/v1/people", headers=bearer).status_code == 200
+    refused = [
+        opened.post("/api/v1/people", json={"name": "eve", "role": "curator"}, headers=bearer),
+        opened.post(f"/api/v1/people/{bob}/reset", headers=bearer),
+        opened.post("/people", data={"name": "eve", "role": "curator"}, headers=bearer),
+        opened.post(f"/people/{bob}/reset", headers=bearer),
+        opened.post("/account/tokens", data={"label": "more"}, headers=bearer),
+    ]
+    assert [each.status_code for each in refused] == [403] * 5
+    assert not any("/welcome/" in each.text for each in refused)
+    assert {each.name: each for each in studio.people.listed()} == listed
+
+
 # Passwords
 
 

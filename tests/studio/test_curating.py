@@ -377,3 +377,17 @@ def test_every_page_of_a_curator_opens(cora: Browser) -> None:
     for family in ("counts", "totals", "rankings", "neighbours"):
         assert cora.get(f"{at}/plan?family={family}").status_code == 200, family
     assert cora.get(f"{at}/plan?family=tags").status_code == 404
+
+
+def test_a_file_of_more_rows_than_are_looked_at_is_registered(cora: Browser) -> None:
+    """Text does not say how many rows it has, so the page states how many were looked at."""
+    rows = "".join(f"u{number % 999},{('tea', 'rye')[number % 2]},{'x' * 40}\n" for number in range(500_000))
+    file = uploaded(cora, "long.csv", "person,venue,note\n" + rows)
+    sent = cora.post("/datasets", data={"name": "long", "reads": "events", "file": file, "about": ""})
+    page = cora.get(sent.headers["location"])
+    assert page.status_code == 200, page.text
+    assert re.search(r"The first \d\d\d,\d\d\d rows were looked at\.", page.text)
+    at = sent.headers["location"].removesuffix("/columns")
+    kept = cora.post(f"{at}/columns", data={"user": "person", "item": "venue"})
+    assert kept.headers.get("location") == f"{at}/public", kept.text
+    assert cora.get(f"/api/v1{at}/preview").json()["rows"] is None

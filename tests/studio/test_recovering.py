@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
+from headcount.errors import SurroundingsError
 from headcount.events.log import EventLog
 from headcount.ledger import Charge, Reservation
 from headcount.studio.store.jobs import Job
 from headcount.studio.studio import Studio
+from headcount.studio.work import runner as runner_module
+from headcount.studio.work.runner import _Running
 from tests.studio.desk import ASKED, opened, who
 
 
@@ -129,3 +141,101 @@ def test_other_work_begins_again(studio: Studio) -> None:
     taken = studio.jobs.take()
     assert taken is not None
     assert _after(studio, taken).state == "waiting"
+
+
+@contextmanager
+def full_disk(studio: Studio) -> Iterator[None]:
+    """Let the database refuse every transaction that writes, as on a full disk, until the block ends."""
+
+    def refuse(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("writing"):
+            raise sa.exc.OperationalError("COMMIT", {}, OSError("database or disk is full"))
+
+    sa.event.listen(studio.store._engine, "commit", refuse)
+    try:
+        yield
+    finally:
+        sa.event.remove(studio.store._engine, "commit", refuse)
+
+
+def _until(condition: Callable[[], Any]) -> None:
+    ends = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_a_job_that_ends_on_a_full_disk_ends_when_there_is_room(
+    studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "_AGAIN", 0.02)
+    runner, cora, tried = studio.work.runner, who(studio, "cora"), threading.Event()
+
+    def work(*_: object) -> dict[str, Any]:
+        tried.set()
+        return {"failed": {"error": "RefusedError", "problem": "too much", "remedy": None}}
+
+    monkeypatch.setattr(runner, "_work", work)
+    with full_disk(studio):
+        thread = threading.Thread(target=runner._run, args=(job,))
+        thread.start()
+        assert tried.wait(20)
+        time.sleep(0.2)
+        assert studio.jobs.get(cora, job.id).state == "running"
+        assert [each.job.id for each in runner._held()] == [job.id]  # it is still tended
+        with pytest.raises(SurroundingsError):
+            studio.jobs.cancel(cora, job.id)
+    thread.join(20)
+    assert not thread.is_alive()
+    found = studio.jobs.get(cora, job.id)
+    assert found.outcome is not None
+    assert (found.state, found.outcome["problem"]) == ("failed", "too much")
+    assert runner._held() == []
+
+
+def test_a_full_disk_ends_no_process_and_loses_no_reservation(
+    studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Progress that cannot be kept is left out; the entry of the ledger is kept when there is room."""
+    monkeypatch.setattr(runner_module, "_AGAIN", 0.02)
+    entry = _reserve(studio).entry
+    lines = [{"reserved": entry}, {"progress": {"doing": "counting", "done": 1, "of": 2}}, {"cancelled": {}}]
+    said = "".join(f"print({json.dumps(json.dumps(line))}, flush=True);" for line in lines)
+    monkeypatch.setattr(runner_module, "started", partial(_process, f"import sys; sys.stdin.readline(); {said}"))
+    heard: list[dict[str, Any]] = []
+    with full_disk(studio):
+        thread = threading.Thread(target=lambda: heard.append(studio.work.runner._work(_Running(job))))
+        thread.start()
+        time.sleep(0.5)
+        assert thread.is_alive()
+    thread.join(20)
+    assert heard == [{"cancelled": {}}]
+    assert studio.jobs.get(who(studio, "cora"), job.id).entry == entry
+
+
+@contextmanager
+def _process(code: str, *_: str) -> Iterator[subprocess.Popen[str]]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], text=True, stdin=pipe, stdout=pipe) as process:
+        yield process
+
+
+def test_a_job_that_nobody_works_on_is_settled_after_a_failure_of_the_store(
+    studio: Studio, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store may say that it failed although it kept that a job was taken."""
+    studio.jobs.cancel(who(studio, "cora"), job.id)
+    runner, rounds = studio.work.runner, iter([ZeroDivisionError])
+
+    def tend() -> None:
+        for failure in rounds:
+            raise failure
+
+    monkeypatch.setattr(runner, "_tend", tend)
+    thread = threading.Thread(target=runner._loop)
+    thread.start()
+    try:
+        _until(lambda: studio.jobs.get(who(studio, "cora"), job.id).state == "cancelled")
+    finally:
+        runner._stopping = True
+        thread.join(20)

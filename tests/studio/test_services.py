@@ -304,6 +304,47 @@ def test_curators_wait_for_no_step_and_neither_does_who_is_alone(
     assert studio.jobs.take() is not None
 
 
+def test_a_job_of_a_curator_does_not_wait_for_an_analyst_who_waits_for_the_clock(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor, clock: Callable[[float], None]
+) -> None:
+    clock(STEP * 100)
+    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    assert studio.jobs.take() is not None
+    clock(STEP * 100 + 1)
+    studio.jobs.end(first.id, "failed", {})
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    taken = studio.jobs.take()
+    assert taken is not None
+    assert taken.id == mine.id
+    assert studio.jobs.take() is None
+    clock(STEP * 101)
+    later = studio.jobs.take()
+    assert later is not None
+    assert later.id == theirs.id
+
+
+def test_an_end_in_the_future_delays_analysts_by_one_step_at_most(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor, clock: Callable[[float], None]
+) -> None:
+    """A clock that was set back by a year must not stop the queue for a year, nor begin anything off its steps."""
+    clock(STEP * 100_000)
+    first = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    assert studio.jobs.take() is not None
+    studio.jobs.end(first.id, "failed", {})
+    clock(STEP * 100 + 1)
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    taken = studio.jobs.take()
+    assert taken is not None
+    assert taken.id == mine.id
+    assert studio.jobs.take() is None
+    clock(STEP * 101)
+    later = studio.jobs.take()
+    assert later is not None
+    assert later.id == theirs.id
+
+
 def test_waiting_running_and_ended_jobs_are_cancelled_alike_for_an_analyst(
     studio: Studio, dataset: Dataset, ann: Visitor, clock: Callable[[float], None]
 ) -> None:

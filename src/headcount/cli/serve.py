@@ -95,6 +95,7 @@ def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: 
     import uvicorn
 
     from headcount.studio.app import app_of
+    from headcount.studio.serving import config_of
     from headcount.studio.studio import Studio
 
     studio = Studio(settings)
@@ -104,19 +105,11 @@ def _serve(settings: Settings, listening: socket.socket, *, opens: bool, quiet: 
 
         terminal.note("Making a city, and two releases of it.", quiet=quiet)
         furnish(studio)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        ws="none",
-        server_header=False,
-        proxy_headers=settings.public_url is not None,  # a proxy on this machine says who asks
-        timeout_graceful_shutdown=3,
-    )
     with contextlib.suppress(KeyboardInterrupt):
         first = _announce(studio)
         if opens:
             webbrowser.open(first)
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(config_of(app, settings)).run(sockets=[listening])
     kept = "the demo is gone" if settings.demo else f"everything is kept in {settings.data}"
     terminal.note(f"Stopped; {kept}.", quiet=quiet)
 

@@ -6,6 +6,7 @@ from fastapi import Request
 
 from headcount.ledger import Ledger
 from headcount.studio.exploring.shelf import Shelf
+from headcount.studio.locking import FolderLock
 from headcount.studio.security import Cookies
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
@@ -25,6 +26,7 @@ class Studio:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.settings = settings
         self.cookies = Cookies(settings)
+        self._lock = FolderLock(settings.data)
         self.store = Store(settings.store_url)
         self.ledger = Ledger(settings.ledger_url)
         self.people = People(self.store)
@@ -53,6 +55,7 @@ class Studio:
         self.work.stop()
         self.ledger.close()
         self.store.close()
+        self._lock.release()
 
 
 def studio_of(request: Request) -> Studio:

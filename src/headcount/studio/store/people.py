@@ -61,6 +61,7 @@ class People:
 
     def invite(self, visitor: Visitor, name: str, role: Role) -> tuple[Person, str]:
         """Invite somebody, and return them with the secret of their link, which is not kept."""
+        _refuse_token(visitor, "a token invites no users")
         now = self._clock()
         with self._store.writing() as run:
             person = _added(run, name, role, now, None)
@@ -69,6 +70,7 @@ class People:
 
     def reset(self, visitor: Visitor, person: str) -> str:
         """Take password, sessions and tokens from somebody, and return the secret of a link to choose anew."""
+        _refuse_token(visitor, "a token resets no users")
         now = self._clock()
         with self._store.writing() as run:
             found = _get(run, person)
@@ -180,8 +182,7 @@ class People:
     def make_token(self, visitor: Visitor, label: str) -> tuple[Token, str]:
         """Make a token of one's own, and return it with its secret, which is not kept."""
         now = self._clock()
-        if visitor.by_token:  # one that leaked must not make others that outlive it
-            raise NotAllowedError("a token makes no tokens", remedy="make it on the page of your account")
+        _refuse_token(visitor, "a token makes no tokens")
         with self._store.writing() as run:
             made, secret = tokens.make(run, _known(visitor), label, now)
             deeds.append(run, visitor, "made a token", now, {"token": made.id, "label": made.label})
@@ -225,6 +226,12 @@ class People:
         """Return everybody, by name."""
         with self._store.reading() as run:
             return [_person(row) for row in run.execute(sa.select(people).order_by(people.c.name))]
+
+
+def _refuse_token(visitor: Visitor, problem: str) -> None:
+    """Refuse a token what lets users in: a leaked token must not create access that outlives its revocation."""
+    if visitor.by_token:
+        raise NotAllowedError(problem, remedy="sign in to the studio in a browser")
 
 
 def _check_shutting_out(run: sa.Connection, visitor: Visitor, person: Person) -> None:

@@ -15,14 +15,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headcount.charging import WithheldError
-from headcount.errors import DataError, HeadcountError
+from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.folders import folder_digest
 from headcount.ledger import Ledger
 from headcount.studio.access import Role, Visitor
@@ -36,6 +37,8 @@ from headcount.studio.work.words import for_the_web
 _LOG = logging.getLogger("headcount.studio")
 WORKER = "headcount.studio.work.worker"
 _TICK = 0.5
+_AGAIN = 1.0
+"""Seconds until a failed update of the store is tried again."""
 _PATIENCE = 15.0
 """Seconds that a process has to end once it was told to."""
 _SERVER = Visitor(role=Role.CURATOR, name="the studio")
@@ -103,7 +106,10 @@ class Runner:
 
     def recover(self) -> None:
         """Settle jobs that nobody works on any more."""
+        active = {each.job.id for each in self._held()}  # first: a job that ends meanwhile is not begun again
         for job in self._jobs.running():
+            if job.id in active:
+                continue
             self._tidy(job)
             made, entry = self._made(job), self._entry_of(job)
             if entry is not None:
@@ -149,13 +155,18 @@ class Runner:
     # Working
 
     def _loop(self) -> None:
+        in_doubt = False
         while not self._stopping:
             self._wanted.wait(_TICK - time.time() % _TICK)  # by the clock, not by when something ended
             self._wanted.clear()
             try:
+                if in_doubt:  # a job may have been taken although the store said that it failed
+                    self.recover()
+                in_doubt = False
                 self._tend()
                 self._begin()
             except Exception:  # the store is busy or gone, or worse: the next round tries again
+                in_doubt = True
                 _LOG.exception("the queue could not be worked on")
 
     def _begin(self) -> None:
@@ -192,7 +203,7 @@ class Runner:
         try:
             heard = self._work(running)
             if not self._stopping or heard:
-                self._settle(running, heard)
+                self._keep(lambda: self._settle(running, heard))
         except HeadcountError as error:
             self._end(job, "failed", error)
         except Exception:
@@ -232,11 +243,12 @@ class Runner:
             for line in process.stdout or ():
                 said = heard(line)
                 if "reserved" in said:
-                    self._jobs.note(job.id, entry=said["reserved"])
+                    self._keep(partial(self._jobs.note, job.id, entry=said["reserved"]))
                 elif "progress" in said:
                     if time.monotonic() - last >= 1:
                         last = time.monotonic()
-                        self._jobs.note(job.id, progress=said["progress"])
+                        with contextlib.suppress(SurroundingsError):  # the next line of progress says more
+                            self._jobs.note(job.id, progress=said["progress"])
                 elif said:
                     ended = said
         return ended
@@ -276,7 +288,22 @@ class Runner:
         return _interrupted(why, charged=charged)
 
     def _end(self, job: Job, state: str, error: HeadcountError) -> None:
-        self._jobs.end(job.id, state, for_the_web(error.to_json()))
+        self._keep(lambda: self._jobs.end(job.id, state, for_the_web(error.to_json())))
+
+    def _keep(self, update: Callable[[], None]) -> None:
+        """Update the store; while it fails, as on a full disk, try again until the server stops.
+
+        Each update says what became of a job, so a job that is never updated would run forever. One that is
+        repeated changes nothing more.
+        """
+        while True:
+            try:
+                return update()
+            except SurroundingsError:
+                if self._stopping:
+                    raise
+                _LOG.warning("the state of a job could not be kept; trying again", exc_info=True)
+                time.sleep(_AGAIN)
 
 
 @contextlib.contextmanager
