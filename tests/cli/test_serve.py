@@ -79,16 +79,16 @@ def test_it_says_where_it_is_and_how_to_begin_and_ends_at_once(program: Program,
     assert f"everything is kept in {tmp_path / 'desk'}" in " ".join(said.decode().split())
 
 
-def test_a_folder_is_served_by_one_server_also_after_a_kill(run: Run, program: Program, tmp_path: Path) -> None:
+def test_a_folder_is_served_by_one_server_also_after_a_kill(program: Program, tmp_path: Path) -> None:
     desk = tmp_path / "desk"
     first = program("serve", "--port", "0", "--data", desk)
     assert first.stdout is not None
     assert first.stdout.readline().startswith(b"Studio")
-    second = run("serve", "--port", "0", "--data", desk)
-    assert second.code == 2
-    assert f"another server uses {desk}; stop that server, or choose another --data" in " ".join(
-        second.err.split()
-    )
+    second = program("serve", "--port", "0", "--data", desk)
+    _, said = second.communicate(timeout=60)
+    assert second.returncode == 2
+    words = f"another server uses {desk}; stop that server, or choose another --data"
+    assert words in " ".join(said.decode().split())
     first.kill()
     first.communicate(timeout=60)
     third = program("serve", "--port", "0", "--data", desk)

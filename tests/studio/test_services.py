@@ -313,6 +313,7 @@ def test_a_job_of_a_curator_does_not_wait_for_an_analyst_who_waits_for_the_clock
     clock(STEP * 100 + 1)
     studio.jobs.end(first.id, "failed", {})
     theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    clock(STEP * 100 + 2)
     mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
     taken = studio.jobs.take()
     assert taken is not None
@@ -334,6 +335,7 @@ def test_an_end_in_the_future_delays_analysts_by_one_step_at_most(
     studio.jobs.end(first.id, "failed", {})
     clock(STEP * 100 + 1)
     theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    clock(STEP * 100 + 2)
     mine = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
     taken = studio.jobs.take()
     assert taken is not None
