@@ -319,36 +319,93 @@ def test_a_leaked_token_lets_in_nobody_who_stays(browser: Opened, studio: Studio
 # Passwords
 
 
-def test_a_name_is_not_tried_for_ever(browser: Opened) -> None:
-    for number in range(throttling.OF_A_NAME):
-        assert browser(address=f"10.0.0.{number}").sign_in("ann", "not it at all").status_code == 401
-    stopped = browser().sign_in("ann")
-    assert stopped.status_code == 429  # the right password is not looked at either
-    assert browser().sign_in("bob").status_code == 303
+Clocked = tuple[People, list[float]]
 
 
-def test_an_address_does_not_try_for_ever(browser: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 4)
-    tried = [browser().sign_in(f"nobody{number}", "x").status_code for number in range(5)]
-    assert tried == [401] * 4 + [429]
-    assert browser(address="10.0.0.1").sign_in("ann").status_code == 303
-
-
-def test_people_of_one_address_who_know_their_passwords_are_let_in(
-    studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A class behind one router; who guesses among them is stopped as ever."""
-    monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 4)
+@pytest.fixture
+def clocked(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Clocked:
+    """The users of a studio, on a clock that stands still, with passwords that take no time."""
     monkeypatch.setattr(people_module, "matches", lambda _kept, password: password == PASSWORD)
-    for _ in range(3):
-        with pytest.raises(HeadcountError, match="not right"):
-            studio.people.sign_in("bob", "a guess of mine", "router")
-    for _ in range(9):
-        studio.people.sign_in("ann", PASSWORD, "router")
-    with pytest.raises(HeadcountError, match="not right"):
-        studio.people.sign_in("cora", "a guess of mine", "router")
-    with pytest.raises(throttling.TooManyError):
-        studio.people.sign_in("ann", PASSWORD, "router")
+    now = [1000.0]
+    return People(studio.store, lambda: now[0]), now
+
+
+def _failures(clocked: Clocked, number: int, name: str, address: str, browser: str | None = None) -> list[str]:
+    """Guess so many times, half a second apart; return how it ended. Braces stand for the number of the guess."""
+    ended = []
+    for guess in range(number):
+        clocked[1][0] += 0.5
+        with pytest.raises(HeadcountError) as caught:
+            clocked[0].sign_in(name.format(guess), "not it", address.format(guess), None, browser)
+        ended.append(type(caught.value).__name__)
+    return ended
+
+
+def test_a_name_is_not_tried_for_ever_from_one_address(clocked: Clocked) -> None:
+    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1")
+    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME_THERE + ["TooManyError"]
+    with pytest.raises(throttling.TooManyError):  # the right password is not looked at either
+        clocked[0].sign_in("ann", PASSWORD, "10.0.0.1")
+    clocked[0].sign_in("ann", PASSWORD, "10.0.0.2")
+    clocked[0].sign_in("bob", PASSWORD, "10.0.0.1")
+
+
+def test_a_name_is_not_tried_for_ever_from_many_addresses(clocked: Clocked) -> None:
+    ended = _failures(clocked, throttling.OF_A_NAME + 1, "ann", "10.0.0.{}")
+    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME + ["TooManyError"]
+    clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
+    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1", "a stolen cookie")
+    assert ended == ["NotSignedInError"] * throttling.OF_A_NAME_THERE + ["TooManyError"]
+
+
+def test_guesses_from_an_address_lock_out_no_account_behind_it(clocked: Clocked) -> None:
+    """A class behind one router: whoever guesses is slowed down, and each account still opens."""
+    enough = throttling.FROM_AN_ADDRESS
+    assert set(_failures(clocked, enough + 10, "nobody{}", "router")) == {"NotSignedInError"}  # two in a second
+    clocked[1][0] += 1
+    for name in ("ann", "bob", "cora"):
+        clocked[0].sign_in(name, PASSWORD, "router")
+
+
+def test_an_address_that_guesses_is_slowed_down(clocked: Clocked) -> None:
+    _failures(clocked, throttling.FROM_AN_ADDRESS, "nobody{}", "router")
+    clocked[1][0] += 1
+    in_one_second = []
+    for guess in range(10):
+        with pytest.raises(HeadcountError) as caught:
+            clocked[0].sign_in(f"other{guess}", "not it", "router")
+        in_one_second.append(type(caught.value).__name__)
+    assert in_one_second == ["NotSignedInError"] * throttling.SLOW + ["TooManyError"] * (10 - throttling.SLOW)
+    clocked[0].sign_in("ann", PASSWORD, "router", browser="that she used before")
+
+
+def test_the_work_for_passwords_is_bounded_whoever_makes_it(clocked: Clocked) -> None:
+    ended = []
+    for guess in range(throttling.AT_ONCE + 5):
+        with pytest.raises(HeadcountError) as caught:
+            clocked[0].sign_in(f"nobody{guess}", "not it", f"10.0.0.{guess}")
+        ended.append(type(caught.value).__name__)
+    assert ended == ["NotSignedInError"] * throttling.AT_ONCE + ["TooManyError"] * 5
+    clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
+
+
+def test_a_browser_is_known_for_who_signed_in_with_it_alone(
+    browser: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttling, "OF_A_NAME", 0)
+    assert browser().sign_in("ann").status_code == 429
+    monkeypatch.setattr(throttling, "OF_A_NAME", 100)
+    opened = browser()
+    assert opened.sign_in("ann").status_code == 303
+    cookie = f"{opened.studio.cookies.name}-browser"
+    secret = str(opened.cookies.get(cookie))
+    opened.post("/sign-out")
+    monkeypatch.setattr(throttling, "OF_A_NAME", 0)
+    assert opened.sign_in("bob").status_code == 429
+    forged = browser()
+    forged.cookies.set(cookie, secret[:-1], domain=forged.base_url.host, path="/")
+    assert forged.sign_in("ann").status_code == 429
+    assert opened.sign_in("ann").status_code == 303
 
 
 def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,14 +426,14 @@ def test_many_tries_at_once_count_as_many(studio: Studio, monkeypatch: pytest.Mo
 
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(sign_in, range(40)))
-    assert len(looked) == throttling.OF_A_NAME
-    assert told.count("TooManyError") == 40 - throttling.OF_A_NAME
+    assert len(looked) == throttling.OF_A_NAME_THERE
+    assert told.count("TooManyError") == 40 - throttling.OF_A_NAME_THERE
 
 
 def test_tries_are_forgotten_after_a_while(studio: Studio) -> None:
     now = [1000.0]
     clocked = People(studio.store, lambda: now[0])
-    for _ in range(throttling.OF_A_NAME):
+    for _ in range(throttling.OF_A_NAME_THERE):
         with pytest.raises(HeadcountError, match="not right"):
             clocked.sign_in("ann", "x", "here")
     with pytest.raises(throttling.TooManyError):
@@ -581,6 +638,7 @@ def test_tries_are_counted_by_who_stands_behind_the_proxy(app: FastAPI, monkeypa
     from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
     monkeypatch.setattr(throttling, "FROM_AN_ADDRESS", 3)
+    monkeypatch.setattr(throttling, "SLOW", 0)
     proxied = ProxyHeadersMiddleware(app, trusted_hosts="127.0.0.1")  # type: ignore[arg-type]
     proxied.state = app.state  # type: ignore[attr-defined]
     opened = Browser(proxied, address="127.0.0.1")  # type: ignore[arg-type]

@@ -8,8 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,13 +24,14 @@ from headcount.releases import load
 from headcount.studio.access import NotAllowedError
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store.jobs import Job
+from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
-from headcount.studio.work import runner
+from headcount.studio.work import looking, runner
 from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.tasks import Announced
 from headcount.studio.work.telling import Gate, Line, Told
 from headcount.studio.work.worker import _tellable
-from tests.studio.conftest import people
+from tests.studio.conftest import Browser, people
 from tests.studio.desk import ASKED, opened, who
 
 SLOW = "tests.studio.slow_worker"
@@ -196,6 +199,70 @@ def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     assert look(cora, "columns", dataset=dataset.id)["source"] == "visits.csv"
     assert studio.ledger.show("visits").epsilon == 0
     assert len(studio.ledger.history()) == 2
+
+
+def test_plans_of_one_analyst_delay_no_other_user(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One plan of a user is worked on, two wait, and further ones are refused at once."""
+    dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
+    at_once, most, go_on = [0], [0], threading.Event()
+
+    def ask(*_: Any) -> dict[str, Any]:
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        assert go_on.wait(60)
+        at_once[0] -= 1
+        return {"done": {}}
+
+    monkeypatch.setattr(looking._Warm, "ask", ask)
+    asked = {**ASKED, "epsilon": "0.5"}
+
+    def plan(_number: int) -> Any:
+        try:
+            return studio.work.look(ann, "plan", dataset=dataset.id, family="counts", asked=asked)
+        except TooManyError as error:
+            return error.seconds
+
+    with ThreadPoolExecutor(12) as pool:
+        plans = [pool.submit(plan, number) for number in range(12)]
+        until(lambda: sum(each.done() for each in plans) == 9)
+        assert {each.result() for each in plans if each.done()} == {1.0}
+        others = pool.submit(studio.work.look, cora, "columns", dataset=dataset.id)
+        until(lambda: at_once[0] == 2)  # the other process is free for another user
+        go_on.set()
+        assert others.result(60) == {}
+        assert [each.result(60) for each in plans].count({}) == 3
+    assert most == [2]
+    assert (studio.work._looking._asking, studio.work._looking._own) == ({}, {})
+
+
+def test_a_request_beyond_the_budget_is_refused_before_a_process_starts(
+    studio: Studio, client: Callable[[str], Browser]
+) -> None:
+    dataset, cora, ann = opened(studio), who(studio, "cora"), who(studio, "ann")
+    studio.datasets.allow(cora, dataset.id, str(ann.id), "0.5")
+    browser = client("ann")
+    wanted = {"dataset": dataset.id, "family": "counts", "asked": ASKED}
+    refused = browser.post("/api/v1/jobs", json=wanted)
+    assert (refused.status_code, refused.json()["error"]) == (409, "RefusedError")
+    assert studio.jobs.listed(cora) == []
+    job = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    studio.jobs.cancel(ann, job.id)
+    until(lambda: studio.jobs.get(ann, job.id).is_over)
+    assert browser.post(f"/api/v1/jobs/{job.id}/again").status_code == 409
+    assert browser.post(f"/runs/{job.id}/again").status_code == 409
+    assert [each.id for each in studio.jobs.listed(cora)] == [job.id]
+    fits = browser.post("/api/v1/jobs", json={**wanted, "asked": {**ASKED, "epsilon": "0.5"}})
+    assert fits.status_code == 202
+
+
+def test_too_many_plans_are_answered_with_429_and_when_to_ask_again(
+    studio: Studio, client: Callable[[str], Browser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, cora = opened(studio), client("cora")
+    monkeypatch.setattr(looking, "_OF_ONE", 0)
+    answer = cora.post(f"/api/v1/datasets/{dataset.id}/plan", json={"family": "counts", "asked": ASKED})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
 
 
 def test_a_look_that_takes_too_long_is_ended(studio: Studio) -> None:

@@ -150,8 +150,13 @@ def _to_sign_in(request: Request) -> Response:
 
 def _shown(request: Request, error: HeadcountError, status: int) -> Response:
     if _is_program(request):
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-        return JSONResponse(error.to_json(), status, headers=headers)
-    if "hx-request" in request.headers:
-        return rendering.part(request, "failure_part.html.jinja", status=status, error=error)
-    return rendering.page(request, "failure.html.jinja", status=status, error=error)
+        response: Response = JSONResponse(error.to_json(), status)
+    elif "hx-request" in request.headers:
+        response = rendering.part(request, "failure_part.html.jinja", status=status, error=error)
+    else:
+        response = rendering.page(request, "failure.html.jinja", status=status, error=error)
+    if _is_program(request) and status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyError):
+        response.headers["Retry-After"] = f"{error.seconds:.0f}"
+    return response

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from itsdangerous import BadSignature, Signer
+from itsdangerous import BadSignature, Signer, TimestampSigner
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headcount.errors import SurroundingsError, UnknownNameError
 from headcount.studio import failures
 from headcount.studio.access import Visitor
-from headcount.studio.secrecy import fresh_secret
+from headcount.studio.secrecy import digest_of, fresh_secret
 from headcount.studio.settings import EVERYWHERE, Settings
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ HEADERS = {
 """What every answer says; an answer may say something else, as static files do of how long they are kept."""
 _KEY = 43
 _YEAR = 365 * 24 * 3600
+_REMEMBERED = 180 * 24 * 3600
+"""Seconds for which a browser is known."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,6 +59,9 @@ class Cookies:
         key = _key(settings.data / "session.key")
         self._signer = Signer(
             key, salt="headcount.studio.session", key_derivation="hmac", digest_method=hashlib.sha256
+        )
+        self._browsers = TimestampSigner(
+            key, salt="headcount.studio.browser", key_derivation="hmac", digest_method=hashlib.sha256
         )
 
     def read(self, request: HTTPConnection) -> str | None:
@@ -76,9 +81,35 @@ class Cookies:
         """Return what the cookie of a session holds."""
         return self._signer.sign(secret).decode()
 
+    def remember_browser(self, response: Response, name: str) -> None:
+        """Give a browser a cookie that says who signed in with it: tries of other browsers do not count for it."""
+        value = self._browsers.sign(f"{_account(name)}.{fresh_secret()}").decode()
+        response.set_cookie(
+            f"{self.name}-browser",
+            value,
+            max_age=_REMEMBERED,
+            path="/",
+            secure=self.secure,
+            httponly=True,
+            samesite="lax",
+        )
+
+    def known_browser(self, request: HTTPConnection, name: str) -> str | None:
+        """Return the cookie of a browser that signed in with a name before, None if it did not."""
+        try:
+            cookie = request.cookies.get(f"{self.name}-browser", "")
+            value = self._browsers.unsign(cookie, max_age=_REMEMBERED).decode()
+        except (BadSignature, UnicodeDecodeError):
+            return None
+        return value if value.startswith(f"{_account(name)}.") else None
+
     def clear(self, response: Response) -> None:
         """Take the session from a browser."""
         response.delete_cookie(self.name, path="/", secure=self.secure, httponly=True, samesite="lax")
+
+
+def _account(name: str) -> str:
+    return digest_of(name.strip().casefold())
 
 
 def _key(path: Path) -> bytes:

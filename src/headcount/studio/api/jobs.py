@@ -107,12 +107,12 @@ def plan(request: Request, dataset: str, wanted: Wanted) -> Told:
 
 @_all.post("/jobs", status_code=202)
 def ask(request: Request, wanted: Asked) -> Running:
-    """Ask for a release: it is charged when it is run, and refused if the budget does not allow for it."""
+    """Ask for a release: it is refused if the budget does not allow for it, and charged when it is run."""
     studio, who = studio_of(request), visitor(request)
     held = studio.datasets.get(who, wanted.dataset)
     family = family_for(held, wanted.family)
     asked = given_asked(held, family, wanted.asked, curator=who.is_curator)
-    job = studio.jobs.ask(who, dataset=held.id, family=family.name, asked=asked, title=wanted.title)
+    job = studio.work.ask(who, dataset=held.id, family=family.name, asked=asked, title=wanted.title)
     return Running.of(job)
 
 
@@ -148,7 +148,7 @@ def cancel_job(request: Request, job: str) -> Running:
 @_all.post("/jobs/{job}/again", status_code=202)
 def ask_again(request: Request, job: str) -> Running:
     """Ask for the same once more: what was published already costs nothing."""
-    return Running.of(studio_of(request).jobs.again(visitor(request), job))
+    return Running.of(studio_of(request).work.again(visitor(request), job))
 
 
 ROUTERS = (_all, _curators)

@@ -35,7 +35,8 @@ def sign_in(request: Request, name: Words = "", password: Words = "", next: Word
     """Begin a session, or say that it is not right."""
     studio = studio_of(request)
     try:
-        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request))
+        known = studio.cookies.known_browser(request, name)
+        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request), known)
     except (NotSignedInError, RefusedError) as error:
         return rendering.page(
             request,
@@ -45,7 +46,7 @@ def sign_in(request: Request, name: Words = "", password: Words = "", next: Word
             typed=name[:64],
             error=error,
         )
-    return signed_in(request, begun, place_within(next))
+    return signed_in(request, begun, place_within(next), name)
 
 
 @_mine.post("/sign-out")
@@ -99,7 +100,9 @@ def account(request: Request) -> Response:
 def change_password(request: Request, old: Words = "", new: Words = "") -> Response:
     """Change one's own password."""
     try:
-        begun = studio_of(request).people.change_password(visitor(request), old, new, address_of(request))
+        studio, who = studio_of(request), visitor(request)
+        known = studio.cookies.known_browser(request, who.name)
+        begun = studio.people.change_password(who, old, new, address_of(request), known)
     except (CallerError, RefusedError) as error:
         return _account(request, error=error)
     return signed_in(request, begun, "/account")
@@ -134,10 +137,12 @@ def _account(request: Request, *, error: HeadcountError | None = None, made: str
     )
 
 
-def signed_in(request: Request, begun: Session, place: str) -> Response:
-    """Go on with a session that was just begun."""
+def signed_in(request: Request, begun: Session, place: str, name: str | None = None) -> Response:
+    """Go on with a session that was just begun; remember the browser of a user who typed a name and a password."""
     response = RedirectResponse(place, 303)
     studio_of(request).cookies.set(response, begun.secret)
+    if name is not None:
+        studio_of(request).cookies.remember_browser(response, name)
     return response
 
 

@@ -57,7 +57,7 @@ def cancel(request: Request, job: str) -> Response:
 def again(request: Request, job: str) -> Response:
     """Ask for the same once more: what was published already costs nothing."""
     try:
-        made = studio_of(request).jobs.again(visitor(request), job)
+        made = studio_of(request).work.again(visitor(request), job)
     except HeadcountError as error:
         return _page(request, job, error)
     return RedirectResponse(f"/runs/{made.id}", 303)

@@ -116,11 +116,16 @@ class People:
             deeds.append(run, _get(run, person.id).visitor(), "took up an invitation", now, {})
             return sessions.begin(run, person.id, now)
 
-    def sign_in(self, name: str, password: str, address: str, earlier: str | None = None) -> Session:
-        """Begin a session if the password is right; an earlier one of the same browser ends."""
+    def sign_in(
+        self, name: str, password: str, address: str, earlier: str | None = None, browser: str | None = None
+    ) -> Session:
+        """Begin a session if the password is right; an earlier one of the same browser ends.
+
+        ``browser`` is the cookie of a browser that signed in with this name before.
+        """
         now = self._clock()
         with self._store.writing() as run:
-            throttling.enter(run, name, address, now)
+            throttling.enter(run, name, address, now, browser)
             held = run.execute(sa.select(people).where(people.c.name == _plain(name))).first()
         right = matches(None if held is None or held.disabled else held.password, password)
         with self._store.writing() as run:
@@ -128,7 +133,7 @@ class People:
                 who = Visitor() if held is None else Visitor(held.id, held.name)
                 deeds.append(run, who, "failed to sign in", now, {"address": address})
             else:
-                throttling.forgive(run, name, address)
+                throttling.forgive(run, name, address, browser)
                 if earlier is not None:
                     sessions.end(run, earlier)
                 deeds.append(run, _person(held).visitor(), "signed in", now, {"address": address})
@@ -141,19 +146,21 @@ class People:
             sessions.end(run, secret)
             deeds.append(run, visitor, "signed out", self._clock(), {})
 
-    def change_password(self, visitor: Visitor, old: str, new: str, address: str) -> Session:
+    def change_password(
+        self, visitor: Visitor, old: str, new: str, address: str, browser: str | None = None
+    ) -> Session:
         """Change one's own password: every session ends, and a new one begins."""
         now = self._clock()
         person = self.get(_known(visitor))
         check_password(new, person.name)
         with self._store.writing() as run:
-            throttling.enter(run, person.name, address, now)
+            throttling.enter(run, person.name, address, now, browser)
             held = run.execute(sa.select(people.c.password).where(people.c.id == person.id)).scalar()
         if not matches(held, old):
             raise UsageError("this is not your password", remedy="type the one that you signed in with")
         kept = hashed(new)
         with self._store.writing() as run:
-            throttling.forgive(run, person.name, address)
+            throttling.forgive(run, person.name, address, browser)
             run.execute(people.update().where(people.c.id == person.id).values(password=kept))
             sessions.end_all(run, person.id)
             deeds.append(run, visitor, "changed the password", now, {})

@@ -1,7 +1,10 @@
-"""How often a password may be tried: for one name, and from one address.
+"""How often a password may be tried: for a name from one address, for a name, from an address, and in all.
 
 A try is written down before the password is looked at, so that many at once count as many. A name that nobody has
 is throttled like one that somebody has.
+
+A browser that signed in before has a cookie for its account, and its tries are counted apart: tries of others do
+not keep it out. An address, behind which many users may be, is slowed down and never closed.
 """
 
 from __future__ import annotations
@@ -14,34 +17,73 @@ from headcount.studio.store.schema import tries
 
 WITHIN = 15 * 60.0
 """Seconds after which a try is forgotten."""
-OF_A_NAME = 10
+OF_A_NAME_THERE = 10
+"""Tries of a name from one address, or with the cookie of one browser."""
+OF_A_NAME = 100
 FROM_AN_ADDRESS = 50
+"""Tries from an address after which it has ``SLOW`` of them in a second."""
+SLOW = 2
+AT_ONCE = 20
+"""Tries in a second, whoever makes them: this bounds the work for passwords."""
 
 
 class TooManyError(RefusedError):
-    """Something was tried too often."""
+    """Something was tried too often; it may be tried again after so many seconds."""
+
+    seconds = 15.0
+
+    @classmethod
+    def until(cls, problem: str, seconds: float) -> TooManyError:
+        """Build the error for something that is possible again after some seconds.
+
+        >>> str(TooManyError.until("too many tries", 1.0)), str(TooManyError.until("too many tries", 900.0))
+        ('too many tries; wait 1 second, then try again', 'too many tries; wait 15 minutes, then try again')
+        """
+        wait = (
+            f"{seconds / 60:.0f} minutes"
+            if seconds > 60
+            else "1 second"
+            if seconds == 1
+            else f"{seconds:.0f} seconds"
+        )
+        error = cls(problem, remedy=f"wait {wait}, then try again")
+        error.seconds = seconds
+        return error
 
 
-def enter(run: sa.Connection, name: str, address: str, now: float) -> None:
-    """Count a try, or refuse it."""
+def enter(run: sa.Connection, name: str, address: str, now: float, browser: str | None = None) -> None:
+    """Count a try, or refuse it; ``browser`` is the cookie of one that signed in with this name before."""
     run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
-    keys = {_of_name(name): OF_A_NAME, _of_address(address): FROM_AN_ADDRESS}
-    for key, most in keys.items():
-        if run.execute(sa.select(sa.func.count()).where(tries.c.key == key)).scalar_one() >= most:
-            raise TooManyError("too many tries", remedy=f"wait {WITHIN / 60:.0f} minutes, then try again")
+    keys = _keys(name, address, browser)
+    if _number(run, keys[0]) >= OF_A_NAME_THERE or (len(keys) > 1 and _number(run, keys[1]) >= OF_A_NAME):
+        raise TooManyError.until("too many tries", WITHIN)
+    if len(keys) > 1:
+        is_slow = _number(run, keys[2]) >= FROM_AN_ADDRESS and _number(run, keys[2], now - 1) >= SLOW
+        if is_slow or _number(run, _ALL, now - 1) >= AT_ONCE:
+            raise TooManyError.until("too many tries", 1.0)
     run.execute(tries.insert(), [{"key": key, "at": now} for key in keys])
 
 
-def forgive(run: sa.Connection, name: str, address: str) -> None:
-    """Forget the tries of a name whose password was right, and of its address this one: no other was right."""
-    run.execute(tries.delete().where(tries.c.key == _of_name(name)))
-    last = sa.select(sa.func.max(tries.c.number)).where(tries.c.key == _of_address(address)).scalar_subquery()
-    run.execute(tries.delete().where(tries.c.number == last))
+def forgive(run: sa.Connection, name: str, address: str, browser: str | None = None) -> None:
+    """Forget the tries of a name there, since its password was right, and this one of its other counts."""
+    there, *shared = _keys(name, address, browser)
+    run.execute(tries.delete().where(tries.c.key == there))
+    for key in shared:
+        last = sa.select(sa.func.max(tries.c.number)).where(tries.c.key == key).scalar_subquery()
+        run.execute(tries.delete().where(tries.c.number == last))
 
 
-def _of_name(name: str) -> str:
-    return f"name {digest_of(name.strip().casefold())}"  # what is typed there may be a password
+_ALL = "all"
 
 
-def _of_address(address: str) -> str:
-    return f"address {address}"[:160]
+def _keys(name: str, address: str, browser: str | None) -> list[str]:
+    """Return what a try counts for: first the name there, then what it shares with other users."""
+    plain = digest_of(name.strip().casefold())  # what is typed there may be a password
+    if browser is not None:
+        return [f"browser {digest_of(browser)}"]
+    return [f"there {digest_of(f'{plain} {address}')}", f"name {plain}", f"address {address}"[:160], _ALL]
+
+
+def _number(run: sa.Connection, key: str, since: float | None = None) -> int:
+    count = sa.select(sa.func.count()).where(tries.c.key == key)
+    return int(run.execute(count if since is None else count.where(tries.c.at > since)).scalar_one())

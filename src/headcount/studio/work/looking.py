@@ -6,15 +6,21 @@ import contextlib
 import queue
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headcount.errors import DataError, SurroundingsError
+from headcount.studio.store.throttling import TooManyError
 from headcount.studio.work.runner import end, heard, started
 from headcount.studio.work.telling import Told
 from headcount.studio.work.words import raised
 
 _AT_ONCE = 2
+_OF_ONE = 3
+"""So many looks of a user may be under way: one is worked on, the others wait."""
+_WAITING = 20
+"""So many looks may wait in all: each holds a thread of the server."""
 _SECONDS = 60.0
 """Seconds that a look may take."""
 _OFTEN = 500
@@ -29,6 +35,8 @@ class Looking:
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._idle: list[_Warm] = []
         self._lock = threading.Lock()
+        self._asking: Counter[str] = Counter()
+        self._own: dict[str, threading.Lock] = {}
         self._closed = False
 
     def warm(self) -> None:
@@ -46,16 +54,28 @@ class Looking:
 
     def look(self, told: Told) -> dict[str, Any]:
         """Have something looked at, and return what was found, or raise what went wrong."""
-        if not self._turns.acquire(timeout=self._seconds):
-            raise SurroundingsError("too much is looked at just now", remedy="try again")
-        try:
-            with self._taken() as warm:
-                said = warm.ask(told, self._seconds)
-        finally:
-            self._turns.release()
+        with self._turn(told.analyst), self._taken() as warm:
+            said = warm.ask(told, self._seconds)
         if "done" in said:
             return dict(said["done"])
         raise raised(said["failed"])
+
+    @contextlib.contextmanager
+    def _turn(self, user: str) -> Iterator[None]:
+        """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
+        with self._lock:
+            if self._asking[user] >= _OF_ONE or self._asking.total() >= _AT_ONCE + _WAITING:
+                raise TooManyError.until("too much is looked at just now", 1.0)
+            self._asking[user] += 1
+            own = self._own.setdefault(user, threading.Lock())
+        try:
+            with _held(own, self._seconds), _held(self._turns, self._seconds):
+                yield
+        finally:
+            with self._lock:
+                self._asking[user] -= 1
+                if not self._asking[user]:
+                    del self._asking[user], self._own[user]
 
     @contextlib.contextmanager
     def _taken(self) -> Iterator[_Warm]:
@@ -76,6 +96,16 @@ class Looking:
                 self._idle.append(warm)
         if not keep:
             warm.close()
+
+
+@contextlib.contextmanager
+def _held(turn: threading.Lock | threading.BoundedSemaphore, seconds: float) -> Iterator[None]:
+    if not turn.acquire(timeout=seconds):
+        raise SurroundingsError("too much is looked at just now", remedy="try again")
+    try:
+        yield
+    finally:
+        turn.release()
 
 
 class _Warm:

@@ -13,7 +13,7 @@ from headcount.studio import uploads
 from headcount.studio.access import NotAllowedError, Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Dataset, Datasets
-from headcount.studio.store.jobs import Jobs
+from headcount.studio.store.jobs import Job, Jobs
 from headcount.studio.store.releases import Releases
 from headcount.studio.work.asked import NARROWING, READING
 from headcount.studio.work.looking import Looking
@@ -85,6 +85,20 @@ class Work:
             **(self._known(visitor, dataset) if kind == "plan" and dataset is not None else {}),
         )
         return self._looking.look(told)
+
+    def ask(
+        self, visitor: Visitor, *, dataset: str, family: str, asked: Mapping[str, Any], title: str = ""
+    ) -> Job:
+        """Plan a release, then put it into the queue: a request that the budget refuses starts no process."""
+        self.look(visitor, "plan", dataset=dataset, family=family, asked=asked)
+        return self._jobs.ask(visitor, dataset=dataset, family=family, asked=asked, title=title)
+
+    def again(self, visitor: Visitor, job: str) -> Job:
+        """Put into the queue once more what a job was asked for; a release is planned first."""
+        held = self._jobs.get(visitor, job)
+        if held.is_over and held.kind == "release":
+            self.look(visitor, "plan", dataset=held.dataset, family=held.family, asked=held.asked)
+        return self._jobs.again(visitor, job)
 
     def page(self, visitor: Visitor, job: str) -> Path:
         """Return the page that a comparison or a reproduction wrote: to be served to curators, in a sandbox."""
