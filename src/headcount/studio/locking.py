@@ -23,26 +23,19 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._handle: int | None = None
-        handle = os.open(folder / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.fdopen(os.open(folder / "server.lock", os.O_RDWR | os.O_CREAT, 0o600))
         try:
-            _lock(handle)
+            _lock(self._file.fileno())
         except OSError as error:
-            os.close(handle)
-            if isinstance(error, BlockingIOError | PermissionError):
-                raise UsageError(
-                    f"another server uses {folder}", remedy="stop that server, or choose another --data"
-                ) from None
-            raise SurroundingsError(
-                f"{folder} cannot be locked ({error.strerror})", remedy="choose a --data on a local disk"
-            ) from error
-        self._handle = handle
+            self.release()
+            if not isinstance(error, BlockingIOError | PermissionError):
+                raise SurroundingsError.writing(folder, error, "--data") from error
+            remedy = "stop that server, or choose another --data"
+            raise UsageError(f"another server uses {folder}", remedy=remedy) from None
 
     def release(self) -> None:
         """Let another server use the folder."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        self._file.close()
 
 
 def _lock(handle: int) -> None:

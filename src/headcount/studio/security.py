@@ -94,7 +94,7 @@ class Cookies:
             samesite="lax",
         )
 
-    def known_browser(self, request: HTTPConnection, name: str) -> str | None:
+    def browser_of(self, request: HTTPConnection, name: str) -> str | None:
         """Return the cookie of a browser that signed in with a name before, None if it did not."""
         try:
             cookie = request.cookies.get(f"{self.name}-browser", "")

@@ -49,12 +49,10 @@ def _descriptors() -> int:
     except ImportError:  # Windows has no such limit on sockets
         return 2 * CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return 2 * CONNECTIONS
-    wanted = 4 * CONNECTIONS if hard == resource.RLIM_INFINITY else hard
-    if wanted > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(soft, wanted)
+    if soft != resource.RLIM_INFINITY:
+        soft = max(soft, 4 * CONNECTIONS if hard == resource.RLIM_INFINITY else hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return 2 * CONNECTIONS if soft == resource.RLIM_INFINITY else soft
 
 
 class PatientProtocol(H11Protocol):

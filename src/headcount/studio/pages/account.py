@@ -35,8 +35,8 @@ def sign_in(request: Request, name: Words = "", password: Words = "", next: Word
     """Begin a session, or say that it is not right."""
     studio = studio_of(request)
     try:
-        known = studio.cookies.known_browser(request, name)
-        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request), known)
+        browser = studio.cookies.browser_of(request, name)
+        begun = studio.people.sign_in(name, password, address_of(request), studio.cookies.read(request), browser)
     except (NotSignedInError, RefusedError) as error:
         return rendering.page(
             request,
@@ -101,8 +101,8 @@ def change_password(request: Request, old: Words = "", new: Words = "") -> Respo
     """Change one's own password."""
     try:
         studio, who = studio_of(request), visitor(request)
-        known = studio.cookies.known_browser(request, who.name)
-        begun = studio.people.change_password(who, old, new, address_of(request), known)
+        browser = studio.cookies.browser_of(request, who.name)
+        begun = studio.people.change_password(who, old, new, address_of(request), browser)
     except (CallerError, RefusedError) as error:
         return _account(request, error=error)
     return signed_in(request, begun, "/account")

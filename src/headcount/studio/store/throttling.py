@@ -30,25 +30,9 @@ AT_ONCE = 20
 class TooManyError(RefusedError):
     """Something was tried too often; it may be tried again after so many seconds."""
 
-    seconds = 15.0
-
-    @classmethod
-    def until(cls, problem: str, seconds: float) -> TooManyError:
-        """Build the error for something that is possible again after some seconds.
-
-        >>> str(TooManyError.until("too many tries", 1.0)), str(TooManyError.until("too many tries", 900.0))
-        ('too many tries; wait 1 second, then try again', 'too many tries; wait 15 minutes, then try again')
-        """
-        wait = (
-            f"{seconds / 60:.0f} minutes"
-            if seconds > 60
-            else "1 second"
-            if seconds == 1
-            else f"{seconds:.0f} seconds"
-        )
-        error = cls(problem, remedy=f"wait {wait}, then try again")
-        error.seconds = seconds
-        return error
+    def __init__(self, problem: str, *, remedy: str, seconds: float = 15.0) -> None:
+        super().__init__(problem, remedy=remedy)
+        self.seconds = seconds
 
 
 def enter(run: sa.Connection, name: str, address: str, now: float, browser: str | None = None) -> None:
@@ -56,16 +40,16 @@ def enter(run: sa.Connection, name: str, address: str, now: float, browser: str 
     run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
     keys = _keys(name, address, browser)
     if _number(run, keys[0]) >= OF_A_NAME_THERE or (len(keys) > 1 and _number(run, keys[1]) >= OF_A_NAME):
-        raise TooManyError.until("too many tries", WITHIN)
+        raise TooManyError("too many tries", remedy="wait 15 minutes, then try again", seconds=WITHIN)
     if len(keys) > 1:
         is_slow = _number(run, keys[2]) >= FROM_AN_ADDRESS and _number(run, keys[2], now - 1) >= SLOW
         if is_slow or _number(run, _ALL, now - 1) >= AT_ONCE:
-            raise TooManyError.until("too many tries", 1.0)
+            raise TooManyError("too many tries", remedy="wait a second, then try again", seconds=1)
     run.execute(tries.insert(), [{"key": key, "at": now} for key in keys])
 
 
 def forgive(run: sa.Connection, name: str, address: str, browser: str | None = None) -> None:
-    """Forget the tries of a name there, since its password was right, and this one of its other counts."""
+    """Forget the tries of a name there, since its password was right, and this try elsewhere."""
     there, *shared = _keys(name, address, browser)
     run.execute(tries.delete().where(tries.c.key == there))
     for key in shared:
@@ -77,8 +61,8 @@ _ALL = "all"
 
 
 def _keys(name: str, address: str, browser: str | None) -> list[str]:
-    """Return what a try counts for: first the name there, then what it shares with other users."""
-    plain = digest_of(name.strip().casefold())  # what is typed there may be a password
+    """Return what a try counts for: first the name there, then the keys that it shares with other tries."""
+    plain = digest_of(name.strip().casefold())  # a user may type the password there
     if browser is not None:
         return [f"browser {digest_of(browser)}"]
     return [f"there {digest_of(f'{plain} {address}')}", f"name {plain}", f"address {address}"[:160], _ALL]

@@ -65,7 +65,7 @@ class Looking:
         """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
         with self._lock:
             if self._asking[user] >= _OF_ONE or self._asking.total() >= _AT_ONCE + _WAITING:
-                raise TooManyError.until("too much is looked at just now", 1.0)
+                raise TooManyError("too much is looked at just now", remedy="wait a second", seconds=1)
             self._asking[user] += 1
             own = self._own.setdefault(user, threading.Lock())
         try:
