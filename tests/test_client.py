@@ -207,6 +207,10 @@ def test_what_the_page_shows_runs(served: Served, monkeypatch: pytest.MonkeyPatc
     assert served.ann.budget("visits")["epsilon"]["left"] == "2.5"
     with pytest.raises(RefusedError, match="costs"):
         served.ann.plan("visits", "rankings", k=1, epsilon="4")
-    failed = served.ann.ask("visits", "rankings", k=1, epsilon="4")
     with pytest.raises(RefusedError, match="costs"):
-        served.ann.wait(failed, every=0.1)
+        served.ann.ask("visits", "rankings", k=1, epsilon="4")
+    ann, wanted = visitor_of(served.studio, "ann"), {"k": 1, "epsilon": "4"}
+    dataset = served.ann.datasets()[0]["id"]
+    failed = served.studio.jobs.ask(ann, dataset=dataset, family="rankings", asked=wanted)
+    with pytest.raises(RefusedError, match="costs"):
+        served.ann.wait(failed.id, every=0.1)
