@@ -123,7 +123,7 @@ def test_a_check_speaks_of_keywords() -> None:
     found = hc.check(log)
     said = f"{found} {found.problems}"
     assert "(times=)" in said
-    assert "see time_format=" in said
+    assert 'add time_format="%d.%m.%Y"' in said
     assert "--" not in said
     assert 'count="users" is more accurate' in hc.check(LOG).hints[0]
 

@@ -43,6 +43,7 @@ _NUMBER = r"-?\d[\w.,@-]*(?<![.,])"
 _FLAG = re.compile(
     rf"--(?P<chosen>{'|'.join(_CHOSEN)}) (?!(?:{'|'.join(_GOES_ON)})\b)(?P<word>[a-z][\w-]*)"
     r"|--(?P<shares>shares) (?P<pairs>\w+=[\w.]+(?:,\w+=[\w.]+)*)"
+    r'|--(?P<quoting>[a-z-]+) (?P<quoted>"[^"]*")'
     r"|--option (?P<option>\w+)=(?P<given>[\w.]+)"
     rf"|--?(?P<valued>[a-z](?:[a-z-]*[a-z])?) (?P<value>{_NUMBER}|[A-Z]+\b[A-Z,:=\[\]]*)"
     r"|(?:(?<=with )|(?<=use ))--(?P<clock>time) (?P<column>\w+)"
@@ -96,7 +97,7 @@ def _named(flag: str) -> str:
 
 def _written(value: str) -> str:
     """Write a value: numbers and what stands for something as they are, all else in quotes."""
-    plain = re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value) or re.fullmatch(r"[A-Z]+", value)
+    plain = re.fullmatch(r'-?\d+(\.\d+)?(e-?\d+)?|[A-Z]+|".*"', value)
     return value if plain else f'"{value}"'
 
 

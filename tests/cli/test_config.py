@@ -28,6 +28,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "window": ("--time", "time", "--since", "2026-03-06T00:00:00+01:00", "--until", "2026-04-01"),
     "format": (*WEEKDAY, "--time-format", "%Y-%m-%dT%H:%M:%S"),
     "weights": ("--times", "stars"),
+    "notation": ("--where", "stars >= 2", "--decimal", ",", "--decimal", "sex=;", "--thousands", "\\u00a0"),
     "shares": (*WEEKDAY, "--shares", "items=0.7,edges=0.3"),
     "option": ("--method", "hpa", "--option", "d=2", "--epsilon", "0.30"),
     "research": ("--method", "hpa-published", "--research"),

@@ -55,6 +55,14 @@ NUMBERS = _named({
     "-inf": "-inf", "1,5": "1,5", "0x10": "0x10", "1_000": "1_000", "arabic 3": "٣", "five": "five",
 })  # fmt: skip
 
+NOTATION = _named({
+    "grouped": "1.234,50", "groups of three": "1.234.567", "no group": "1.2.3", "short group": "12.34,5",
+    "long group": "1.2345", "zero group": "0.125", "two commas": "1,5,0", "point after comma": "1,234.5",
+    "comma first": ",5", "comma last": "5,", "comma alone": ",", "signed group": "-1.234", "exponent": "1,5e3",
+    "no-break space": "1\u00a0234", "wide digits": "１,５", "group then letter": "1.234a",
+})  # fmt: skip
+"""Numbers with a decimal comma and a thousands point, or nearly so."""
+
 TIMES = _named({
     "offset Z": "2026-03-06T10:00:00Z", "offset +05:30": "2026-03-06T10:00:00+05:30",
     "offset and fraction": "2026-03-06T10:00:00.5-08:00", "2040": "2040-07-01T12:30:00",

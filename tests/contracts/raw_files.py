@@ -176,7 +176,10 @@ def _typed(name: str, said: str) -> object:
         return int(np.datetime64(said, "us").astype(np.int64))
     if name in ("user", "home"):
         return int.from_bytes(said.encode(), "big")
-    return float(said) if name == "stars" else int(said) if name in NUMBERS else said
+    if name not in NUMBERS:
+        return said
+    plain = said.replace(".", "").replace(",", ".")  # no ordinary number has a decimal point
+    return float(plain) if name == "stars" else int(plain.partition(".")[0])
 
 
 def _write_parquet(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool) -> Any:
@@ -215,7 +218,7 @@ def _as_pandas(kind: Format, folder: Path, rows: Sequence[Row], one_by_one: bool
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     for row in rows:
         for name, said in row.cells.items():
-            plain = int(str(said)) if name in NUMBERS and not isinstance(said, Field) else said
+            plain = int(str(said)) if name in NUMBERS and str(said).isdigit() else said
             columns[name].append(said.said["python"] if isinstance(said, Field) else plain)
     return pd.DataFrame({name: pd.Series(each, dtype=object) for name, each in columns.items()})
 

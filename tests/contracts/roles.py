@@ -63,9 +63,17 @@ class Role:
 
 _ANY, _NUMBER, _TIME = hostile.TEXTS, hostile.TEXTS + hostile.NUMBERS, hostile.TEXTS + hostile.TIMES
 _EPOCH = hostile.TEXTS + hostile.NUMBERS + hostile.TIMES[:2]
+_AGES = ("17,5", "18,5", "1.018", "64")
 _ZURICH, _NEW_YORK = {"timezone": "Europe/Zurich"}, {"timezone": "America/New_York"}
 _SELECTED = {"context": "place", "select_contexts": True}
 _SINCE, _UNTIL = {"time": "when", "since": "2026-03-06T10:00:00"}, {"time": "when", "until": "2040-07-01T12:00:00"}
+
+
+def _written(
+    name: str, column: str, measurement: str, said: Sequence[str], options: Mapping[str, Any] | None = None
+) -> Role:
+    options = {"decimal": ",", "thousands": ".", **(options or {})}
+    return Role(name, column, measurement, hostile.NOTATION, options, {column: said}, types=False)
 
 
 def _timed(name: str, options: Mapping[str, Any], when: Sequence[str] = ISO) -> Role:
@@ -119,6 +127,10 @@ ROLES: Mapping[str, Role] = {
         Role("where a user", "user", "sample", _ANY, {"where": "user != a1"}, types=False),
         Role("times", "many", "sample, times", _NUMBER),
         Role("value", "stars", "totals", _NUMBER),
+        _written("value with a comma", "stars", "totals", ("1,5", "4", "3,25", "1.234,5")),
+        _written("times with thousands", "many", "sample, times", ("1", "2.000", "1.234.567", "7")),
+        _written("where with a comma", "age", "sample", _AGES, {"where": "age >= 18.5"}),
+        _written("bins with a comma", "age", "cells, groups", _AGES),
         Role("value without a catalogue", "stars", "totals, no catalogue", _NUMBER),
         Role("rating", "stars", "offsets, l2", _NUMBER),
         Role("bins of numbers", "age", "cells, groups", _NUMBER),
@@ -200,6 +212,8 @@ def begins_a_row(kind: Format, field: Field) -> bool:
 
 def fields_of(kind: Format, role: Role) -> tuple[Field, ...]:
     """Return the fields that a format can hold in a role."""
+    if role.fields is hostile.NOTATION:  # the other roles of numbers have the rest
+        return () if kind.shape == "typed" else role.fields
     own: Mapping[str, tuple[Field, ...]] = {
         "csv": hostile.CSV_CELLS, "json": hostile.JSON_LITERALS, "python": hostile.OBJECTS,
         "arrow": hostile.ARROW_BYTES, "typed": hostile.TYPED.get(role.column, ()) if role.types else (),

@@ -125,6 +125,8 @@ def spend(family: Family, flags: Flags, *, needs_out: bool = True) -> Charged | 
                     release.save(target, force=flags["force"])
     if not flags["quiet"]:
         _note_doubts(log)
+        if charging is not None or flags["dry_run"]:
+            _note_text_numbers(log)
         _note_large(ready.guarantee.epsilon)
     if flags["dry_run"]:
         show_plan(plan, as_json=flags["as_json"])
@@ -234,6 +236,21 @@ def _note_doubts(log: EventLog) -> None:
     for each in assumptions_of(log.source):
         if each != TAKEN:
             terminal.note(f"It is taken for granted that {each}. Otherwise the promise does not hold.")
+
+
+def _note_text_numbers(log: EventLog) -> None:
+    """Say how numbers are read from text, by the flags and the column's type alone: nobody says what rows hold."""
+    from headcount.events.notation import PLAIN
+    from headcount.events.store import PackedSource
+    from headcount.events.texts import is_textual
+
+    columns = () if isinstance(log.source, PackedSource) else (log.roles.value, log.roles.times)
+    for name in columns:
+        if name is not None and is_textual(log.type_of(name)) and log.roles.numbers.of(name) == PLAIN:
+            terminal.note(
+                f"Column {name!r} is text. A value must be written as 1234.5, or it does not count: --decimal and "
+                "--thousands name other notations."
+            )
 
 
 def note_what_was_met(tally: Any, log: EventLog) -> None:

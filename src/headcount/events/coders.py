@@ -91,7 +91,7 @@ class GridCells:
     """Cells of a public grid."""
 
     def __init__(self, log: EventLog, grid: Grid) -> None:
-        self._bins = [(bins, _coder(bins, log.type_of(bins.column))) for bins in grid.bins]
+        self._bins = [(bins, _coder(bins, log)) for bins in grid.bins]
         self._start = np.int32(0) if grid.cells <= _MOST_CODES else np.int64(0)
 
     def __call__(self, batch: pa.RecordBatch) -> Codes:
@@ -140,10 +140,11 @@ def _where_there(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
     return found
 
 
-def _coder(bins: NumberBins | ValueBins, kind: pa.DataType) -> Callable[[pa.Array], Codes]:
+def _coder(bins: NumberBins | ValueBins, log: EventLog) -> Callable[[pa.Array], Codes]:
     if isinstance(bins, NumberBins):
-        return lambda column: _number_places(bins, column)
-    look_up, rest = _places(bins, kind), np.int32(len(bins.values) if bins.other else -1)
+        notation = log.roles.numbers.of(bins.column)
+        return lambda column: _number_places(bins, notation.plain(column))
+    look_up, rest = _places(bins, log.type_of(bins.column)), np.int32(len(bins.values) if bins.other else -1)
 
     def places(column: pa.Array) -> Codes:
         found = _where_there(column, look_up)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from headcount.errors import UsageError
 from headcount.events.casts import InexactError, cast_exactly
 from headcount.events.column_types import check_comparable
-from headcount.events.formats import plain_type
+from headcount.events.formats import plain_type, value_type
+from headcount.events.notation import PLAIN, Notation, Notations
 from headcount.events.parsing import numbers, whole_numbers
 from headcount.events.texts import is_textual, plain
 from headcount.events.times import TimeFormat, stamped
@@ -72,10 +73,19 @@ class Compared:
     column: str
     operator: str
     value: str
+    notation: Notation = PLAIN
 
     def check(self, kind: pa.DataType) -> None:
         """Refuse a value that cannot be compared with the column."""
         check_comparable(kind, self.column, self._compared)
+        value = self._value(value_type(kind))
+        if self.operator not in _ORDER or not (is_textual(kind) and pa.types.is_string(value.type)):
+            return
+        if (plain := self.notation.plain(pa.array([self.value]))).null_count == 0 and self.notation != PLAIN:
+            raise UsageError(
+                f"the condition {str(self)!r} does not write its number with a decimal point",
+                remedy=f"write {plain[0]}, or put {self.value} in quotes to compare texts",
+            )
 
     def holds(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare each row."""
@@ -91,7 +101,7 @@ class Compared:
             return pa.nulls(len(column), pa.bool_())
         value = self._value(column.type)
         if is_textual(column.type) and pa.types.is_floating(value.type):
-            return _numbers_compare(column, self.operator, Decimal(self.value))
+            return _numbers_compare(self.notation.plain(column), self.operator, Decimal(self.value))
         if is_textual(column.type):
             column, value = plain(column), value.cast(plain(column).type)
         elif pa.types.is_timestamp(column.type):  # by the microsecond: nanoseconds end in 2262
@@ -168,8 +178,8 @@ class TimeWindow:
         return f"{since}{self.column}{until}"
 
 
-def read_condition(text: str) -> Compared:
-    """Read ``COL OP VALUE``."""
+def read_condition(text: str, numbers: Notations = Notations()) -> Compared:  # noqa: B008 - frozen
+    """Read ``COL OP VALUE``; ``numbers`` says how text columns write numbers, VALUE has a decimal point."""
     match = _PATTERN.match(text)
     if match is None:
         raise UsageError(
@@ -177,7 +187,7 @@ def read_condition(text: str) -> Compared:
             given=text,
             remedy="such as 'rating >= 4'",
         )
-    return Compared(match["column"], match["operator"], match["value"])
+    return Compared(match["column"], match["operator"], match["value"], numbers.of(match["column"]))
 
 
 def _is_number(text: str) -> bool:

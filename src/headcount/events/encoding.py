@@ -171,7 +171,7 @@ class EncodedLog:
         if value is None or not self.reading.values:
             return batch
         place = batch.schema.get_field_index(value)
-        return batch.set_column(place, value, finite_numbers(batch.column(place)))
+        return batch.set_column(place, value, finite_numbers(self.log.roles.numbers.plain(batch, value)))
 
     @property
     def _needed(self) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ class EncodedLog:
         name = self.log.roles.times
         if name is None:
             return cells, None
-        times, there = repetitions(batch.column(name))
+        times, there = repetitions(self.log.roles.numbers.plain(batch, name))
         self.tally.nulls[name] += int(np.count_nonzero(~there))
         return np.where(times == 0, np.int32(-1), cells), times
 

@@ -61,6 +61,16 @@ FLAGS: Mapping[str, Flag] = {
     "value_range": Flag(
         "Public range of --value; what lies outside is cut to its ends. Totals find one.", "LO,HI"
     ),
+    "decimal": Flag(
+        'Decimal separator of numbers in text columns, or in one, such as "," (repeatable).',
+        "C | COL=C",
+        many=True,
+    ),
+    "thousands": Flag(
+        'Thousands separator of numbers in text columns, or in one, such as "." (repeatable).',
+        "C | COL=C",
+        many=True,
+    ),
     "time_format": Flag("s, ms, us, min@ORIGIN or a strptime pattern.", "F"),
     "timezone": Flag("Zone of weekday, hour and month.  [default: the column's, else UTC]", "ZONE"),
     "delimiter": Flag("Delimiter of text files.  [default: comma, tab for .tsv]", "C"),
@@ -85,8 +95,10 @@ _WINDOW = ("where", "time", "since", "until")
 TEXT = ("delimiter", "encoding", "header", "format")
 """How files are written."""
 _DATABASE = ("table", "query")
-_READING = ("time_format", "timezone", *TEXT, *_DATABASE, "drop_nulls")
-KEPT = ("user", "item", "context", "contexts", *_WINDOW, "times", "value", "time_format", "timezone")
+_NUMBERS = ("decimal", "thousands")
+"""How text columns write numbers."""
+_READING = (*_NUMBERS, "time_format", "timezone", *TEXT, *_DATABASE, "drop_nulls")
+KEPT = ("user", "item", "context", "contexts", *_WINDOW, "times", "value", *_NUMBERS, "time_format", "timezone")
 """What a store keeps of its log, beside the catalogue."""
 
 

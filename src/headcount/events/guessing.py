@@ -6,8 +6,9 @@ A guess is for the curator, who sees the raw data and corrects it: nothing is re
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +39,7 @@ _PATTERNS = tuple(day + clock for day, clock in product(_DAYS, _CLOCKS))
 _UNITS = {9: "s", 10: "s", 12: "ms", 13: "ms", 15: "us", 16: "us"}
 """By how many digits a time since 1970 has: nine lie between 1973 and 2001."""
 
+_SWAPPED = str.maketrans("dm", "md")
 _BOTH = re.compile(r"\s*[0-9]{1,2}[/.-][0-9]{1,2}[/.-]")
 _NO_MONTH = "(1[3-9]|2[0-9]|3[01])"
 
@@ -46,7 +48,8 @@ _NO_MONTH = "(1[3-9]|2[0-9]|3[01])"
 class Guess:
     """What a file seems to hold: events, or people in rows; and which of its columns says what.
 
-    ``time_format`` is how ``when`` is written, None if that needs no telling. ``doubt`` is what to look at.
+    ``time_format`` is how ``when`` is written, None if that needs no telling; ``numbers`` is the notation of text
+    columns. ``doubt`` is what to look at.
     """
 
     reads: Literal["events", "people"]
@@ -55,8 +58,9 @@ class Guess:
     when: str | None = None
     time_format: str | None = None
     doubt: str | None = None
+    numbers: Mapping[str, Any] = field(default_factory=dict)
 
-    def flags(self) -> dict[str, str]:
+    def flags(self) -> dict[str, Any]:
         """Return what would be said of the log, by the names of its flags.
 
         >>> Guess("events", user="who", item="what", when="at").flags()
@@ -64,7 +68,7 @@ class Guess:
         """
         context = None if self.when is None else f"weekday:{self.when}"
         said = {"user": self.user, "item": self.item, "context": context, "time_format": self.time_format}
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in said.items() if value is not None} | dict(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,27 @@ def well_parted(source: Source) -> tuple[Source, str | None]:
     return best, said
 
 
-def guess(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) -> Guess:
-    """Guess what columns hold, as they were previewed.
+def guess(
+    columns: Sequence[Mapping[str, Any]],
+    days: Mapping[str, DayOrder],
+    texts: Mapping[str, Sequence[str]] = {},
+) -> Guess:
+    """Guess what columns hold, as they were previewed, and how ``texts`` of them write numbers.
 
     >>> named = ({"name": name, "type": "text", "first": ["tea"]} for name in ("who", "what"))
     >>> guess(list(named), {})
-    Guess(reads='events', user='who', item='what', when=None, time_format=None, doubt=None)
+    Guess(reads='events', user='who', item='what', when=None, time_format=None, doubt=None, numbers={})
     """
+    from headcount.events.notation_guess import guess_numbers
+
+    numbers, doubts = guess_numbers(texts)
+    found = _roles(columns, days)
+    doubts = [found.doubt, *doubts] if found.doubt else doubts
+    return replace(found, numbers=numbers, doubt=" ".join(doubts) or None)
+
+
+def _roles(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) -> Guess:
+    """Guess which columns say who, what and when."""
     ids = [each["name"] for each in columns if each["type"] == "text" or "int" in each["type"]]
     times = {
         each["name"]: written
@@ -143,7 +161,8 @@ def guess(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) ->
     when = next((name for name in times if name not in (user, item)), None)
     if when is None:
         return Guess("events", user, item)
-    return Guess("events", user, item, when, times[when] or None, _doubt(when, times[when], days.get(when)))
+    doubt = _doubt(times[when], days.get(when))
+    return Guess("events", user, item, when, times[when] or None, doubt and f"In {when!r}, {doubt}.")
 
 
 def time_format(column: Mapping[str, Any], order: DayOrder = DayOrder()) -> str | None:  # noqa: B008 - frozen
@@ -170,11 +189,13 @@ def time_format(column: Mapping[str, Any], order: DayOrder = DayOrder()) -> str 
     return units.pop() if timely and len(units) == 1 else None
 
 
-def _doubt(name: str, written: str, order: DayOrder | None) -> str | None:
-    """Say that nothing in the file tells days from months, where that is so."""
-    if order is None or order.first or order.second or not written:
+def _doubt(written: str, order: DayOrder | None) -> str | None:
+    """Say that nothing tells days from months, where that is so."""
+    other = written[:6].translate(_SWAPPED) + written[6:]
+    if order is None or order.first or order.second or other not in _PATTERNS:
         return None
-    return f"In {name!r} nothing tells whether the day or the month comes first: see to --time-format."
+    ways = f'"{written}" or "{other}"'
+    return f"nothing tells whether the day or the month comes first: choose --time-format {ways}"
 
 
 def _is_iso(value: str) -> bool:
@@ -204,3 +225,21 @@ def _called(names: list[str], wanted: str) -> str | None:
 
 def _first(names: list[str], taken: str | None) -> str | None:
     return next((name for name in names if name != taken), None)
+
+
+def time_remedy(column: str, texts: Sequence[str]) -> str | None:
+    """Say which time format reads most of some texts that are not read.
+
+    >>> time_remedy("day", ["03.04.2026", "13.4.2026", "soon"])
+    'add --time-format "%d.%m.%Y"'
+    """
+    import pyarrow as pa
+
+    shapes = [re.sub("[0-9]+", "0", text) for text in texts]
+    shape, number = Counter(shapes).most_common(1)[0]
+    alike = [text for text, other in zip(texts, shapes, strict=True) if other == shape]
+    order = DayOrder().after(pa.array(alike, pa.string()))
+    written = time_format({"name": column, "type": "text", "first": alike}, order)
+    if not written or 2 * number <= len(texts):
+        return None
+    return _doubt(written, order) or f'add --time-format "{written}"'

@@ -21,6 +21,7 @@ from headcount.events.conditions import Condition, described_conditions
 from headcount.events.contexts import Context, UnknownContext
 from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
+from headcount.events.notation import Separators
 from headcount.events.own_rows import OwnRows, beneath
 from headcount.events.readers import FileSource, Source, TableSource, open_source
 from headcount.events.roles import Roles, clocks, understood
@@ -202,6 +203,7 @@ class EventLog:
             described["value"] = self.roles.value
         if self.value_range is not None:
             described["value_range"] = ",".join(map(str, self.value_range))
+        described |= self.roles.numbers.describe()
         described |= described_conditions(self.conditions)
         for clock in clocks(self.context, self.conditions):
             described |= {"time_format": clock.pattern} if clock.pattern else {}
@@ -237,6 +239,8 @@ def read_events(
     times: str | None = None,
     value: str | None = None,
     value_range: Any = None,
+    decimal: Separators = None,
+    thousands: Separators = None,
     time_format: str | None = None,
     timezone: str | None = None,
     delimiter: str | None = None,
@@ -278,7 +282,7 @@ def read_events(
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = understood(**words, select_contexts=select_contexts)
-    return EventLog(
+    log = EventLog(
         source=open_source(events, text, asked),
         roles=roles,
         catalogue=catalogue,
@@ -288,6 +292,8 @@ def read_events(
         context_of=context_of,
         value_range=limits,
     )
+    roles.numbers.check(log.type_of)
+    return log
 
 
 def the_store(events: Any) -> str | os.PathLike[str] | None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.events.flags import READERS
+from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, read_events, the_store
+from headcount.events.notation import Separators
 from headcount.events.own_rows import ROW, OwnRows
 from headcount.events.readers import open_source
 from headcount.events.sources.asked import Asked
@@ -24,6 +25,8 @@ def read_people(
     since: str | None = None,
     until: str | None = None,
     time: str | None = None,
+    decimal: Separators = None,
+    thousands: Separators = None,
     time_format: str | None = None,
     timezone: str | None = None,
     delimiter: str | None = None,
@@ -53,5 +56,5 @@ def read_people(
         return read_events(people, item=user, **words)
     text = TextOptions(delimiter, encoding, header, format)
     rows = OwnRows.of(open_source(people, text, Asked(table, query)))
-    kept = {name: words[name] for name in ("where", "since", "until", "time", "time_format", "timezone")}
+    kept = {name: value for name, value in words.items() if name in KEPT and name != "user"}
     return read_events(rows, user=ROW, item=ROW, **kept)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from headcount.events.readers import Source
 
 _ROWS = 3
+_TEXTS = 1_000
+"""So many values of a text column show how its numbers are written."""
+
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -23,6 +26,7 @@ class Preview(NamedTuple):
     rows: int
     columns: list[dict[str, Any]]
     days: dict[str, DayOrder]
+    texts: dict[str, list[str]]
     whole: bool = True
 
 
@@ -35,6 +39,7 @@ def preview(source: Source, progress: Progress | None = None, *, most: int | Non
     nulls = dict.fromkeys(names, 0)
     first: dict[str, list[Any]] = {name: [] for name in names}
     days: dict[str, DayOrder] = {}
+    texts: dict[str, list[str]] = {name: [] for name in names if is_text(source.type_of(name))}
     rows, whole = 0, True
     for batch in map(sound_batch, source.batches(names)):
         if most is not None and rows >= most:
@@ -45,6 +50,8 @@ def preview(source: Source, progress: Progress | None = None, *, most: int | Non
             nulls[name] += column.null_count
             if len(first[name]) < _ROWS:
                 first[name] += _values(column.slice(0, _ROWS - len(first[name])))
+            if name in texts and len(texts[name]) < _TEXTS:
+                texts[name] += filter(None, column.slice(0, _TEXTS - len(texts[name])).to_pylist())
             if is_text(column.type) and begins_with_day_and_month(first[name]):
                 days[name] = days.get(name, DayOrder()).after(column)
         rows += batch.num_rows
@@ -59,7 +66,7 @@ def preview(source: Source, progress: Progress | None = None, *, most: int | Non
         }
         for name in names
     ]
-    return Preview(source.name, rows, columns, days, whole)
+    return Preview(source.name, rows, columns, days, texts, whole)
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import UsageError
 from headcount.events.conditions import Condition, TimeWindow, read_condition, time_window
 from headcount.events.contexts import Context, read_context
+from headcount.events.notation import Notations, Separators
 from headcount.events.times import TimeFormat
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column says who, what, how often, and holds a number of each record."""
+    """Which column says who, what, how often, and holds a number of each record; and how numbers are written."""
 
     user: str
     item: str
     times: str | None = None
     value: str | None = None
+    numbers: Notations = field(default_factory=Notations)
 
 
 def understood(
@@ -35,12 +37,15 @@ def understood(
     time: str | None = None,
     times: str | None = None,
     value: str | None = None,
+    decimal: Separators = None,
+    thousands: Separators = None,
     time_format: str | None = None,
     timezone: str | None = None,
 ) -> tuple[Roles, Context | None, tuple[Condition, ...]]:
     """Read roles, context and conditions from what was asked for."""
-    clock = TimeFormat(time_format, timezone)
-    conditions: list[Condition] = [read_condition(each) for each in ([where] if isinstance(where, str) else where)]
+    clock, numbers = TimeFormat(time_format, timezone), Notations.read(decimal, thousands)
+    said = [where] if isinstance(where, str) else where
+    conditions: list[Condition] = [read_condition(each, numbers) for each in said]
     conditions += time_window(time, since, until, clock)
     read = read_context(context, contexts, clock, select=select_contexts)
     for flag, given in (("--time-format", time_format), ("--timezone", timezone)):
@@ -49,7 +54,7 @@ def understood(
                 f"{flag} is given, but no time is read",
                 remedy="leave it out, or use --context weekday:COL, --since or --until",
             )
-    return Roles(user, item, times, value), read, tuple(conditions)
+    return Roles(user, item, times, value, numbers), read, tuple(conditions)
 
 
 def clocks(context: Context | None, conditions: Sequence[Condition]) -> list[TimeFormat]:

@@ -111,9 +111,9 @@ class _Survey:
         for each in self._needed:
             column = batch.column(each.column)
             if each.role == "times":
-                records, there = repetitions(column)
+                records, there = repetitions(roles.numbers.plain(batch, each.column))
             elif each.role == "value":
-                there = _valid(finite_numbers(column))
+                there = _valid(finite_numbers(roles.numbers.plain(batch, each.column)))
             else:
                 there = _valid(column)
                 if each.role == "item" and self._log.selects and is_text(column.type):
@@ -150,7 +150,8 @@ class _Survey:
                 users, items, contexts, records = users[known], items[known], contexts[known], records[known]
         if log.value_range is not None:
             low, high = map(float, log.value_range)
-            values = finite_numbers(batch.column(log.roles.value)).to_numpy(zero_copy_only=False)
+            column = log.roles.numbers.plain(batch, str(log.roles.value))
+            values = finite_numbers(column).to_numpy(zero_copy_only=False)
             self._below += int(records[values < low].sum())
             self._above += int(records[values > high].sum())
         self._counted.add(users, items, contexts, records)
@@ -210,7 +211,12 @@ class _Survey:
             low, high = log.value_range
             below, above = percent(self._below / inside), percent(self._above / inside)
             hints.append(f"{below} of the values lie below {low} and {above} above {high}: they are cut to these")
-        return hints
+        columns = (*(noted for _, noted in self._judging), *self._needed, *self._contexts)
+        return hints + [
+            f"most values of column {each.column!r} cannot be read: {advice}"
+            for each in columns
+            if 2 * each.unreadable > self._rows and (advice := each.advice)
+        ]
 
     def _absent(self, column: str) -> str | None:
         """Say, of a column that no row has, which ones there are."""

@@ -20,6 +20,7 @@ from headcount.events.contexts import Context, UnknownContext
 from headcount.events.flags import KEPT, READERS
 from headcount.events.formats import TextOptions
 from headcount.events.log import EventLog, packed_log, refuse_packed, refuse_selecting, the_store
+from headcount.events.notation import Separators
 from headcount.events.readers import open_source
 from headcount.events.roles import understood
 from headcount.events.sources.asked import Asked
@@ -90,6 +91,8 @@ def read_tags(
     since: str | None = None,
     until: str | None = None,
     time: str | None = None,
+    decimal: Separators = None,
+    thousands: Separators = None,
     time_format: str | None = None,
     timezone: str | None = None,
     delimiter: str | None = None,
@@ -129,7 +132,7 @@ def read_tags(
             raise UsageError(f"--{name} is missing", remedy=_WANTED[name])
     listed = UnknownCatalogue() if select_tags else read_catalogue(vocabulary)
     roles, _, conditions = understood(user=str(user), item=str(resource), **words)
-    return TagLog(
+    log = TagLog(
         source=open_source(events, text, asked),
         roles=roles,
         catalogue=read_catalogue(resources),
@@ -137,6 +140,8 @@ def read_tags(
         conditions=conditions,
         vocabulary=listed,
     )
+    roles.numbers.check(log.type_of)
+    return log
 
 
 _WANTED = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,13 +14,16 @@ from headcount.events.checked import Example, Fate, Problem, Role
 from headcount.events.conditions import Condition, TimeWindow
 from headcount.events.contexts import Context
 from headcount.events.formats import as_bytes, is_text
+from headcount.events.guessing import time_remedy
 from headcount.events.log import EventLog
+from headcount.events.notation_guess import remedy
 
 _FEW = 3
 _LONGEST = 40
 _LOOKED_AT = 1_000
 _ENCODING = "see --encoding"
 _TIME_FORMAT = "see --time-format"
+_MOST_TEXTS = 1_000
 
 
 class Examples:
@@ -34,15 +37,18 @@ class Examples:
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
+        self.sample: list[str] = []
 
     def look(self, column: pa.Array, rows: Flags) -> None:
         """Look at some rows of a column as it was read, before anything was made of it."""
-        if len(self._texts) >= _FEW or not rows.any():
+        if (len(self._texts) >= _FEW and len(self.sample) >= _MOST_TEXTS) or not rows.any():
             return
         chosen = column.take(pa.array(np.flatnonzero(rows)[:_LOOKED_AT]))
         for text in texts_of(chosen):
             if text is not None and len(self._texts) < _FEW:
                 self._texts[shortened(text)] = None
+            if text is not None and len(self.sample) < _MOST_TEXTS:
+                self.sample.append(text)
 
     @property
     def found(self) -> tuple[Example, ...]:
@@ -63,6 +69,8 @@ class Unread:
     missing: int = 0
     unreadable: int = 0
     examples: Examples = field(default_factory=Examples)
+    remedy_for: Callable[[str, Sequence[str]], str | None] | None = None
+    """Names the flags that read the texts of a column, if it can."""
 
     def look(self, raw: pa.Array, lost: Flags) -> None:
         """Take note of the rows that are lost, given the column as it was read."""
@@ -73,6 +81,11 @@ class Unread:
         self.missing += int(np.count_nonzero(lost & ~odd))
         self.examples.look(raw, odd)
 
+    @property
+    def advice(self) -> str | None:
+        """The flags that read most of what is unreadable, where its texts show them."""
+        return self.remedy_for(self.column, self.examples.sample) if self.remedy_for and self.unreadable else None
+
     def problems(self, rows: int, absent: Callable[[str], str | None]) -> list[Problem]:
         """Say what was met among so many rows; ``absent`` says it of a column that no row has."""
         missing = Problem(
@@ -81,7 +94,7 @@ class Unread:
         )  # fmt: skip
         unreadable = Problem(
             role=self.role, column=self.column, what=self.nonsense, number=self.unreadable, of=rows,
-            fate=self.fate, examples=self.examples.found, remedy=self.remedy,
+            fate=self.fate, examples=self.examples.found, remedy=self.advice or self.remedy,
         )  # fmt: skip
         return [each for each in (missing, unreadable) if each.number]
 
@@ -97,10 +110,12 @@ def needed(log: EventLog) -> list[Unread]:
             each.nonsense, each.remedy = each.nonsense.replace("no text", "no whole number"), None
     if roles.times is not None:
         column = f"column {roles.times!r} (--times)"
-        found.append(Unread("times", roles.times, f"nothing in {column}", f"no number of records in {column}"))
+        nonsense = f"no number of records in {column}"
+        found.append(Unread("times", roles.times, f"nothing in {column}", nonsense, remedy_for=remedy))
     if roles.value is not None:
         column = f"column {roles.value!r} (--value)"
-        found.append(Unread("value", roles.value, f"nothing in {column}", f"no number in {column}"))
+        nonsense = f"no number in {column}"
+        found.append(Unread("value", roles.value, f"nothing in {column}", nonsense, remedy_for=remedy))
     return found
 
 
@@ -114,8 +129,10 @@ def judging(condition: Condition) -> Unread:
     name, column = condition.column, f"column {condition.column!r} ({condition})"
     if isinstance(condition, TimeWindow):
         unreadable = f"no time that can be read in {column}"
-        return Unread("condition", name, f"no time in {column}", unreadable, _TIME_FORMAT)
-    return Unread("condition", name, f"nothing in {column}", f"nothing to compare in {column}")
+        nothing = f"no time in {column}"
+        return Unread("condition", name, nothing, unreadable, _TIME_FORMAT, remedy_for=time_remedy)
+    nonsense = f"nothing to compare in {column}"
+    return Unread("condition", name, f"nothing in {column}", nonsense, remedy_for=remedy)
 
 
 def unknown(context: Context, *, tags: bool) -> list[Unread]:
@@ -127,7 +144,8 @@ def unknown(context: Context, *, tags: bool) -> list[Unread]:
     name = context.columns[0]
     column = f"in column {name!r}, so the {context.part} is unknown"
     unreadable = f"no time that can be read {column}"
-    return [Unread("context", name, f"no time {column}", unreadable, _TIME_FORMAT, "counted as unknown")]
+    fate: Fate = "counted as unknown"
+    return [Unread("context", name, f"no time {column}", unreadable, _TIME_FORMAT, fate, remedy_for=time_remedy)]
 
 
 def texts_of(column: pa.Array) -> list[str | None]:

@@ -197,7 +197,7 @@ def inspect(told: Told, line: Line, _gate: Gate) -> dict[str, Any]:
 
     source, delimiter = well_parted(_source(told))
     seen = preview(source, line.progress, most=_ROWS)
-    found = guess(seen.columns, seen.days)
+    found = guess(seen.columns, seen.days, seen.texts)
     flags = found.flags() | ({} if delimiter is None else {"delimiter": delimiter})
     told_of = {"source": seen.source, "columns": seen.columns, "reads": found.reads, "doubt": found.doubt}
     return {**told_of, "rows": seen.rows if seen.whole else source.rows, "looked_at": seen.rows, "flags": flags}

@@ -1,0 +1,181 @@
+"""Number notations: which characters separate decimals and thousands in the texts of a column.
+
+A notation is public. It rewrites one text at a time into the plain notation, ``1234.5``, and looks at no other.
+A text that breaks the notation is missing: it never means another number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount.errors import UsageError
+from headcount.events.formats import is_text, plain_type
+
+Separators = str | Sequence[str] | Mapping[str, str] | None
+"""A character for all text columns, ``COL=C`` for one column, several of both, or a mapping of columns."""
+
+_EVERY = ""
+"""Stands for all text columns, in place of a name."""
+
+_SPACES = " \u00a0\u202f"
+_APOSTROPHES = "'\u2019"
+_BLANKS = r"[\t-\r ]*"
+
+
+@dataclass(frozen=True)
+class Notation:
+    r"""How the numbers of one column are written.
+
+    Thousands separators are optional. They stand before groups of exactly three digits, and such a number does not
+    start with 0. So ``1.2.3`` and ``12.34,5`` are missing, and so is ``0.125`` if the point separates thousands.
+
+    >>> Notation(",", ".").plain(pa.array(["1.234,50", "1234,5", "12.34,5", "0.125", "15", "15.30"])).to_pylist()
+    ['1234.50', '1234.5', None, None, '15', None]
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    def plain(self, column: pa.Array) -> pa.Array:
+        """Return a column with its numbers in the plain notation; other texts are missing there."""
+        if self == PLAIN or not is_text(column.type):
+            return column
+        if pa.types.is_dictionary(column.type):
+            return pa.DictionaryArray.from_arrays(column.indices, self.plain(column.dictionary))
+        kept = pc.match_substring_regex(column, rf"\A{_BLANKS}{self._pattern}{_BLANKS}\z")
+        texts = column if self.thousands is None else pc.replace_substring(column, self.thousands, "")
+        return pc.if_else(kept, pc.replace_substring(texts, self.decimal, "."), pa.scalar(None, column.type))
+
+    @property
+    def _pattern(self) -> str:
+        digits = "[0-9]+"
+        if self.thousands is not None:
+            digits += rf"|[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}})+"
+        point = re.escape(self.decimal)
+        return rf"[+-]?(?:(?:{digits})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+PLAIN = Notation()
+
+
+@dataclass(frozen=True)
+class Notations:
+    """The notation of each text column: separators by the name of the column, or of all columns.
+
+    >>> numbers = Notations.read([",", "paid=."], {"price": "."})
+    >>> numbers.of("price"), numbers.of("paid"), numbers.describe()
+    (Notation(decimal=',', thousands='.'), Notation(decimal='.', thousands=None), {'decimal': [',', 'paid=.'], \
+'thousands': ['price=.']})
+    """
+
+    decimal: tuple[tuple[str, str], ...] = ()
+    thousands: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, decimal: Separators = None, thousands: Separators = None) -> Notations:
+        """Read ``--decimal`` and ``--thousands``; refuse separators that a number cannot have."""
+        numbers = cls(_read(decimal, "--decimal"), _read(thousands, "--thousands"))
+        for column in dict.fromkeys((_EVERY, *numbers.columns)):
+            notation, name = numbers.of(column), f" of column {column!r}" if column else ""
+            if notation.decimal == notation.thousands:
+                raise UsageError(
+                    f'--thousands is "{notation.thousands}", and so is the decimal separator{name}',
+                    remedy='give both flags for the same columns, such as --decimal "," and --thousands "."',
+                )
+        return numbers
+
+    @classmethod
+    def of_columns(cls, notations: Mapping[str, Notation]) -> Notations:
+        """Take the notation of each column."""
+        return cls.read(
+            {name: each.decimal for name, each in notations.items() if each.decimal != PLAIN.decimal},
+            {name: each.thousands for name, each in notations.items() if each.thousands is not None},
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that have a separator of their own."""
+        return tuple(dict.fromkeys(name for name, _ in (*self.decimal, *self.thousands) if name != _EVERY))
+
+    def of(self, column: str) -> Notation:
+        """Return the notation of a column."""
+        decimal, thousands = dict(self.decimal), dict(self.thousands)
+        return Notation(
+            decimal.get(column, decimal.get(_EVERY, PLAIN.decimal)), thousands.get(column, thousands.get(_EVERY))
+        )
+
+    def plain(self, batch: pa.RecordBatch, column: str) -> pa.Array:
+        """Return a column of a batch with its numbers in the plain notation."""
+        return self.of(column).plain(batch.column(column))
+
+    def check(self, type_of: Callable[[str], pa.DataType]) -> None:
+        """Refuse a named column that holds no text, or that does not exist."""
+        for column in self.columns:
+            kind = type_of(column)
+            if not (is_text(kind) or pa.types.is_null(kind)):
+                raise UsageError(
+                    f"--decimal and --thousands are for text, and column {column!r} holds {plain_type(kind)}",
+                    remedy="leave them out for this column",
+                )
+
+    def describe(self) -> dict[str, Any]:
+        """Return the separators that were given, under the names of their flags."""
+        words: dict[str, Any] = {}
+        for flag, pairs in (("decimal", self.decimal), ("thousands", self.thousands)):
+            given = [f"{name}={spelled(mark)}" if name else spelled(mark) for name, mark in pairs]
+            words |= {flag: given[0] if pairs[0][0] == _EVERY and len(pairs) == 1 else given} if given else {}
+        return words
+
+
+def spelled(mark: str) -> str:
+    r"""Write a separator so that shells, forms and readers can tell it.
+
+    >>> spelled(","), spelled("\u00a0")
+    (',', '\\u00a0')
+    """
+    return f"\\u{ord(mark):04x}" if mark.isspace() else mark
+
+
+def _read(given: Separators, flag: str) -> tuple[tuple[str, str], ...]:
+    pairs = list(given.items()) if isinstance(given, Mapping) else [_named(each) for each in _listed(given)]
+    usual = PLAIN.decimal if flag == "--decimal" else None
+    marks: dict[str, str] = {}
+    for name, text in pairs:
+        escaped = re.fullmatch(r"\\u([0-9a-fA-F]{4})", text) if isinstance(text, str) else None
+        mark = chr(int(escaped[1], 16)) if escaped else text
+        _check(mark, flag, name)
+        if name in marks:
+            raise UsageError(f"{flag} is given twice for {name or 'all columns'!r}", remedy="keep one of them")
+        marks[name] = mark
+    general = marks.get(_EVERY, usual)
+    return tuple(sorted(pair for pair in marks.items() if pair[1] != (general if pair[0] else usual)))
+
+
+def _listed(given: str | Sequence[str] | None) -> Iterable[str]:
+    return [given] if isinstance(given, str) else given or ()
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, _, mark = text.rpartition("=") if isinstance(text, str) and len(text) > 1 else ("", "", text)
+    return name, mark
+
+
+def _check(mark: Any, flag: str, column: str) -> None:
+    sound = isinstance(mark, str) and len(mark) == 1
+    if sound and (flag == "--decimal" or mark not in _SPACES + _APOSTROPHES):
+        refused = mark.isspace() or mark.isalnum() or mark in f'+-="\\\u2212{_APOSTROPHES}'
+        sound = mark.isprintable() and not refused
+    if not sound:
+        more = "a space, an apostrophe, " if flag == "--thousands" else ""
+        raise UsageError(
+            f"{flag} must be a single character{f' for column {column!r}' if column else ''}: {more}a comma, a "
+            "point or another mark, but no digit, letter or sign",
+            given=mark,
+            remedy=f'such as {flag} "," or {flag} "COL=,"' + (r"; \u00a0 is a no-break space" if more else ""),
+        )
