@@ -152,6 +152,7 @@ TYPES: dict[str, pa.Array] = {
     "exact": pa.array([Decimal("1.50"), Decimal("4.25"), None, Decimal("2.00"), Decimal("9.99"), None]),
     "number": pa.array([1.5, math.nan, math.inf, -0.0, None, 3.0], pa.float32()),
     "nothing": pa.nulls(6),
+    "comma": pa.array(["1.234,5", "0,5", "12.34", None, "1,5", "2.000"]),
     "yes": pa.array([True, False, None, True, True, False]),
 }
 READ: tuple[dict[str, Any], ...] = (
@@ -160,6 +161,8 @@ READ: tuple[dict[str, Any], ...] = (
     {"user": "large user", "context": "weekday:moment", "since": "2026-03-02", "time": "instant"},
     {"user": "damaged user", "context": "nothing", "contexts": "a,b"},
     {"user": "small", "value": "number", "value_range": "0,2"},
+    {"user": "small", "value": "comma", "value_range": "0,2000", "decimal": ",", "thousands": "."},
+    {"user": "small", "where": "comma >= 1.5", "decimal": {"comma": ","}, "thousands": {"comma": "."}},
     {"user": "small", "value": "exact", "value_range": "0,5", "where": "yes = true"},
 )
 

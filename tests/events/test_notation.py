@@ -110,7 +110,7 @@ def test_without_flags_a_column_is_handed_on_untouched() -> None:
     batch = pa.record_batch({"paid": ["1,5"]})
     assert Notations.read() == Notations()
     column = batch.column("paid")
-    assert Notations().of("paid").plain(column) is column
+    assert Notations().notation_of("paid").plain(column) is column
     assert Notation(",").plain(pa.array([1.5]))[0].as_py() == 1.5
 
 
@@ -132,7 +132,7 @@ def test_spellings_of_one_meaning_are_one_value_and_can_be_read_again(given: Any
 
 def test_spaces_are_written_as_escapes_that_forms_and_shells_keep() -> None:
     numbers = Notations.read(",", [" ", "paid=\\u202f"])
-    assert numbers.of("paid").thousands == "\u202f"
+    assert numbers.notation_of("paid").thousands == "\u202f"
     assert numbers.describe() == {"decimal": ",", "thousands": ["\\u0020", "paid=\\u202f"]}
     assert Notations.read(**numbers.describe()) == numbers
 
@@ -212,7 +212,7 @@ def test_bins_of_numbers_are_those_of_the_plain_notation() -> None:
         read_people(pa.table(NAMES | values), user="user", **flags)
         for values, flags in ((PLAIN, {}), (COMMA, FLAGS))
     ]
-    plain, comma = (shown(each, Cells(grid, 5)) for each in logs)
+    plain, comma = (shown(each, Cells(grid)) for each in logs)
     assert plain == comma
 
 

@@ -239,14 +239,14 @@ def _note_doubts(log: EventLog) -> None:
 
 
 def _note_text_numbers(log: EventLog) -> None:
-    """Say how numbers are read from text, by the flags and the column's type alone: nobody says what rows hold."""
+    """Say how numbers are read from text: the flags and the column's type decide it, and no row does."""
     from headcount.events.notation import PLAIN
     from headcount.events.store import PackedSource
     from headcount.events.texts import is_textual
 
     columns = () if isinstance(log.source, PackedSource) else (log.roles.value, log.roles.times)
     for name in columns:
-        if name is not None and is_textual(log.type_of(name)) and log.roles.numbers.of(name) == PLAIN:
+        if name is not None and is_textual(log.type_of(name)) and log.roles.numbers.notation_of(name) == PLAIN:
             terminal.note(
                 f"Column {name!r} is text. A value must be written as 1234.5, or it does not count: --decimal and "
                 "--thousands name other notations."

@@ -142,7 +142,7 @@ def _where_there(column: pa.Array, codes: Callable[[pa.Array], Codes]) -> Codes:
 
 def _coder(bins: NumberBins | ValueBins, log: EventLog) -> Callable[[pa.Array], Codes]:
     if isinstance(bins, NumberBins):
-        notation = log.roles.numbers.of(bins.column)
+        notation = log.roles.numbers.notation_of(bins.column)
         return lambda column: _number_places(bins, notation.plain(column))
     look_up, rest = _places(bins, log.type_of(bins.column)), np.int32(len(bins.values) if bins.other else -1)
 

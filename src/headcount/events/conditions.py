@@ -187,7 +187,7 @@ def read_condition(text: str, numbers: Notations = Notations()) -> Compared:  # 
             given=text,
             remedy="such as 'rating >= 4'",
         )
-    return Compared(match["column"], match["operator"], match["value"], numbers.of(match["column"]))
+    return Compared(match["column"], match["operator"], match["value"], numbers.notation_of(match["column"]))
 
 
 def _is_number(text: str) -> bool:

@@ -137,9 +137,9 @@ def guess(
     from headcount.events.notation_guess import guess_numbers
 
     numbers, doubts = guess_numbers(texts)
-    found = _roles(columns, days)
-    doubts = [found.doubt, *doubts] if found.doubt else doubts
-    return replace(found, numbers=numbers, doubt=" ".join(doubts) or None)
+    roles = _roles(columns, days)
+    doubts = [roles.doubt, *doubts] if roles.doubt else doubts
+    return replace(roles, numbers=numbers, doubt=" ".join(doubts) or None)
 
 
 def _roles(columns: Sequence[Mapping[str, Any]], days: Mapping[str, DayOrder]) -> Guess:

@@ -68,10 +68,10 @@ PLAIN = Notation()
 class Notations:
     """The notation of each text column: separators by the name of the column, or of all columns.
 
-    >>> numbers = Notations.read([",", "paid=."], {"price": "."})
-    >>> numbers.of("price"), numbers.of("paid"), numbers.describe()
+    >>> numbers = Notations.read([",", "paid=."], {"sum": "."})
+    >>> numbers.notation_of("sum"), numbers.notation_of("paid"), numbers.describe()
     (Notation(decimal=',', thousands='.'), Notation(decimal='.', thousands=None), {'decimal': [',', 'paid=.'], \
-'thousands': ['price=.']})
+'thousands': ['sum=.']})
     """
 
     decimal: tuple[tuple[str, str], ...] = ()
@@ -82,7 +82,7 @@ class Notations:
         """Read ``--decimal`` and ``--thousands``; refuse separators that a number cannot have."""
         numbers = cls(_read(decimal, "--decimal"), _read(thousands, "--thousands"))
         for column in dict.fromkeys((_EVERY, *numbers.columns)):
-            notation, name = numbers.of(column), f" of column {column!r}" if column else ""
+            notation, name = numbers.notation_of(column), f" of column {column!r}" if column else ""
             if notation.decimal == notation.thousands:
                 raise UsageError(
                     f'--thousands is "{notation.thousands}", and so is the decimal separator{name}',
@@ -94,8 +94,8 @@ class Notations:
     def of_columns(cls, notations: Mapping[str, Notation]) -> Notations:
         """Take the notation of each column."""
         return cls.read(
-            {name: each.decimal for name, each in notations.items() if each.decimal != PLAIN.decimal},
-            {name: each.thousands for name, each in notations.items() if each.thousands is not None},
+            {name: own.decimal for name, own in notations.items() if own.decimal != PLAIN.decimal},
+            {name: own.thousands for name, own in notations.items() if own.thousands is not None},
         )
 
     @property
@@ -103,7 +103,7 @@ class Notations:
         """The columns that have a separator of their own."""
         return tuple(dict.fromkeys(name for name, _ in (*self.decimal, *self.thousands) if name != _EVERY))
 
-    def of(self, column: str) -> Notation:
+    def notation_of(self, column: str) -> Notation:
         """Return the notation of a column."""
         decimal, thousands = dict(self.decimal), dict(self.thousands)
         return Notation(
@@ -112,7 +112,7 @@ class Notations:
 
     def plain(self, batch: pa.RecordBatch, column: str) -> pa.Array:
         """Return a column of a batch with its numbers in the plain notation."""
-        return self.of(column).plain(batch.column(column))
+        return self.notation_of(column).plain(batch.column(column))
 
     def check(self, type_of: Callable[[str], pa.DataType]) -> None:
         """Refuse a named column that holds no text, or that does not exist."""
@@ -143,7 +143,7 @@ def spelled(mark: str) -> str:
 
 
 def _read(given: Separators, flag: str) -> tuple[tuple[str, str], ...]:
-    pairs = list(given.items()) if isinstance(given, Mapping) else [_named(each) for each in _listed(given)]
+    pairs = list(given.items()) if isinstance(given, Mapping) else [_named(text) for text in _listed(given)]
     usual = PLAIN.decimal if flag == "--decimal" else None
     marks: dict[str, str] = {}
     for name, text in pairs:

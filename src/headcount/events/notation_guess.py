@@ -45,8 +45,8 @@ def guess_notations(texts: Sequence[str]) -> list[Notation]:
 def guess_numbers(texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], list[str]]:
     """Return ``--decimal`` and ``--thousands`` for columns with these texts, and doubts about them.
 
-    >>> guess_numbers({"price": ["15,30"], "age": ["7"]}), guess_numbers({"price": ["15,30"], "rate": ["0.5"]})
-    (({'decimal': ','}, []), ({'decimal': ['price=,']}, []))
+    >>> guess_numbers({"paid": ["15,30"], "age": ["7"]}), guess_numbers({"paid": ["15,30"], "rate": ["0.5"]})
+    (({'decimal': ','}, []), ({'decimal': ['paid=,']}, []))
     """
     guesses = {name: notations for name, column in texts.items() if (notations := guess_notations(column))}
     doubts = [
@@ -61,8 +61,8 @@ def guess_numbers(texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], l
 
 def _same_numbers(texts: Sequence[str], *notations: Notation) -> bool:
     column = pa.array(texts, pa.string())
-    readings = [np.concatenate(numbers(each.plain(column))) for each in notations]
-    return all(np.array_equal(readings[0], each) for each in readings)
+    readings = [np.concatenate(numbers(notation.plain(column))) for notation in notations]
+    return all(np.array_equal(readings[0], reading) for reading in readings)
 
 
 def doubt(column: str, notations: Sequence[Notation]) -> str:
@@ -71,13 +71,13 @@ def doubt(column: str, notations: Sequence[Notation]) -> str:
     >>> print(doubt("n", guess_notations(["1,234"])))
     its decimal point may be a thousands separator: choose --thousands "n=," or --decimal "n=,"
     """
-    ways = " or ".join(flags_of(column, each) or "no flag" for each in notations)
+    ways = " or ".join(flags_of(column, notation) or "no flag" for notation in notations)
     return f"its decimal point may be a thousands separator: choose {ways}"
 
 
 def remedy(column: str, texts: Sequence[str]) -> str | None:
     """Say which flags read the numbers in texts that are not read."""
-    notations = [each for each in guess_notations(texts) if each != PLAIN]
+    notations = [notation for notation in guess_notations(texts) if notation != PLAIN]
     if len(notations) > 1:
         return doubt(column, notations)
     return f"add {flags_of(column, notations[0])}" if notations else None
