@@ -56,7 +56,7 @@ def test_inspect_prints_flags_that_read_every_value(run: Run, log: list[Decimal]
 
 
 def test_check_warns_and_its_remedy_can_be_copied(run: Run, log: list[Decimal]) -> None:
-    read = (*READ, "--value", "Umsatz", "--context", "weekday:Datum", "--items", "Käse,Tee")
+    read: tuple[str, ...] = (*READ, "--value", "Umsatz", "--context", "weekday:Datum", "--items", "Käse,Tee")
     found = run("check", *read, "--json")
     assert (found.code, found.data["records"]) == (1, 0)
     remedy = found.data["problems"][0]["remedy"]

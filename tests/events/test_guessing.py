@@ -38,13 +38,13 @@ def test_a_preview_stops_after_enough_rows() -> None:
 
 
 NUMBERS = {
-    "15,30|7": {"decimal": ","},
-    "1.234,50|15,30|n/a": {"decimal": ",", "thousands": "."},
-    "1,234.50|15.30": {"thousands": ","},
-    "1 234 567|12 000": {"thousands": "\\u0020"},
-    "1\u00a0234,5|7": {"decimal": ",", "thousands": "\\u00a0"},
-    "1'234.50|7": {"thousands": "'"},
-    "1.234.567|1.000": {"decimal": ",", "thousands": "."},
+    "15,30|7": {"decimal": [","]},
+    "1.234,50|15,30|n/a": {"decimal": [","], "thousands": ["."]},
+    "1,234.50|15.30": {"thousands": [","]},
+    "1 234 567|12 000": {"thousands": ["\\u0020"]},
+    "1\u00a0234,5|7": {"decimal": [","], "thousands": ["\\u00a0"]},
+    "1'234.50|7": {"thousands": ["'"]},
+    "1.234.567|1.000": {"decimal": [","], "thousands": ["."]},
     "15.30|7": {},
     "0.125|1.234": {},
     "tea|1,5|rye": {},

@@ -133,7 +133,7 @@ def test_spellings_of_one_meaning_are_one_value_and_can_be_read_again(given: Any
 def test_spaces_are_written_as_escapes_that_forms_and_shells_keep() -> None:
     numbers = Notations.read(",", [" ", "paid=\\u202f"])
     assert numbers.notation_of("paid").thousands == "\u202f"
-    assert numbers.describe() == {"decimal": ",", "thousands": ["\\u0020", "paid=\\u202f"]}
+    assert numbers.describe() == {"decimal": [","], "thousands": ["\\u0020", "paid=\\u202f"]}
     assert Notations.read(**numbers.describe()) == numbers
 
 
@@ -172,7 +172,7 @@ def test_separators_that_no_number_has_are_refused(words: dict[str, Any], messag
 PLAIN = {"paid": ["1234.50", "15.30", "0.5", "7", "", "n/a"], "many": ["2", "1000", "3", "x", "1", "1"]}
 COMMA = {"paid": ["1.234,50", "15,30", "0,5", "7", "", "n/a"], "many": ["2", "1.000", "3", "x", "1", "1"]}
 NAMES = {"user": ["ann", "ann", "bob", "cem", "cem", "dan"], "item": ["tea", "rye", "tea", "tea", "rye", "tea"]}
-FLAGS = {"decimal": ",", "thousands": "."}
+FLAGS: dict[str, Any] = {"decimal": ",", "thousands": "."}
 SECRET = bytes(16)
 
 
@@ -217,7 +217,13 @@ def test_bins_of_numbers_are_those_of_the_plain_notation() -> None:
 
 
 def test_tags_are_kept_by_conditions_in_the_other_notation() -> None:
-    words = {"user": "user", "resource": "item", "tag": "many", "resources": ["tea"], "vocabulary": ["2", "3"]}
+    words: dict[str, Any] = {
+        "user": "user",
+        "resource": "item",
+        "tag": "many",
+        "resources": ["tea"],
+        "vocabulary": ["2", "3"],
+    }
     logs = [
         read_tags(pa.table(NAMES | values), where="paid >= 0.5", **words, **flags)
         for values, flags in ((PLAIN, {}), (COMMA, FLAGS))
@@ -243,7 +249,13 @@ def test_users_items_and_contexts_stay_texts() -> None:
 def test_times_are_no_numbers_of_this_notation() -> None:
     """A ledger's window knows a row by its time alone, so no other flag may move a time."""
     table = pa.table({"user": ["ann"], "item": ["tea"], "at": ["1.772.791.200"]})
-    words = {"user": "user", "item": "item", "items": ["tea"], "context": "hour:at", "time_format": "s"}
+    words: dict[str, Any] = {
+        "user": "user",
+        "item": "item",
+        "items": ["tea"],
+        "context": "hour:at",
+        "time_format": "s",
+    }
     assert survey(read_events(table, **words, **FLAGS)).problems[0].what.startswith("no time")
 
 
@@ -311,7 +323,7 @@ def test_an_identity_knows_the_notation_where_it_is_given() -> None:
     described = json.loads(prepared(request, plain).identity()[0])["events"]
     assert not {"decimal", "thousands"} & described.keys()
     with_notation = json.loads(prepared(request, comma).identity()[0])["events"]
-    assert with_notation == described | FLAGS
+    assert with_notation == described | {"decimal": [","], "thousands": ["."]}
     again, _ = both(value="paid", value_range="0,1", decimal=".", thousands=None)
     assert prepared(request, again).identity() == prepared(request, plain).identity()
 

@@ -244,9 +244,9 @@ def _note_text_numbers(log: EventLog) -> None:
     from headcount.events.store import PackedSource
     from headcount.events.texts import is_textual
 
-    columns = () if isinstance(log.source, PackedSource) else (log.roles.value, log.roles.times)
-    for name in columns:
-        if name is not None and is_textual(log.type_of(name)) and log.roles.numbers.notation_of(name) == PLAIN:
+    roles, packed = log.roles, isinstance(log.source, PackedSource)
+    for name in filter(None, (roles.value, roles.times)):
+        if not packed and is_textual(log.type_of(name)) and roles.numbers.notation_of(name) == PLAIN:
             terminal.note(
                 f"Column {name!r} is text. A value must be written as 1234.5, or it does not count: --decimal and "
                 "--thousands name other notations."

@@ -48,8 +48,9 @@ class Suggestion(NamedTuple):
 def suggestion(events: list[str], seen: Preview, text_flags: list[str]) -> Suggestion:
     """Suggest a command for what was seen of a file; ``text_flags`` say how text is written."""
     found = guess(seen.columns, seen.days, seen.texts)
-    for name, given in found.numbers.items():
-        text_flags = [*text_flags, *(part for mark in _listed(given) for part in (f"--{name}", mark))]
+    text_flags = text_flags + [
+        part for name, marks in found.numbers.items() for mark in marks for part in (f"--{name}", mark)
+    ]
     if found.reads == "people":
         own = [] if found.user is None else ["--user", found.user]
         return Suggestion("query", [*events, *own, *text_flags], ["--bins", BINS, "--queries", QUERIES])
@@ -58,10 +59,6 @@ def suggestion(events: list[str], seen: Preview, text_flags: list[str]) -> Sugge
         parts += ["--context", f"weekday:{found.when}"]
         parts += [] if found.time_format is None else ["--time-format", found.time_format]
     return Suggestion("release", [*parts, *text_flags], ["--items", CATALOGUE], found.doubt)
-
-
-def _listed(given: str | list[str]) -> list[str]:
-    return [given] if isinstance(given, str) else given
 
 
 def first_bins(seen: Preview, user: str | None) -> tuple[list[str], str]:

@@ -58,7 +58,7 @@ class Guess:
     when: str | None = None
     time_format: str | None = None
     doubt: str | None = None
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def flags(self) -> dict[str, Any]:
         """Return what would be said of the log, by the names of its flags.

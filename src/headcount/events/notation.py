@@ -7,7 +7,7 @@ A text that breaks the notation is missing: it never means another number.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,26 +124,24 @@ class Notations:
                     remedy="leave them out for this column",
                 )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, list[str]]:
         """Return the separators that were given, under the names of their flags."""
-        words: dict[str, Any] = {}
-        for flag, pairs in (("decimal", self.decimal), ("thousands", self.thousands)):
-            given = [f"{name}={spelled(mark)}" if name else spelled(mark) for name, mark in pairs]
-            words |= {flag: given[0] if pairs[0][0] == _EVERY and len(pairs) == 1 else given} if given else {}
-        return words
+        pairs = {"decimal": self.decimal, "thousands": self.thousands}
+        return {
+            flag: [f"{name}={_spelled(mark)}" if name else _spelled(mark) for name, mark in own]
+            for flag, own in pairs.items()
+            if own
+        }
 
 
-def spelled(mark: str) -> str:
-    r"""Write a separator so that shells, forms and readers can tell it.
-
-    >>> spelled(","), spelled("\u00a0")
-    (',', '\\u00a0')
-    """
+def _spelled(mark: str) -> str:
+    """Write a separator so that shells and forms keep it."""
     return f"\\u{ord(mark):04x}" if mark.isspace() else mark
 
 
 def _read(given: Separators, flag: str) -> tuple[tuple[str, str], ...]:
-    pairs = list(given.items()) if isinstance(given, Mapping) else [_named(text) for text in _listed(given)]
+    texts = [given] if isinstance(given, str) else given or ()
+    pairs = list(texts.items()) if isinstance(texts, Mapping) else [_named(text) for text in texts]
     usual = PLAIN.decimal if flag == "--decimal" else None
     marks: dict[str, str] = {}
     for name, text in pairs:
@@ -155,10 +153,6 @@ def _read(given: Separators, flag: str) -> tuple[tuple[str, str], ...]:
         marks[name] = mark
     general = marks.get(_EVERY, usual)
     return tuple(sorted(pair for pair in marks.items() if pair[1] != (general if pair[0] else usual)))
-
-
-def _listed(given: str | Sequence[str] | None) -> Iterable[str]:
-    return [given] if isinstance(given, str) else given or ()
 
 
 def _named(text: str) -> tuple[str, str]:

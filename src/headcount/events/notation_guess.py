@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,11 +41,11 @@ def guess_notations(texts: Sequence[str]) -> list[Notation]:
     return list(readings.values())
 
 
-def guess_numbers(texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], list[str]]:
+def guess_numbers(texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
     """Return ``--decimal`` and ``--thousands`` for columns with these texts, and doubts about them.
 
     >>> guess_numbers({"paid": ["15,30"], "age": ["7"]}), guess_numbers({"paid": ["15,30"], "rate": ["0.5"]})
-    (({'decimal': ','}, []), ({'decimal': ['paid=,']}, []))
+    (({'decimal': [',']}, []), ({'decimal': ['paid=,']}, []))
     """
     guesses = {name: notations for name, column in texts.items() if (notations := guess_notations(column))}
     doubts = [
