@@ -391,3 +391,21 @@ def test_a_file_of_more_rows_than_are_looked_at_is_registered(cora: Browser) -> 
     kept = cora.post(f"{at}/columns", data={"user": "person", "item": "venue"})
     assert kept.headers.get("location") == f"{at}/public", kept.text
     assert cora.get(f"/api/v1{at}/preview").json()["rows"] is None
+
+
+@pytest.mark.slow
+def test_the_notation_of_numbers_is_guessed_kept_and_checked(cora: Browser) -> None:
+    rows = "".join(f"u{n};tea;{n % 3 + 1}.234,5{n % 10}\n" for n in range(50))
+    file = uploaded(cora, "till.csv", f"person;venue;paid\n{rows}")
+    said = {"name": f"till-{next(_NUMBERS)}", "reads": "events", "file": file, "about": "A till."}
+    at = str(cora.post("/datasets", data=said).headers["location"].removesuffix("/columns"))
+    page = cora.get(f"{at}/columns").text
+    assert re.search(r'<textarea[^>]*name="decimal"[^>]*>,</textarea>', page)
+    assert re.search(r'<textarea[^>]*name="thousands"[^>]*>\.</textarea>', page)
+    how = {"user": "person", "item": "venue", "delimiter": ";", "value": "paid", "value_range": "0,9000"}
+    sent = cora.post(f"{at}/columns", data={**how, "decimal": ",", "thousands": "."})
+    assert sent.headers.get("location") == f"{at}/public", sent.text
+    cora.post(f"{at}/public", data={"items": "tea"})
+    run = cora.post(f"{at}/check").headers["location"]
+    assert cora.studio.work.once()
+    assert "Everything counts: 50 records" in words(cora.get(run).text)
