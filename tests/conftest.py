@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -22,3 +25,11 @@ settings.load_profile("headcount")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the files that take longest first, so that no worker is left with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT end this process and its children, also where the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

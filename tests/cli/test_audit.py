@@ -512,6 +512,7 @@ def test_an_interrupt_while_modules_are_read_is_one(run: Run, monkeypatch: pytes
     assert (done.code, done.err.splitlines()) == (130, ["interrupted: 0 of 1 audits were done"])
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_real_interrupt_ends_all_processes(program: Callable[..., subprocess.Popen[bytes]]) -> None:
     """The signal goes to the whole group, as from a terminal; nothing but our own words may be seen."""
     process = program("audit", "sra", "--runs", "20000000", start_new_session=True)

@@ -207,6 +207,7 @@ def test_what_a_comparison_has_no_use_for_is_refused(
     assert said in done.err
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_keeps_what_is_done(run: Run, work: Path, program: Callable[..., subprocess.Popen[bytes]]) -> None:
     """The code is 130, and a second call goes on to the same numbers as an undisturbed one."""
     many = (

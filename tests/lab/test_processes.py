@@ -12,6 +12,7 @@ import pytest
 from headcount.lab.processes import without_interrupts
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot interrupt itself there")
 def test_an_interrupt_that_another_thread_takes_waits_as_well() -> None:
     assert threading.current_thread() is threading.main_thread()

@@ -246,6 +246,7 @@ def alive(group: int) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.slow
 def test_interrupted_and_killed_grids_go_on(tmp_path: Path) -> None:
     """SIGINT to all of a grid, then SIGKILL to its parent alone: what was finished stays, and is not redone."""
