@@ -35,6 +35,7 @@ with examples; [Methods](methods/index.md) explains `--method`, `--limit` and `-
 | 2 | something you can mend: a flag, a file, a column, an existing folder |
 | 3 | the surroundings failed (such as a full disk), or a bug; some audit of `audit all` could not be run |
 | 130 | interrupted; nothing half-done was written, and what a ledger has reserved stays charged |
+| 143 | ended by SIGTERM: as 130 |
 
 | Variable | Meaning |
 |---|---|

@@ -32,7 +32,7 @@ def _start(work: Path, number: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _kill(work: Path, rounds: int, seed: int) -> dict[str, int]:
+def _kill(work: Path, rounds: int, seed: int, ending: signal.Signals = signal.SIGKILL) -> dict[str, int]:
     """Kill so many releases, each at a random moment; return how many reached what."""
     with Ledger(f"sqlite:///{work}/headcount.db") as ledger:
         ledger.create("visits", "10")
@@ -43,7 +43,7 @@ def _kill(work: Path, rounds: int, seed: int) -> dict[str, int]:
     for number in range(2, rounds + 2):
         child = _start(work, number)
         time.sleep(draw.uniform(0.3, 1.05) * whole)
-        child.send_signal(signal.SIGKILL)
+        child.send_signal(ending)
         child.wait()
     return _check(work)
 
@@ -77,6 +77,15 @@ def _own_keys(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_killed_releases_are_charged(work: Path) -> None:
     reached = _kill(work, 6, seed=1)
     assert reached["published"] >= 2  # those that were let live
+
+
+@pytest.mark.usefixtures("_own_keys")
+def test_terminated_releases_are_charged_and_leave_no_half(work: Path) -> None:
+    before = set(work.iterdir())
+    reached = _kill(work, 10, seed=3, ending=signal.SIGTERM)
+    assert reached["published"] >= 2
+    made = {path.name for path in set(work.iterdir()) - before}
+    assert {name for name in made if not name.startswith("out-")} == {"config", "headcount.db"}
 
 
 @pytest.mark.slow

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +170,23 @@ def test_an_interrupt_leaves_nothing(run: Run, work: Path, monkeypatch: pytest.M
     done = run(*PACK, "--to", "store")
     assert done.code == 130
     assert sorted(work.iterdir()) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders cannot be locked there")
+def test_a_killed_pack_leaves_nothing_that_the_next_one_does_not_remove(run: Run, work: Path) -> None:
+    code = (
+        "import os, signal; from headcount.engines import packing; "
+        "packing._merged = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        f"from headcount.cli.main import run; run({[*PACK, '--to', 'store']!r})"
+    )
+    before = {*work.iterdir(), work / "store"}
+    other = work / ".store.old.kept"  # may hold the previous store
+    other.mkdir()
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = {*work.iterdir()} - before - {other}
+    assert left.name.startswith(".store.")
+    assert run(*PACK, "--to", "store").code == 0
+    assert {*work.iterdir()} == before | {other}
 
 
 def test_a_full_disk_is_the_surroundings_fault(run: Run, work: Path, full_disk: Path) -> None:

@@ -222,6 +222,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name == "nt", reason="interrupts are sent in another way there")
 def test_ctrl_c_half_way(program: Program, long_log: Path, tmp_path: Path) -> None:
     items = ",".join(map(str, range(900)))
@@ -250,6 +251,68 @@ def test_ctrl_c_half_way(program: Program, long_log: Path, tmp_path: Path) -> No
     assert b"interrupted" in err
     assert b"Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
+@pytest.mark.parametrize(("ending", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_leaves_no_rows_in_the_temporary_folder(
+    program: Program, tmp_path: Path, ending: str, code: int
+) -> None:
+    process = _reading(program, tmp_path)
+    process.send_signal(getattr(signal, ending))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert b"interrupted" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders cannot be locked there")
+def test_the_next_command_removes_rows_of_a_killed_one_and_no_others(
+    program: Program, work: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("temporary")
+    killed = _reading(program, place)
+    killed.kill()
+    killed.communicate()
+    assert len([*place.iterdir()]) == 1
+    other = _reading(program, place)
+    (folder,) = place.iterdir()
+    assert program("inspect", "visits.csv", env={"TMPDIR": str(place)}).communicate(timeout=60)[1] == b""
+    assert [*place.iterdir()] == [folder]
+    other.terminate()
+    other.communicate(timeout=60)
+    assert [*place.iterdir()] == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
+def test_a_signal_that_the_caller_ignores_stays_ignored(program: Program, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        process = _reading(program, tmp_path)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    process.terminate()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.kill()
+    process.communicate()
+
+
+def _reading(program: Program, place: Path) -> subprocess.Popen[bytes]:
+    """Start a release whose rows arrive on standard input, and wait until some are in a temporary file."""
+    flags = ("--user", "user", "--item", "item", "--items", "tea", "--epsilon", "1", "--method", "hpa")
+    named = {"stdin": subprocess.PIPE, "env": {"TMPDIR": str(place)}}
+    process = program("release", "-", *flags, "--limit", "5", "--dry-run", **named)
+    assert process.stdin is not None
+    process.stdin.write(b"user,item\n" + b"ann,tea\n" * 500_000)
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not any(path.is_file() and path.stat().st_size for path in place.rglob("*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
 
 
 def _wait_until_open(process: subprocess.Popen[bytes], path: Path) -> None:

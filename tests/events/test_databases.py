@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,6 +24,7 @@ from headcount.errors import DataError, SurroundingsError, UnknownNameError, Usa
 from headcount.events import formats, readers
 from headcount.events.sources import Asked, kept
 from headcount.events.sources.database import DatabaseSource
+from headcount.events.sources.duck import CONFINED, Duck, _spill_folder
 from tests import servers
 
 ROWS = [("ann", "tea", 5), ("bob", "rye", 3), ("bob", "tea", 4)]
@@ -438,6 +441,36 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
             opened(f"{scheme}{tmp_path / 'text'}", table="visits")
         with pytest.raises(DataError, match="does not exist"):
             opened(f"{scheme}{tmp_path / 'nothing'}", table="visits")
+
+
+@pytest.mark.parametrize("confined", ["", "1"])
+def test_duckdb_spills_rows_into_a_scratch_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, confined: str
+) -> None:
+    place, file = tmp_path / "temporary", tmp_path / "spill.db"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setenv(CONFINED, confined)
+    _spill_folder.cache_clear()
+    duckdb.connect(file).execute("CREATE TABLE t AS SELECT i FROM range(3000000) r(i)").close()
+    source, second = Duck(f"duckdb://{file}"), Duck(f"duckdb://{file}")
+    source._connection.execute("SET memory_limit = '20MB'; SET threads = 1")
+    rows = source._connection.sql("SELECT i, i % 7 AS j, hash(i) AS k FROM t ORDER BY k").to_arrow_reader(1000)
+    rows.read_next_batch()
+    spilled = [path for path in tmp_path.rglob("*") if path.is_file() and path != file]
+    assert spilled
+    assert {path.parent.parent for path in spilled} == {place}
+    for each in (source, second):
+        if confined:
+            with pytest.raises(duckdb.Error):
+                each._connection.execute("SELECT * FROM read_csv('/etc/passwd')")
+            with pytest.raises(duckdb.Error):
+                each._connection.execute("SET enable_external_access = true")
+        each._connection.close()
+    del rows
+    _spill_folder.cache_clear()
+    gc.collect()
+    assert list(place.iterdir()) == []
 
 
 def test_files_through_duckdb(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import time
 from typing import Any
 from unittest import mock
 
+from headcount.events.spool import Spool
 from headcount.studio.work import worker
 
 
 def _slowly(_act: Any) -> Any:
+    spool = Spool("rows")
+    (spool.folder / "rows.arrow").write_bytes(b"raw")
     time.sleep(600)
 
 

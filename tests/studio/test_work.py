@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +141,33 @@ def test_cancelling_and_crashing_once_data_was_opened_stays_charged_and_harms_no
     told = _over(studio, theirs).outcome
     assert told is not None
     assert told["error"] == "WithheldError"  # whether data took all memory is not for an analyst
+
+
+@pytest.mark.parametrize("ending", ["cancelled", "killed", "late", "stopped"])
+def test_no_rows_stay_in_the_temporary_folder_however_work_ends(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setattr(runner, "WORKER", SLOW)
+    dataset, cora = opened(studio), who(studio, "cora")
+    studio.start()
+    job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    pid = _reserved(studio, job)
+    until(lambda: list(place.rglob("rows.arrow")))
+    if ending == "cancelled":
+        studio.jobs.cancel(cora, job.id)
+    elif ending == "killed":
+        os.kill(pid, signal.SIGKILL)
+    elif ending == "late":
+        studio.work.runner._held()[0].began = -math.inf
+    else:
+        studio.stop()
+    until(lambda: not _is_there(pid))
+    until(lambda: not list(place.rglob("rows.arrow")), 10)
+    studio.stop()  # ends the processes that look, which have folders, too
+    assert list(place.iterdir()) == []
 
 
 def test_a_worker_ends_when_its_server_does(studio: Studio, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The ``headcount`` program: the group of commands, and the edge where errors become exit codes.
 
 Exit codes: 0 done; 1 refused, or a check failed; 2 what the caller can mend; 3 the surroundings failed, or a bug;
-130 interrupted.
+130 interrupted; 143 ended by SIGTERM.
 """
 
 from __future__ import annotations

@@ -5,10 +5,14 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 from typing import NoReturn
 
+_ENDINGS = ("SIGTERM", "SIGHUP")
+"""Signals that end the program as Ctrl-C does: it cleans up, and what a ledger has reserved stays charged."""
+_received: list[int] = []
 _OBJECTS = 250_000  # more than the imports of a command make; Python looks for garbage after 700
 
 
@@ -40,17 +44,27 @@ def _is_being_imported(module: str) -> bool:
 
 
 def start() -> None:
-    """Spare a process what no command needs: libraries, and looking for garbage among all that is imported."""
+    """Handle signals, and spare a process libraries and garbage collection that no command needs."""
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     sys.meta_path.insert(0, _Hiding())
+    for number in [getattr(signal, name) for name in _ENDINGS if hasattr(signal, name)]:
+        if signal.getsignal(number) == signal.SIG_DFL:  # `nohup` and others may ignore one on purpose
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _: object) -> None:
+    _received.append(number)
+    raise KeyboardInterrupt
 
 
 def end(code: int) -> NoReturn:
     """End the process, without taking apart all that was imported: that takes a quarter of a second.
 
     What asks to be told of the end is told, and what was printed is written. Where more is to be done, as other
-    threads, Spark or a profiler may have to, Python ends it in its own way.
+    threads, Spark or a profiler may have to, Python ends it in its own way. SIGTERM turns 130 into 143.
     """
+    if code == 130 and _received:
+        code = 128 + _received[0]
     watched = sys.gettrace() is not None or sys.getprofile() is not None
     if watched or threading.active_count() > 1 or "pyspark" in sys.modules:
         sys.exit(code)

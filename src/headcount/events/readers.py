@@ -40,6 +40,7 @@ from headcount.events.sources.asked import NOTHING, Asked
 from headcount.events.sources.naming import shown
 from headcount.events.spark_frames import SparkSource, is_spark_frame
 from headcount.events.spool import Spool, spool_input, spool_stream
+from headcount.scratch import remove_stale
 
 Stamp = tuple[int | None, int | None]
 """How large a file is, and when it was last written."""
@@ -293,6 +294,7 @@ def open_source(events: Any, text: TextOptions = TextOptions(), asked: Asked = N
     if hasattr(type(events), "type_of") and hasattr(type(events), "batches"):
         source: Source = events
         return source
+    remove_stale()
     found: Source | None = sources.opened(events, asked)
     if text.given and (found is not None or _is_arrow(events)):
         raise UsageError(f"{text.given} is for files of delimited text", remedy="leave it out")

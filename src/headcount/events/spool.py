@@ -5,16 +5,14 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-import tempfile
-import weakref
 import zlib
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from headcount.errors import SurroundingsError, UsageError
 from headcount.events.formats import TextOptions, reading
+from headcount.scratch import ScratchFolder
 
 
 class Spool:
@@ -22,13 +20,13 @@ class Spool:
 
     def __init__(self, shown: str) -> None:
         try:
-            self.folder = Path(tempfile.mkdtemp(prefix="headcount-"))
+            scratch = ScratchFolder()
         except OSError as error:
             raise SurroundingsError(
                 f"{shown} cannot be kept for a second pass ({error})", remedy="point TMPDIR to a folder with room"
             ) from error
-        self.shown = shown
-        self.delete = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.shown, self._scratch = shown, scratch
+        self.folder, self.delete = scratch.path, scratch.delete
 
     def failed(self, error: OSError) -> SurroundingsError:
         """Delete the folder and return the error to raise."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +33,7 @@ from headcount.events.store import (
 )
 from headcount.events.texts import is_textual
 from headcount.folders import move_into_place
+from headcount.scratch import ScratchFolder
 
 _HEADER = 128
 
@@ -50,7 +49,8 @@ class StoreWriter:
         self._repeats = False
         with self._writing():
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+            self._scratch = ScratchFolder(f".{target.name}.packing-", target.parent)
+        self._aside = self._scratch.path
         self._arrays: dict[str, _GrowingArray] = {}
 
     def __enter__(self) -> StoreWriter:
@@ -71,7 +71,7 @@ class StoreWriter:
         for each in self._arrays.values():
             with suppress(OSError):  # on a full disk, closing fails like writing did
                 each.file.close()
-        shutil.rmtree(self._aside, ignore_errors=True)
+        self._scratch.delete()
 
     def append(
         self, users: Raw, lengths: NDArray[np.int64], cells: NDArray[np.int32], times: NDArray[np.int32]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from headcount.events import formats
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
 from headcount.extras import needed
+from headcount.scratch import ScratchFolder
 
 CONFINED = "HEADCOUNT_CONFINED"
 """If this variable of the environment is set, nothing is opened beside the file itself, whatever a view or a query
@@ -29,6 +31,15 @@ _TABLES = (
     "SELECT database_name, schema_name, table_name AS name, 'table' AS kind FROM duckdb_tables() UNION ALL "
     "SELECT database_name, schema_name, view_name, 'view' FROM duckdb_views() WHERE NOT internal) ORDER BY 1"
 )
+
+
+@functools.cache
+def _spill_folder() -> ScratchFolder:
+    """Return where DuckDB writes rows that do not fit into memory: beside its file they would outlive a kill.
+
+    All connections of a process share it: DuckDB opens a file twice only with equal settings.
+    """
+    return ScratchFolder()
 
 
 class Duck(Database):
@@ -48,8 +59,10 @@ class Duck(Database):
                 f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
             )
         with self.told():
-            inside: dict[str, Any] = {"enable_external_access": False} if os.environ.get(CONFINED) else {}
-            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=inside)
+            settings = {"temp_directory": str(_spill_folder().path)}
+            self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=settings)
+            if os.environ.get(CONFINED):
+                self._connection.execute("SET enable_external_access = false")  # DuckDB lets nothing undo it
             weakref.finalize(self, self._connection.close)
 
     def relation(self, asked: Asked) -> Relation:

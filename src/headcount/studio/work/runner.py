@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from headcount.charging import WithheldError
 from headcount.errors import DataError, HeadcountError, SurroundingsError
 from headcount.folders import folder_digest
 from headcount.ledger import Ledger
+from headcount.scratch import ScratchFolder
 from headcount.studio.access import Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
@@ -308,7 +310,8 @@ class Runner:
 
 @contextlib.contextmanager
 def started(*flags: str) -> Any:
-    """Start a process that works, and see that it is gone afterwards."""
+    """Start a process that works, and see that it and its temporary files are gone afterwards."""
+    scratch = ScratchFolder()
     process = subprocess.Popen(  # noqa: S603 - nothing of it comes from a request
         [sys.executable, "-m", WORKER, *flags],
         stdin=subprocess.PIPE,
@@ -318,11 +321,14 @@ def started(*flags: str) -> Any:
         encoding="utf-8",
         bufsize=1,
         start_new_session=True,  # Ctrl-C is for the server, which ends it
+        env=os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch.path)),
+        pass_fds=() if scratch.lock is None else (scratch.lock,),  # the folder stays while either process runs
     )
     try:
         yield process
     finally:
         end(process)
+        scratch.delete()
 
 
 def heard(line: str) -> dict[str, Any]:
