@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +94,71 @@ def test_a_kernel_of_the_library_is_called_without_numba(monkeypatch: pytest.Mon
 def test_a_library_of_another_source_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prebuilt, "digests", lambda sources: dict.fromkeys(sources, "of something else"))
     assert prebuilt._opened.__wrapped__() == (None, {})
+
+
+@needs_library
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        (prebuilt.LIBRARY, lambda data: data[: len(data) // 2]),
+        (prebuilt.LIBRARY, lambda data: data[:-1] + bytes([data[-1] ^ 1])),
+        (prebuilt.LIBRARY, None),
+        (prebuilt.CONTENTS, lambda data: data[:-2]),
+        (prebuilt.CONTENTS, lambda data: data.replace(b"int32[:]", b"int64[:]")),
+        (prebuilt.DIGEST, lambda data: data[:-1]),
+    ],
+)
+def test_a_damaged_library_is_left_alone_with_a_warning(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    damage: Callable[[bytes], bytes] | None,
+) -> None:
+    shutil.copytree(prebuilt._FOLDER, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(prebuilt, "_FOLDER", tmp_path)
+    assert prebuilt._opened.__wrapped__()[1] == CONTENTS
+    file = tmp_path / name
+    if damage is None:
+        file.unlink()
+    else:
+        data = file.read_bytes()
+        file.write_bytes(damage(data))
+        assert file.read_bytes() != data
+    assert prebuilt._opened.__wrapped__() == (None, {})
+    (record,) = caplog.records
+    assert "are damaged" in record.getMessage()
+
+
+@needs_library
+@pytest.mark.parametrize("name", [prebuilt.LIBRARY, prebuilt.CONTENTS])
+def test_a_release_with_half_a_library_succeeds_and_warns_once(tmp_path: Path, name: str) -> None:
+    """Half a library used to end the process, and half a description used to blame the catalogue."""
+    package = tmp_path / "headcount"
+    shutil.copytree(ROOT / "src" / "headcount", package, ignore=shutil.ignore_patterns("__pycache__"))
+    file = package / "prebuilt_kernels" / name
+    os.truncate(file, file.stat().st_size // 2)
+    (tmp_path / "log.csv").write_text("user,item\nann,tea\n", encoding="utf-8")
+    command = "release log.csv --user user --item item --items tea --epsilon 1 --method sra --limit 2 --out out"
+    done = subprocess.run(
+        [sys.executable, "-m", "headcount", *command.split(), "--quiet"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("warning: the compiled kernels in ")
+
+
+@needs_library
+def test_a_library_without_its_digest_is_half_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(prebuilt._FOLDER, tmp_path, dirs_exist_ok=True)
+    (tmp_path / prebuilt.DIGEST).unlink()
+    monkeypatch.setattr(prebuilt, "_FOLDER", tmp_path)
+    assert prebuilt.described() is None
 
 
 @needs_library
@@ -219,4 +285,6 @@ def test_a_wheel_has_the_library(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     assert "-py3-none-" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    assert {f"headcount/prebuilt_kernels/{name}" for name in (prebuilt.LIBRARY, prebuilt.CONTENTS)} <= set(names)
+    assert {
+        f"headcount/prebuilt_kernels/{name}" for name in (prebuilt.LIBRARY, prebuilt.CONTENTS, prebuilt.DIGEST)
+    } <= set(names)

@@ -230,7 +230,7 @@ def linked(objects: list[bytes], library: Path) -> None:
 
 
 def build() -> None:
-    """Write the library and what it holds; the latter last, so that half a library is none."""
+    """Write the library, its description and their digest; the digest last, so that half a library is none."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     everything = wanted()
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
@@ -242,21 +242,26 @@ def build() -> None:
         returns = next(part.returns[each.symbol] for part in parts if each.symbol in part.returns)
         kernels.setdefault(each.kernel, {})[each.types] = {"symbol": each.symbol, "returns": returns}
     enter_packages()
-    sources = importlib.import_module("headcount.prebuilt").digests(sorted({*parts[0].sources, *parts[1].sources}))
-    text = json.dumps({"sources": sources, "kernels": kernels}, indent=1)
-    (FOLDER / "kernels.json").write_text(text, encoding="utf-8")
+    prebuilt = importlib.import_module("headcount.prebuilt")
+    sources = prebuilt.digests(sorted({*parts[0].sources, *parts[1].sources}))
+    contents = json.dumps({"sources": sources, "kernels": kernels}, indent=1).encode()
+    (FOLDER / prebuilt.CONTENTS).write_bytes(contents)
+    library = (FOLDER / prebuilt.LIBRARY).read_bytes()
+    (FOLDER / prebuilt.DIGEST).write_bytes(prebuilt.digest_of(contents, library))
 
 
 def has_changed() -> bool:
     """Whether there is no library yet, or none of this source and list."""
     enter_packages()
+    prebuilt = importlib.import_module("headcount.prebuilt")
+    description = prebuilt.described()
     try:
-        told = json.loads((FOLDER / "kernels.json").read_bytes())
-        sources = importlib.import_module("headcount.prebuilt").digests(told["sources"])
+        if description is None or description["sources"] != prebuilt.digests(description["sources"]):
+            return True
     except OSError:
         return True
-    kernels = {(kernel, types) for kernel, each in told["kernels"].items() for types in each}
-    return bool(sources != told["sources"] or kernels != {(each.kernel, each.types) for each in wanted()})
+    kernels = {(kernel, types) for kernel, entries in description["kernels"].items() for types in entries}
+    return bool(kernels != {(each.kernel, each.types) for each in wanted()})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 nor LLVM. A kernel is looked for by its name and the types of what it is given; what is not there is compiled by
 Numba, from the same source and with the same results.
 
-A library that is not of this very source is left alone: it tells the digests of the files it was made of.
+A library that is not of this very source is left alone: it tells the digests of the files it was made of. A damaged
+one would end the process, so it is left alone, too: a third file holds the digest of the other two.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-LIBRARY, CONTENTS = "kernels.so", "kernels.json"
+LIBRARY, CONTENTS, DIGEST = "kernels.so", "kernels.json", "kernels.sha256"
 WITHOUT = "HEADCOUNT_WITHOUT_PREBUILT"
 """Set this to have all kernels compiled by Numba."""
 
@@ -129,15 +130,42 @@ def entries_of(kernel: str) -> dict[str, Entry]:
 @functools.cache
 def _opened() -> tuple[Any, dict[str, dict[str, Any]]]:
     """Return the library and what it holds; nothing if there is none of this source, for this machine."""
+    description = None if WITHOUT in os.environ else described()
     try:
-        told = json.loads((_FOLDER / CONTENTS).read_bytes())
-        if WITHOUT not in os.environ and told["sources"] == digests(told["sources"]):
+        if description is not None and description["sources"] == digests(description["sources"]):
             library = ctypes.CDLL(str(_FOLDER / LIBRARY))
             if library.runs_here():
-                return library, told["kernels"]
+                return library, description["kernels"]
     except OSError:
         pass
     return None, {}
+
+
+def described() -> dict[str, Any] | None:
+    """Return the description of the library; None if there is no library, or with a warning if it is damaged."""
+    try:
+        digest = (_FOLDER / DIGEST).read_bytes()
+    except OSError:
+        return None
+    try:
+        contents = (_FOLDER / CONTENTS).read_bytes()
+        if digest == digest_of(contents, (_FOLDER / LIBRARY).read_bytes()):
+            return dict(json.loads(contents))
+    except OSError:
+        pass
+    import logging
+
+    logging.getLogger("headcount").warning(
+        "warning: the compiled kernels in %s are damaged, so Numba compiles them, which takes longer; "
+        "install headcount again",
+        _FOLDER,
+    )
+    return None
+
+
+def digest_of(contents: bytes, library: bytes) -> bytes:
+    """Return the digest of a library and its description."""
+    return hashlib.sha256(contents + library).hexdigest().encode()
 
 
 def digests(sources: Sequence[str]) -> dict[str, str]:

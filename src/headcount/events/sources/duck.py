@@ -59,7 +59,7 @@ class Duck(Database):
                 f"{path} does not exist", remedy="duckdb://FILE is the path as it is, such as duckdb://visits.db"
             )
         with self.told():
-            settings = {"temp_directory": str(_spill_folder().path)}
+            settings: dict[str, Any] = {"temp_directory": str(_spill_folder().path)}
             self._connection = self._duckdb.connect(path or ":memory:", read_only=bool(path), config=settings)
             if os.environ.get(CONFINED):
                 self._connection.execute("SET enable_external_access = false")  # DuckDB lets nothing undo it
