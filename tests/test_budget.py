@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.budget import Grant, Price, amount, probability
+from headcount.counts.asked import read_quantiles
 from headcount.errors import GrantError, UsageError
+from headcount.events.values import read_range
+from headcount.ledger.windows import Windows
 from headcount.noise import threshold_for
 from tests.forking import in_a_fork
 
@@ -313,3 +317,18 @@ def test_a_fork_spends_nothing(how: str) -> None:
 def test_grants_are_told_apart() -> None:
     """Two grants of one amount are two grants: equality is identity."""
     assert Grant(1) != Grant(1)
+
+
+@pytest.mark.parametrize("text", ["1_0", "٣", "１", "0x1", "1e1_0", "1,5", "inf", "nan", "1 0", "+-1", "", "."])
+def test_amounts_are_plain_decimal_numbers(text: str) -> None:
+    """Python reads some of these as numbers that their writer may not mean."""
+    readers: tuple[Callable[[str], object], ...] = (
+        amount,
+        lambda number: probability(f"1e-{number}"),
+        lambda number: read_range("stars", ["0", number]),
+        lambda number: read_quantiles([number]),
+        lambda number: Windows.of(f"{number}d", time="time"),
+    )
+    for read in readers:
+        with pytest.raises(UsageError):
+            read(text)

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import ClassVar, NamedTuple, NoReturn
 
 from headcount.errors import GrantError, UsageError
+from headcount.flags import exact
 from headcount.zcdp import rho_for
 
 Amount = str | int | float | Decimal
@@ -47,8 +48,7 @@ def _positive(value: Amount, name: str) -> Decimal:
     """Read an amount that may be a part of one that was asked for, and so be smaller."""
     remedy = "for example 1e-6" if name == "delta" else "for example 1 or 0.5"
     try:
-        written = repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value).strip()
-        number = Decimal(written)
+        number = exact(repr(float(value)).removesuffix(".0") if isinstance(value, float) else value)
     except InvalidOperation:
         number = Decimal("NaN")
     if isinstance(value, bool) or not number.is_finite() or number <= 0:

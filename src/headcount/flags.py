@@ -9,9 +9,12 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from headcount.errors import UsageError
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,21 @@ def whole_text(text: str, flag: str) -> int:
 def is_whole(text: str) -> bool:
     """Say whether a text is a whole number."""
     return re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", text) is not None
+
+
+def exact(text: object) -> Decimal:
+    """Read a decimal number, of ASCII digits alone; raise InvalidOperation for all else that Python accepts.
+
+    >>> exact(" 1.50 "), exact("1e-6")
+    (Decimal('1.50'), Decimal('0.000001'))
+    >>> exact("1_0")
+    Traceback (most recent call last):
+    decimal.InvalidOperation: '1_0'
+    """
+    written = str(text).strip()
+    if not _DECIMAL.fullmatch(written):
+        raise InvalidOperation(repr(written))
+    return Decimal(written)
 
 
 def plain_value(text: str) -> int | float | bool | str:

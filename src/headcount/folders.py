@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +65,22 @@ def refuse_existing(target: Path, *, force: bool) -> None:
         raise UsageError(
             f"{target} exists and is not a release, so --force does not replace it",
             remedy="choose another --out",
+        )
+
+
+def refuse_special(path: str | os.PathLike[str], given: str | None = None) -> None:
+    """Refuse a pipe, a socket or a device where a file is needed: opening it may wait forever.
+
+    The error names what the caller gave: a listed file may be named after a user.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # what is missing is refused where it is opened
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise UsageError(
+            f"{path if given is None else given} is a pipe, a socket or a device",
+            remedy="give a regular file; events may also come from standard input, as '-'",
         )
 
 

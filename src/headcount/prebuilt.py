@@ -4,8 +4,8 @@
 nor LLVM. A kernel is looked for by its name and the types of what it is given; what is not there is compiled by
 Numba, from the same source and with the same results.
 
-A library that is not of this very source is left alone: it tells the digests of the files it was made of. A damaged
-one would end the process, so it is left alone, too: a third file holds the digest of the other two.
+A library that is not of this very source is left alone: it tells the digests of the files it was made of. So is a
+damaged one, which would end the process: a third file holds the digest of the other two.
 """
 
 from __future__ import annotations

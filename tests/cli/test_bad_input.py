@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,6 +133,13 @@ CASES: dict[str, tuple[Prepare, tuple[str, ...], tuple[str, ...]]] = {
     "epsilon text": (_nothing, (*RELEASE, "--epsilon", "plenty"), ("epsilon", "'plenty'")),
     "epsilon empty": (_nothing, (*RELEASE, "--epsilon", ""), ("epsilon", "''")),
     "epsilon with a comma": (_nothing, (*RELEASE, "--epsilon", "0,5"), ("epsilon", "'0,5'")),
+    "epsilon with an underscore": (_nothing, (*RELEASE, "--epsilon", "1_0"), ("epsilon", "'1_0'")),
+    "epsilon in other digits": (_nothing, (*RELEASE, "--epsilon", "٣"), ("epsilon", "'٣'")),
+    "delta with an underscore": (_nothing, (*RELEASE, "--delta", "1e-1_0"), ("delta", "'1e-1_0'")),
+    "limit in other digits": (_nothing, (*RELEASE, "--limit", "٣"), ("limit", "'٣'")),
+    "limit with an underscore": (_nothing, (*RELEASE, "--limit", "1_0"), ("limit", "'1_0'")),
+    "share with an underscore": (_nothing, (*RELEASE, "--shares", "items=1_0"), ("items", "'1_0'")),
+    "threads with an underscore": (_nothing, (*RELEASE, "--threads", "1_0"), ("--threads", "'1_0'")),
     "limit zero": (_nothing, (*RELEASE, "--limit", "0"), ("limit", "at least 1", "'0'", "--limit 10")),
     "limit negative": (_nothing, (*RELEASE, "--limit", "-3"), ("limit", "'-3'")),
     "limit text": (_nothing, (*RELEASE, "--limit", "abc"), ("limit", "'abc'")),
@@ -253,6 +262,8 @@ READING: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a file": (("top", "visits.csv"), ("visits.csv", "is a file")),
     "an unknown context": (("top", "made", "--context", "Fridy"), ("'Fridy'", "did you mean 'Friday'")),
     "no such count": (("top", "made", "-k", "0"), ("k must be", "0")),
+    "other digits for k": (("top", "made", "-k", "٣"), ("-k", "'٣'", "0 to 9")),
+    "sheets for a file": (("export", "made", "--to", "x.csv"), ("x.csv names a file", "--to sheets")),
     "text for k": (("top", "made", "-k", "x"), ("-k", "'x'")),
     "two formats": (("top", "made", "--json", "--format", "csv"), ("--format csv", "give one")),
     "no context to recommend for": (("recommend", "made"), ("--context",)),
@@ -294,3 +305,36 @@ def test_items_are_not_shown_where_only_edges_were_released(run: Run, work: Path
     assert done.code == 2
     assert "holds no items" in done.complaint
     assert run("top", "edges", "--context", "Friday").code == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("place", ["events", "folder of events", "catalogue", "list", "ledger", "key", "anchor"])
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(
+    program: Callable[..., subprocess.Popen[bytes]], work: Path, place: str
+) -> None:
+    """Opening it would wait for a writer, for ever."""
+    for name in ("pipe.csv", "pipe"):
+        os.mkfifo(work / name)
+    flags = {"user": "user", "item": "venue", "items": "venues.csv", "epsilon": "1", "method": "sra", "limit": "2"}
+    events, named = "visits.csv", dict[str, str]()
+    if place in ("events", "folder of events"):
+        events = "pipe.csv" if place == "events" else "pip*.csv"
+    elif place in ("catalogue", "list"):
+        flags["items"] = "pipe.csv:venue" if place == "catalogue" else "pipe"  # not an item of that name
+    else:
+        flags |= {"ledger": "sqlite:///pipe" if place == "ledger" else "sqlite:///new.db", "dataset": "visits"}
+        named = {} if place == "ledger" else {f"HEADCOUNT_LEDGER_{place.upper()}": "pipe"}
+    command = [
+        "release",
+        events,
+        *(part for name, value in flags.items() for part in (f"--{name}", value)),
+        "--out",
+        "out",
+    ]
+    if place in ("key", "anchor"):
+        command = ["ledger", "create", "--ledger", "sqlite:///new.db", "--dataset", "visits", "--epsilon", "1"]
+        if place == "anchor":
+            named["HEADCOUNT_LEDGER_KEY"] = "new.key"
+    _, err = program(*command, cwd=work, env=named).communicate(timeout=30)
+    assert b"pipe" in err
+    assert b"is a pipe, a socket or a device; give a regular file" in b" ".join(err.split())

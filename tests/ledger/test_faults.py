@@ -117,7 +117,7 @@ def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
         "import os, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
         "from tests.ledger.places import reserve\n"
         "ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])\n"
-        "ledger.show('visits'); ledger.close()\n"  # everything is imported
+        "ledger.show('visits'); ledger.store.engine.connect().close(); ledger.close()\n"  # everything is imported
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"  # nothing is read-only for root
         "try: reserve(ledger, '0.1')\n"
         "except HeadcountError as error: print(error); sys.exit(error.exit_code)\n"
@@ -137,6 +137,53 @@ def test_a_read_only_file_is_told(sqlite_place: Place) -> None:
     assert ran.returncode == 3, ran.stderr
     assert "the ledger at sqlite:///" in ran.stdout
     assert "cannot be" in ran.stdout
+    assert sqlite_place.open().verify().ok
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file rights")
+@pytest.mark.parametrize("state", ["closed", "in use", "left by a killed writer"])
+def test_whoever_may_only_read_a_ledger_shows_and_verifies_it(sqlite_place: Place, state: str) -> None:
+    """Nothing that was spent is overlooked: what SQLite cannot read without writing is refused."""
+    ledger = sqlite_place.open()
+    ledger.create("visits", "1")
+    spend(ledger, "0.5")
+    file = sqlite_place.folder / "headcount.db"
+    ahead = file.with_name("headcount.db-wal")
+    copies = {path: path.read_bytes() for path in (file, ahead)}
+    assert copies[ahead]
+    if state != "in use":
+        ledger.close()
+        assert not ahead.exists()
+    if state == "left by a killed writer":
+        for path, content in copies.items():
+            path.write_bytes(content)
+    script = (
+        "import os, sys\nfrom headcount.errors import HeadcountError\nfrom headcount.ledger import Ledger\n"
+        "import encodings.ascii, headcount.ledger.sqlite\n"
+        "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
+        "ledger = Ledger(sys.argv[1], key=sys.argv[2], anchor=sys.argv[3])\n"
+        "try: print(ledger.show('visits').left, *ledger.verify().sentences())\n"
+        "except HeadcountError as error: print(error); sys.exit(error.exit_code)\n"
+    )
+    for path in sqlite_place.folder.iterdir():
+        path.chmod(0o444 if path.is_file() else 0o555)
+    sqlite_place.folder.chmod(0o555)
+    sqlite_place.anchor.chmod(0o644)
+    if os.getuid() == 0:  # another user may read them here
+        os.chown(sqlite_place.key, 65534, 65534)
+    for parent in (sqlite_place.key.parent, sqlite_place.anchor.parent, *[*sqlite_place.folder.parents][:3]):
+        parent.chmod(parent.stat().st_mode | 0o555)
+    before = sorted(sqlite_place.folder.iterdir())
+    ran = _python(script, *sqlite_place.arguments)
+    assert sorted(sqlite_place.folder.iterdir()) == before
+    sqlite_place.folder.chmod(0o755)
+    for path in sqlite_place.folder.glob("headcount.db*"):
+        path.chmod(0o644)
+    ledger.close()
+    if state == "left by a killed writer":
+        assert (ran.returncode, "cannot be opened" in ran.stdout) == (3, True), ran.stderr
+    else:
+        assert (ran.returncode, ran.stdout) == (0, "0.5 3 entries, no problem found.\n"), ran.stdout + ran.stderr
     assert sqlite_place.open().verify().ok
 
 

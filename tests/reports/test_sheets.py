@@ -165,6 +165,29 @@ def test_more_letters_than_a_cell_holds_are_refused(release: Make, tmp_path: Pat
         write_sheets(release(items=["a"], labels=["x" * 40_000]), tmp_path, "xlsx")
 
 
+@pytest.mark.parametrize("name", ["week.xlsx", "Week.XLSX"])
+def test_a_workbook_gets_the_name_that_is_given(release: Make, tmp_path: Path, name: str) -> None:
+    (path,) = write_sheets(release(), tmp_path / "new" / name)
+    assert path == tmp_path / "new" / name
+    with closing(openpyxl.load_workbook(path, read_only=True)) as book:
+        assert "items" in book.sheetnames
+    assert [*path.parent.iterdir()] == [path]
+    with pytest.raises(UsageError, match="exists already"):
+        write_sheets(release(), path)
+    assert write_sheets(release(), path, "xlsx", force=True) == [path]
+
+
+def test_tables_as_csv_need_a_folder(release: Make, tmp_path: Path) -> None:
+    for name, shape in (("week.csv", None), ("week.csv", "csv"), ("week.xlsx", "csv")):
+        with pytest.raises(
+            UsageError, match=rf"{name} names a file, and CSV tables need a folder; try --to sheets"
+        ):
+            write_sheets(release(), tmp_path / name, shape)
+    assert [*tmp_path.iterdir()] == []
+    (tmp_path / "week.xlsx").mkdir()
+    assert write_sheets(release(), tmp_path / "week.xlsx", "csv")
+
+
 def test_files_are_replaced_only_by_force(release: Make, tmp_path: Path) -> None:
     write_sheets(release(), tmp_path, "csv")
     with pytest.raises(UsageError, match="exists already; choose another --to, or add --force"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headcount.cli import options
 from headcount.cli.options import Flags
 from headcount.errors import UsageError
 from headcount.flags import pairs
@@ -27,7 +28,7 @@ ENGINE = (
 )
 THREADS = click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=options.Whole(min=1),
     metavar="N",
     help="Threads of the local engine; no number hangs on it.  [default: one a processor, at most 8]",
 )

@@ -12,17 +12,20 @@ from headcount.cli import options, terminal
 @click.command(
     "export",
     short_help="Write a release's tables as CSV or Excel.",
-    epilog=options.example("headcount export friday/ --to sheets/ --format xlsx"),
+    epilog=options.example("headcount export friday/ --to friday.xlsx"),
 )
 @click.argument("release")
-@click.option("--to", "to", metavar="DIR", required=True, help="Folder to write to.")
+@click.option("--to", "to", metavar="DIR", required=True, help="Folder to write to, or FILE.xlsx.")
 @click.option(
-    "--format", "shape", type=click.Choice(["csv", "xlsx"]), default="csv", show_default=True, help="Which files."
+    "--format",
+    "shape",
+    type=click.Choice(["csv", "xlsx"]),
+    help="Which files.  [default: xlsx where --to ends in .xlsx, else csv]",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @options.json_option
 @options.quiet_option
-def command(release: str, to: str, shape: str, force: bool, as_json: bool, quiet: bool) -> None:
+def command(release: str, to: str, shape: str | None, force: bool, as_json: bool, quiet: bool) -> None:
     """Write the tables of a RELEASE folder, with what they promise, as CSV or Excel files."""
     from headcount.releases import load
     from headcount.reports.sheets import write_sheets

@@ -30,6 +30,28 @@ config_option = click.option(
 )
 
 
+class Whole(click.IntRange):
+    """A whole number in ASCII digits: Python also reads ``1_0``, and digits of other scripts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse other digits, then read it as Click does."""
+        return super().convert(_plain(self, value, param, ctx), param, ctx)
+
+
+class Number(click.FloatRange):
+    """A number in ASCII digits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse other digits, then read it as Click does."""
+        return super().convert(_plain(self, value, param, ctx), param, ctx)
+
+
+def _plain(kind: Whole | Number, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    if isinstance(value, str) and (not value.isascii() or "_" in value):
+        kind.fail(f"{value!r} is not a number in digits from 0 to 9.", param, ctx)
+    return value
+
+
 def grouped(options: Iterable[Callable[[Any], Any]]) -> Callable[[Command], Command]:
     """Put several options on a command, in this order."""
 

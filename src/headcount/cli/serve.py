@@ -33,7 +33,7 @@ _FOLDER = "headcount-studio"
     epilog=options.example("headcount serve --demo", "headcount serve --data studio/ --port 8080"),
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one."
+    "--port", type=options.Whole(0, 65535), default=8000, show_default=True, help="0 takes any free one."
 )
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at; this machine alone."
@@ -47,7 +47,7 @@ _FOLDER = "headcount-studio"
 @click.option("--remote", is_flag=True, help="Let curators name databases and object stores, not only files.")
 @click.option(
     "--step",
-    type=click.FloatRange(0.1, 86400),
+    type=options.Number(0.1, 86400),
     default=15.0,
     show_default=True,
     metavar="SECONDS",

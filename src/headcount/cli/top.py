@@ -17,7 +17,7 @@ from headcount.errors import UsageError
 if TYPE_CHECKING:
     from headcount.releases import Release
 
-_many = click.option("-k", "k", type=int, default=10, show_default=True, help="How many.")
+_many = click.option("-k", "k", type=options.Whole(), metavar="K", default=10, help="How many.  [default: 10]")
 _format = click.option(
     "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.flags import exact
 
 WHOLE = 1000
 """Quantiles are told in thousandths."""
@@ -24,7 +25,7 @@ def read_quantiles(given: Any) -> tuple[int, ...] | None:
         return None
     parts = given.split(",") if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else [given]
     try:
-        read = [WHOLE * Decimal(str(part).strip()) for part in parts]
+        read = [WHOLE * exact(part) for part in parts]
     except InvalidOperation as error:
         raise UsageError("--quantiles must be numbers between 0 and 1", given=given, remedy=_EXAMPLE) from error
     for part in read:

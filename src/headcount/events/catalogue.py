@@ -21,6 +21,7 @@ from headcount.errors import DataError, NotSelectedError, UnknownNameError, Usag
 from headcount.events.casts import InexactError, cast_exactly, limits
 from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
 from headcount.events.readers import open_source
+from headcount.folders import refuse_special
 
 _LABEL_NAMES = ("label", "name", "title")
 _TEXT = ".txt"
@@ -263,12 +264,15 @@ def _split(text: str) -> tuple[str | None, tuple[str, ...]]:
         return text, ()
     if "," not in text and os.path.isdir(text):
         raise UsageError(f"--items {text} is a folder", remedy="give the file that lists the catalogue")
+    for name in (text, head):  # not an item of that name
+        refuse_special(name)
     return None, ()
 
 
 def _read_file(path: str, columns: Sequence[str]) -> Catalogue:
     if not os.path.exists(path):
         raise DataError(f"the catalogue {path} does not exist", remedy="check the path given to --items")
+    refuse_special(path)
     if len(columns) > 2 or "" in columns:
         raise UsageError("--items takes FILE, FILE:ID or FILE:ID,LABEL", given=f"{path}:{','.join(columns)}")
     if path.lower().removesuffix(".gz").endswith(_TEXT):

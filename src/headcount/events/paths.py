@@ -19,6 +19,7 @@ from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.formats import known_format, reading
 from headcount.events.sources.naming import scrubbed, shown
 from headcount.events.store import DESCRIPTION, is_store
+from headcount.folders import refuse_special
 
 
 def files_at(paths: Sequence[str]) -> tuple[pafs.FileSystem, list[str]]:
@@ -62,6 +63,7 @@ def _local_files(path: str, given: str) -> list[str]:
         if not found:
             raise _nothing(given)
         return [file for match in found for file in _local_files(match, given)]
+    refuse_special(path, given)
     return [path]
 
 

@@ -14,6 +14,7 @@ from headcount.errors import UsageError
 from headcount.events.column_types import whole_ids
 from headcount.events.parsing import numbers, whole_numbers
 from headcount.events.texts import is_textual
+from headcount.flags import exact
 
 Range = tuple[Decimal, Decimal]
 MOST_TIMES = 2**31 - 1
@@ -34,7 +35,7 @@ def read_range(value: str | None, given: Any) -> Range | None:
         raise UsageError("--value-range is given without --value", remedy="name the column with --value COL")
     parts = given.split(",") if isinstance(given, str) else list(given)
     try:
-        low, high = (Decimal(repr(each) if isinstance(each, float) else str(each).strip()) for each in parts)
+        low, high = (exact(repr(part) if isinstance(part, float) else part) for part in parts)
     except (ValueError, InvalidOperation) as error:
         raise UsageError("--value-range must be two numbers", given=given, remedy=_EXAMPLE) from error
     if not (low.is_finite() and high.is_finite() and low < high):

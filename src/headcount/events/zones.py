@@ -24,7 +24,7 @@ _QUARTERS_ONLY = (
     2 * 365 * 86_400_000_000 + 60 * 86_400_000_000
 )  # March 1972: the last change at an odd minute is past
 _WIDEST = 1 << 22
-_FIXED = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_FIXED = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
 
 
 class Zone:

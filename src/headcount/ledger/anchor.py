@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.errors import RefusedError, SurroundingsError
+from headcount.folders import refuse_special
 from headcount.ledger.journal import canonical, mac_of
 from headcount.ledger.keys import config_folder
 from headcount.syncing import sync
@@ -49,6 +50,7 @@ class Anchor:
     """
 
     def __init__(self, path: Path, chain: str, key: bytes | None) -> None:
+        refuse_special(path)
         self.path = path
         self.chain = chain
         self._key = key

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
+from headcount.folders import refuse_special
 from headcount.syncing import sync
 
 _TOO_OPEN = stat.S_IWGRP | stat.S_IRWXO  # a group that shares a ledger may read its key
@@ -36,6 +37,7 @@ def key_path(given: str | os.PathLike[str] | None = None) -> Path:
 
 def read_key(path: Path) -> bytes | None:
     """Read the key, None if there is none."""
+    refuse_special(path)
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()

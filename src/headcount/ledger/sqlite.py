@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount.errors import RefusedError, SurroundingsError, UsageError
+from headcount.folders import refuse_special
 from headcount.ledger.stores import WAIT, Store
 from headcount.ledger.transactions import FileTransaction, Transaction
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
+
+_NO_INDEX = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def _code_of(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class SQLiteStore(Store):
@@ -32,6 +40,7 @@ class SQLiteStore(Store):
                 remedy="such as sqlite:///headcount.db",
             )
         self.path = Path(name[1:]).absolute()
+        refuse_special(self.path)
         self._inode = 0
         super().__init__(url)
 
@@ -40,10 +49,31 @@ class SQLiteStore(Store):
         """Open a transaction that sees one state of the file, and changes nothing."""
         with self._told():
             self._prepare()
-            with contextlib.closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as connection:
-                connection.execute("PRAGMA query_only = ON")
+            with contextlib.closing(self._connect_to_read()) as connection:
                 connection.execute("BEGIN")
                 yield FileTransaction(connection)
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        """Open the file without need of write access to it.
+
+        Where its folder is not writable either, SQLite cannot make its index of the newest entries. Without such
+        entries, in the file that ends in ``-wal``, the database is complete as it is.
+        """
+        connection = self._open_to_read("mode=rw")
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            ahead = Path(f"{self.path}-wal")
+            if _code_of(error) not in _NO_INDEX or (ahead.exists() and ahead.stat().st_size):
+                raise
+            connection = self._open_to_read("immutable=1")
+        return connection
+
+    def _open_to_read(self, how: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{self.path.as_uri()}?{how}", uri=True, timeout=WAIT, isolation_level=None)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
 
     def exists(self) -> bool:
         """Whether the file is there and not empty."""
@@ -129,7 +159,6 @@ class SQLiteStore(Store):
         return engine
 
     def _explain(self, cause: BaseException) -> tuple[str, str]:
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         return {
             sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "make room and try again"),
             sqlite3.SQLITE_IOERR: ("cannot be read or written", "see whether the disk is full or failing"),
@@ -141,4 +170,4 @@ class SQLiteStore(Store):
             sqlite3.SQLITE_BUSY: ("is busy: others write all the time", "try again"),
             sqlite3.SQLITE_NOTADB: ("is no SQLite database", "name another file, or restore it from a backup"),
             sqlite3.SQLITE_CORRUPT: ("is damaged", "restore it from a backup, then run `headcount ledger verify`"),
-        }.get(code, ("failed", "run `headcount ledger verify`"))
+        }.get(_code_of(cause), ("failed", "run `headcount ledger verify`"))

@@ -47,7 +47,7 @@ _FIRST, _LAST = datetime(1000, 1, 1), datetime(9000, 1, 1)  # noqa: DTZ001 - in 
 _MOST = 5_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 _MICROSECOND = timedelta(microseconds=1)
-_LENGTH = re.compile(r"([1-9]\d{0,4})(d|w|mo)")
+_LENGTH = re.compile(r"([1-9][0-9]{0,4})(d|w|mo)")
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,20 @@ _NUMBERS = ("count", "low", "high", "users", "value")
 def write_sheets(
     release: Release,
     folder: Path,
-    shape: str,
+    shape: str | None = None,
     *,
     force: bool = False,
     progress: Progress = silent,
 ) -> list[Path]:
-    """Write the tables and an ``about`` to a folder: all files, or none."""
-    names = [*(f"{name}.csv" for name in release.tables), "about.txt"] if shape == "csv" else ["release.xlsx"]
+    """Write the tables and an ``about`` to a folder, all files or none, or to a workbook named ``.xlsx``."""
+    ending = "" if folder.is_dir() else folder.suffix.lower()
+    if ending == ".xlsx" and shape != "csv":
+        folder, names = folder.parent, [folder.name]
+    elif ending in (".csv", ".xlsx") and not folder.exists():
+        raise UsageError(f"{folder} names a file, and CSV tables need a folder", remedy="try --to sheets")
+    else:
+        csv = [*(f"{name}.csv" for name in release.tables), "about.txt"]
+        names = ["release.xlsx"] if shape == "xlsx" else csv
     _refuse(release, folder, names, force=force)
     made = not folder.exists()
     try:
@@ -65,7 +72,7 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
     for name in names:
         if (folder / name).exists() and not force:
             raise UsageError.taken(folder / name, "--to")
-    if names != ["release.xlsx"]:
+    if not names[0].lower().endswith(".xlsx"):
         return
     for name, table in release.tables.items():
         if table.num_rows > EXCEL_ROWS:

@@ -30,17 +30,17 @@ def export(
     release: Release,
     to: str | os.PathLike[str],
     *,
-    format: Literal["csv", "xlsx"] = "csv",  # noqa: A002  (the name of the flag)
+    format: Literal["csv", "xlsx"] | None = None,  # noqa: A002  (the name of the flag)
     force: bool = False,
 ) -> list[Path]:
     """Write the tables of a release, with what they promise, as CSV or Excel files, and return their paths.
 
     Parameters:
         release: What to write.
-        to: The folder to write to.
-        format: Which files: "csv", one for each table, or "xlsx", one workbook.
+        to: The folder to write to, or a workbook such as "friday.xlsx".
+        format: Which files: "csv", one for each table, or "xlsx", one workbook. By default the ending decides.
         force: Replace files that are there already.
     """
-    if format not in ("csv", "xlsx"):
+    if format not in (None, "csv", "xlsx"):
         raise UsageError("--format must be csv or xlsx", given=format)
     return write_sheets(release, Path(to), format, force=force)
