@@ -414,7 +414,7 @@ def test_keys_and_anchors_have_their_default_places(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with Ledger(f"sqlite:///{tmp_path}/headcount.db") as ledger:
         ledger.create("visits", "1")
-        assert ledger.key_path == tmp_path / "config" / "headcount" / "ledger.key"
+        assert [*(tmp_path / "config" / "headcount" / "keys").iterdir()] == [ledger.key_path]
         assert len([*(tmp_path / "config" / "headcount" / "anchors").iterdir()]) == 1
         assert ledger.verify().unseen == ()
     monkeypatch.setenv("HEADCOUNT_LEDGER_KEY", str(tmp_path / "my.key"))
@@ -423,6 +423,72 @@ def test_keys_and_anchors_have_their_default_places(tmp_path: Path, monkeypatch:
         ledger.create("visits", "1")
     assert (tmp_path / "my.key").exists()
     assert (tmp_path / "my.anchor").exists()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's configuration, with nothing in it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("HEADCOUNT_LEDGER_KEY", "HEADCOUNT_LEDGER_ANCHOR"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "config" / "headcount"
+
+
+def test_each_ledger_has_a_key_of_its_own(tmp_path: Path, home: Path) -> None:
+    paths = []
+    for name in ("headcount.db", "demo.db"):
+        with Ledger(f"sqlite:///{tmp_path}/{name}") as ledger:
+            ledger.create("visits", "1")
+            paths.append(ledger.key_path)
+    first, second = (path.read_text() for path in paths)
+    assert first != second
+    assert sorted((home / "keys").iterdir()) == sorted(paths)
+    assert {path.stat().st_mode & 0o777 for path in paths} == ({0o600} if os.name == "posix" else {0o666})
+    paths[1].unlink()  # whoever loses the demo's key keeps the other ledger
+    with Ledger(f"sqlite:///{tmp_path}/headcount.db") as ledger:
+        spend(ledger, "0.5")
+        assert ledger.verify().sentences() == ("3 entries, no problem found.",)
+
+
+def test_a_ledger_of_an_earlier_build_keeps_its_key_and_what_was_spent(tmp_path: Path, home: Path) -> None:
+    """Earlier builds had one key for all ledgers of a user."""
+    url, shared = f"sqlite:///{tmp_path}/headcount.db", home / "ledger.key"
+    with Ledger(url, key=shared) as ledger:
+        ledger.create("visits", "1")
+        spend(ledger, "0.5")
+    with Ledger(url) as ledger:
+        assert ledger.key_path == shared
+        assert str(ledger.show("visits").left) == "0.5"
+        with pytest.raises(RefusedError, match=r"spent ε = 0\.5 of 1"):
+            spend(ledger, "0.6")
+        spend(ledger, "0.25")
+        assert ledger.verify().sentences() == ("5 entries, no problem found.",)
+        ledger.export(tmp_path / "journal.jsonl")
+    with Ledger(f"sqlite:///{tmp_path}/copy.db") as copy:
+        assert copy.import_(tmp_path / "journal.jsonl") == 5
+        assert copy.verify().ok
+    with Ledger(f"sqlite:///{tmp_path}/new.db") as new:  # a new one does not share it
+        new.create("visits", "1")
+        assert new.key_path != shared
+    assert len([*(home / "keys").iterdir()]) == 1
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_ledger_put_in_place_of_another_is_seen(tmp_path: Path, home: Path, earlier: bool) -> None:
+    """Whoever writes to the file alone cannot sign, so a fresh ledger in its place has a key that is not here."""
+    url = f"sqlite:///{tmp_path}/headcount.db"
+    with Ledger(url, key=home / "ledger.key" if earlier else None) as ledger:
+        ledger.create("visits", "1")
+        spend(ledger, "1")
+    forged = tmp_path / "forged"
+    with Ledger(f"sqlite:///{forged}.db", key=f"{forged}.key", anchor=f"{forged}.anchor") as ledger:
+        ledger.create("visits", "100")
+    forged.with_suffix(".db").rename(tmp_path / "headcount.db")
+    with Ledger(url) as ledger:
+        (problem,) = ledger.verify().problems
+        assert "the ledger was replaced, or its key was lost" in problem
+        with pytest.raises(UsageError, match="the key of this ledger is not at"):
+            spend(ledger, "1")
 
 
 def test_sqlite_is_never_less_than_durable(sqlite_place: Place) -> None:

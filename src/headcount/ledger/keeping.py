@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from headcount.errors import RefusedError, UsageError
 from headcount.ledger import queries
 from headcount.ledger.anchor import Anchor, Mark
 from headcount.ledger.journal import Entry, mac_of, now, sign
-from headcount.ledger.keys import key_path, make_key, missing_key, read_key
+from headcount.ledger.keys import KeyPlace, make_key, missing_key, read_key
 from headcount.ledger.stores import Store, open_store
 from headcount.ledger.transactions import Transaction
 
@@ -21,6 +22,7 @@ from headcount.ledger.transactions import Transaction
 @dataclass(frozen=True)
 class _Opened:
     chain: str
+    key_path: Path
     key: bytes | None
     key_fits: bool
     anchor: Anchor
@@ -38,8 +40,7 @@ class KeptJournal:
         upgrade: bool = False,
     ) -> None:
         self.store: Store = open_store(url)
-        self.key_path = key_path(key)
-        self._anchor_given = anchor
+        self._key_given, self._anchor_given = key, anchor
         self._known: _Opened | None = None
         if upgrade:
             self.store.migrate()
@@ -57,8 +58,17 @@ class KeptJournal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _make(self, chain: str) -> None:
-        key = read_key(self.key_path) or make_key(self.key_path)
+    @property
+    def key_path(self) -> Path:
+        """Where the key lies, or is looked for."""
+        return self._open().key_path
+
+    def _key_place(self, chain: str) -> KeyPlace:
+        return KeyPlace.of(self._key_given, chain)
+
+    def _make(self, chain: str, key: bytes | None = None) -> None:
+        path = self._key_place(chain).path
+        key = key or read_key(path) or make_key(path)
         self.store.migrate(fresh={"chain": chain, "key_id": _key_id(key, chain)})
         self._known = None
 
@@ -67,10 +77,10 @@ class KeptJournal:
             self.store.check_version()
             with self.store.reading() as run:
                 chain, key_id = queries.name(run)
-            key = read_key(self.key_path)
-            fits = key is not None and hmac.compare_digest(_key_id(key, chain), key_id)
+            path, key = self._key_place(chain).find(lambda key: _has_id(key, chain, key_id))
+            fits = key is not None and _has_id(key, chain, key_id)
             anchor = Anchor(Anchor.place(self._anchor_given, chain), chain, key if fits else None)
-            self._known = _Opened(chain, key, fits, anchor)
+            self._known = _Opened(chain, path, key, fits, anchor)
         return self._known
 
     @contextmanager
@@ -103,6 +113,10 @@ class KeptJournal:
 
     def _anchor(self, mark: Mark) -> None:
         self._open().anchor.advance(mark)
+
+
+def _has_id(key: bytes, chain: str, key_id: str) -> bool:
+    return hmac.compare_digest(_key_id(key, chain), key_id)
 
 
 def _key_id(key: bytes, chain: str) -> str:

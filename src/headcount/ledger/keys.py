@@ -1,4 +1,4 @@
-"""The key of the journal, and where it lies: in a file that is not in the database.
+"""The key of the journal, and where it lies: in a file that is not in the database, one for each ledger.
 
 The key makes edits visible. Whoever can read it can write entries that look right: keep it from those who can
 write to the database but should not be able to rewrite history. On several machines, copy the file.
@@ -12,6 +12,8 @@ import re
 import secrets
 import stat
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
@@ -30,9 +32,35 @@ def config_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "headcount"
 
 
-def key_path(given: str | os.PathLike[str] | None = None) -> Path:
-    """Return where the key lies: as given, else ``HEADCOUNT_LEDGER_KEY``, else beside the user's configuration."""
-    return Path(given or os.environ.get("HEADCOUNT_LEDGER_KEY") or config_folder() / "ledger.key")
+@dataclass(frozen=True)
+class KeyPlace:
+    """Where the key of a journal lies: as given, in ``HEADCOUNT_LEDGER_KEY``, or beside the user's configuration.
+
+    Earlier builds had one key for all ledgers of a user, ``earlier``. It goes on serving those.
+    """
+
+    path: Path
+    earlier: Path | None
+
+    @classmethod
+    def of(cls, given: str | os.PathLike[str] | None, chain: str) -> KeyPlace:
+        """Return the place for the journal of this name."""
+        named = given or os.environ.get("HEADCOUNT_LEDGER_KEY")
+        if named:
+            return cls(Path(named), None)
+        return cls(config_folder() / "keys" / f"{Path(chain).name}.key", config_folder() / "ledger.key")
+
+    def find(self, fits: Callable[[bytes], bool]) -> tuple[Path, bytes | None]:
+        """Return where the key is, and the key: its own, or the earlier one where that fits, or None."""
+        key = read_key(self.path)
+        earlier = read_key(self.earlier) if key is None and self.earlier is not None else None
+        if self.earlier is not None and earlier is not None and fits(earlier):
+            return self.earlier, earlier
+        return self.path, key
+
+    def has_others(self) -> bool:
+        """Say whether the user has keys of other ledgers, and not this one."""
+        return self.earlier is not None and (self.earlier.exists() or any(self.path.parent.glob("*.key")))
 
 
 def read_key(path: Path) -> bytes | None:

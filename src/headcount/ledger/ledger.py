@@ -32,7 +32,6 @@ from headcount.ledger.journal import (
     identity_of,
 )
 from headcount.ledger.keeping import KeptJournal
-from headcount.ledger.keys import missing_key, read_key
 from headcount.ledger.moving import read_lines, write_lines
 from headcount.ledger.names import check_asked, check_name, user_name
 from headcount.ledger.reservations import Reservation
@@ -48,8 +47,9 @@ Told = TypeVar("Told")
 class Ledger(KeptJournal):
     """The account of what was spent on each dataset, in a SQLite file or a PostgreSQL database.
 
-    The key that signs the journal is made on first use, at ``key``, ``HEADCOUNT_LEDGER_KEY`` or beside the user's
-    configuration. The anchor is at ``anchor``, ``HEADCOUNT_LEDGER_ANCHOR`` or beside the configuration, too.
+    The key that signs the journal is made with it, at ``key``, ``HEADCOUNT_LEDGER_KEY`` or beside the user's
+    configuration, one for each ledger. The anchor is at ``anchor``, ``HEADCOUNT_LEDGER_ANCHOR`` or beside the
+    configuration, too.
 
     >>> import tempfile
     >>> from decimal import Decimal
@@ -297,7 +297,12 @@ less, or use what is published already
         opened = self._open()
         marks = [(f"the release that names entry {entry}", Mark(entry, head)) for entry, head in witnesses]
         problems, unseen = [], []
-        if opened.key is None:
+        if opened.key is None and self._key_place(opened.chain).has_others():
+            problems.append(
+                f"the key of this ledger is not at {self.key_path}, where those of your other ledgers are: the "
+                "ledger was replaced, or its key was lost"
+            )
+        elif opened.key is None:
             unseen.append(f"edits that keep the chain: the key is not at {self.key_path}")
         elif not opened.key_fits:
             problems.append(f"the key at {self.key_path} is not the one that this ledger was made with")
@@ -328,16 +333,13 @@ less, or use what is published already
 
         The journal keeps its name, key and anchor: a copy that lacks what the anchor has seen is refused.
         """
-        key = read_key(self.key_path)
-        if key is None:
-            raise missing_key(self.key_path)
-        chain, signed, replay = read_lines(path, key)
+        chain, key, signed, replay = read_lines(path, self._key_place)
         mark = Anchor(Anchor.place(self._anchor_given, chain), chain, key).read()
         if mark is not None and (mark.count > len(signed) or signed[mark.count - 1].mac != mark.head):
             raise RefusedError(f"the journal {path} lacks entry {mark.count}, which the anchor has seen")
         if self.store.version():
             raise UsageError(f"there is a ledger at {self.store.shown} already", remedy="import into a new one")
-        self._make(chain)
+        self._make(chain, key)
         with self._writing(checked=False) as (run, head):
             if head.count:
                 raise UsageError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from headcount.errors import DataError, RefusedError, SurroundingsError, UsageError
 from headcount.ledger.journal import Chain, Signed
+from headcount.ledger.keys import KeyPlace, missing_key
 from headcount.ledger.verifying import Replay
 
 
@@ -28,8 +29,10 @@ def write_lines(path: str | os.PathLike[str], journal: Iterable[Signed]) -> int:
     return count
 
 
-def read_lines(path: str | os.PathLike[str], key: bytes) -> tuple[str, list[Signed], Replay]:
-    """Return an exported journal's name, its entries and what follows from them; refuse one that is not whole."""
+def read_lines(
+    path: str | os.PathLike[str], key_place: Callable[[str], KeyPlace]
+) -> tuple[str, bytes, list[Signed], Replay]:
+    """Return an exported journal's name, key, entries and what follows from them; refuse one that is not whole."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -38,8 +41,11 @@ def read_lines(path: str | os.PathLike[str], key: bytes) -> tuple[str, list[Sign
     if not signed:
         raise DataError(f"the journal {path} is empty", remedy="export it again")
     chain, problems, replay = signed[0].entry.previous, list[str](), Replay()
+    key_path, key = key_place(chain).find(lambda _: True)  # the signatures say whether it is the right one
+    if key is None:
+        raise missing_key(key_path)
     for entry in Chain(chain, key).walk(enumerate(signed, start=1), problems):
         replay.play(entry)
     if problems or replay.problems:
         raise RefusedError(f"the journal {path} is not whole: {(problems + replay.problems)[0]}")
-    return chain, signed, replay
+    return chain, key, signed, replay
