@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 BENCH  := .venv-bench
-MARK   := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+MARK   := $(VENV)/.ready-$(shell cat requirements.lock requirements-dev.lock pyproject.toml | cksum | cut -d' ' -f1)
 RUNMARK := $(VENV)/.runtime-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+
+# whatever comes from an index has a hash in a lock file; the package itself is built with what is locked
+OURSELVES := --no-deps --no-build-isolation --editable .
 
 # tests run side by side: matrices on threads of their own would only wait for each other
 ALONE   := OPENBLAS_NUM_THREADS=1
@@ -41,8 +44,8 @@ docs: $(MARK)                   ## write again what is generated in docs/, and m
 	HEADCOUNT_REWRITE=1 $(BIN)/python -m pytest -q -n 0 tests/docs/test_blocks.py -k "plan.md and runs"
 	$(BIN)/python tools/make_site.py
 
-lock: $(MARK)                   ## pin what is installed now, without index addresses
-	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools > requirements.lock
+lock: $(MARK)                   ## pin what is installed now, with hashes and without index addresses
+	$(BIN)/python tools/lock.py
 
 clean:
 	rm -rf $(VENV) $(BENCH) build .mypy_cache .ruff_cache .pytest_cache .hypothesis headcount-demo benchmarks/.work
@@ -55,18 +58,19 @@ $(VENV)/bin/python:
 $(RUNMARK): $(VENV)/bin/python pyproject.toml requirements.lock
 	@echo "Installing what Headcount needs into $(VENV), some 800 MB: a minute or two, once."
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
-	    --constraint requirements.lock --editable .
+	    --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(OURSELVES)
 	@touch $@
 
 # the benchmark measures what a user gets: the package and what it needs, nothing else
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[lab]'
+	$(BENCH)/bin/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BENCH)/bin/python -m pip install --quiet $(OURSELVES)
 	@touch $@
 
 $(MARK): $(RUNMARK)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
 	$(BIN)/python tools/browser.py
 	-$(BIN)/python tools/java.py
 	@touch $@

@@ -75,7 +75,7 @@ def refuse_special(path: str | os.PathLike[str], given: str | None = None) -> No
     """
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # what is missing is refused where it is opened
+    except (OSError, ValueError):  # a missing file is refused where it is opened
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise UsageError(

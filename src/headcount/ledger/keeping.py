@@ -64,7 +64,7 @@ class KeptJournal:
         return self._open().key_path
 
     def _key_place(self, chain: str) -> KeyPlace:
-        return KeyPlace.of(self._key_given, chain)
+        return KeyPlace.locate(self._key_given, chain)
 
     def _make(self, chain: str, key: bytes | None = None) -> None:
         path = self._key_place(chain).path

@@ -43,7 +43,7 @@ class KeyPlace:
     earlier: Path | None
 
     @classmethod
-    def of(cls, given: str | os.PathLike[str] | None, chain: str) -> KeyPlace:
+    def locate(cls, given: str | os.PathLike[str] | None, chain: str) -> KeyPlace:
         """Return the place for the journal of this name."""
         named = given or os.environ.get("HEADCOUNT_LEDGER_KEY")
         if named:
