@@ -18,10 +18,9 @@ from headcount.cli import terminal
 from headcount.cli.main import main
 from headcount.studio.access import Role, Visitor
 from headcount.studio.store.jobs import Job
-from tests.contracts.charged_commands import COMMANDS, DATASET, QUICKEST, Command, charged_paths, run
+from tests.contracts.charged_commands import COMMANDS, DATASET, QUICKEST, Command, charged_paths, options_of, run
 from tests.contracts.raw_files import FORMATS
-from tests.contracts.roles import ROLES
-from tests.contracts.test_success import _options, crowd
+from tests.contracts.roles import ROLES, crowd
 
 ALLOWED = {"", "starting", f"starting {'━' * 40}", "working"}
 """What a bar may say before a ledger is opened, and from then on."""
@@ -92,7 +91,7 @@ def bars_of(command: Command, folder: Path, ledger: str | None, bar: type[EagerB
     with mock.patch.object(terminal, "Bar", bar), mock.patch.dict("os.environ"):
         os.environ.pop("HEADCOUNT_LEDGER", None)
         os.environ |= {"HEADCOUNT_LEDGER": ledger} if ledger else {}
-        rows, options = crowd(role), _options(command, role)
+        rows, options = crowd(role), options_of(command, role)
         found = run(replace(command, flags=flags), FORMATS["csv"], rows, options, folder, None, screen)
     assert found.code == 0, screen.getvalue()
     return {_plain(each) for each in re.split(r"[\r\n]", screen.getvalue())}
