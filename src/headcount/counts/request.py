@@ -158,6 +158,11 @@ class ReleaseRequest(ChoosingRequest):
             raise UsageError(
                 f"totals are released by one method alone, not by {self.method}", remedy="leave --method out"
             )
+        if self.noise != "laplace":
+            raise UsageError(
+                f"totals have no {self.noise} noise: their proof is of pure ε",
+                remedy="leave --noise out, and --delta too unless contexts are selected",
+            )
         for name in self.options:
             raise UsageError(f"totals cannot use {name}", remedy="they take --limit and --shares")
         if self.at_most is not None:
