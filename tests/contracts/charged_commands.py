@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import pyarrow.parquet as pq
+import pytest
 
 from headcount.cli.main import main, program
 from headcount.families import FAMILIES
@@ -158,17 +159,44 @@ class Seen:
     said: str = ""
 
 
+Naming = Literal["flag", "environment", "config"]
+"""How a command line names a ledger. There is no default: without any of these nothing is charged."""
+
+
+@contextlib.contextmanager
+def naming(ledger: str | None, how: Naming, command: Command, folder: Path) -> Iterator[tuple[str, ...]]:
+    """Name the ledger, and yield the flags that go with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HEADCOUNT_LEDGER", raising=False)
+        if ledger is None:
+            yield ()
+            return
+        flags: tuple[str, ...] = ("--ledger", ledger)
+        if how == "environment":
+            patch.setenv("HEADCOUNT_LEDGER", ledger)
+            flags = ()
+        elif how == "config":
+            config = folder / "config.toml"
+            config.write_text(f"[{command.path[0]}]\nledger = {json.dumps(ledger)}\n", encoding="utf-8")
+            flags = ("--config", str(config))
+        yield (*flags, "--dataset", DATASET, "--again")
+
+
 def run(command: Command, kind: Format, rows: Sequence[Row], options: Mapping[str, Any], folder: Path,
-        ledger: str | None, screen: io.StringIO | None = None) -> Seen:  # fmt: skip
+        ledger: str | None, screen: io.StringIO | None = None, how: Naming = "flag") -> Seen:  # fmt: skip
     """Run a command on raw rows; what is said on standard error is seen where there is a ledger.
 
     A ``screen`` is what standard error goes to.
     """
     events = written(kind, folder / "events", rows)
-    charged = () if ledger is None else ("--ledger", ledger, "--dataset", DATASET, "--again")
     out, err = io.StringIO(), screen or io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*arguments(command, kind, events, options, folder), *charged])
+    line = arguments(command, kind, events, options, folder)
+    with (
+        naming(ledger, how, command, folder) as charged,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = main([*line, *charged])
     said = re.sub(r"entry\s+\d+", "entry N", err.getvalue().replace(str(folder), "."))
     if code != 0:
         return Seen(code, said=said)

@@ -521,4 +521,37 @@ SOURCES = (
 )  # fmt: skip
 """Whatever a file or database says of all its rows at once is no one's to release."""
 
+SILENCE = (
+    Plant(
+        "a ledger in the environment is overlooked", "commands", "environment", "cli.charged:spend",
+        "if charging is None:  # an analyst is told nothing but the release", 'if flags["ledger"] is None:',
+    ),
+    Plant(
+        "a ledger in a configuration file is overlooked", "commands", "config", "cli.charged:spend",
+        "if charging is None:  # an analyst is told nothing but the release",
+        'if charging is None or click.get_current_context().get_parameter_source("ledger").name == "DEFAULT_MAP":',
+    ),
+    Plant(
+        "the seconds of a charged run are printed", "commands", "flag", "cli.charged:spend",
+        "Charged(release, target, charging,", "Charged(release, target, None,",
+    ),
+    Plant(
+        "Python warns of dropped records", "python", "warnings", "curator:Curator.run",
+        "release = withheld(lambda: self._run(ready))",
+        "release = withheld(lambda: self._run(ready))\n"
+        "    __import__('warnings').warn(f'{self.engine.tally.outside_catalogue} records were dropped')",
+    ),
+    Plant(
+        "Python logs dropped records", "python", "logging", "curator:Curator.run",
+        "release = withheld(lambda: self._run(ready))",
+        "release = withheld(lambda: self._run(ready))\n"
+        "    __import__('logging').getLogger('headcount').info('dropped: %s', self.engine.tally.nulls)",
+    ),
+    Plant(
+        "a job of the studio says how many records were dropped", "studio", "outcome", "studio.work.tasks:release",
+        '"payer": payer}', '"payer": payer, "dropped": curator.engine.tally.outside_catalogue}',
+    ),
+)  # fmt: skip
+"""Text that depends on content, under a ledger: ``test_silence.py`` must see each, by what ``family`` runs."""
+
 PLANTS = (*ISSUE, *COUNTS, *RANKINGS, *SELECTION, *TOTALS, *NEIGHBOURS, *TAGS, *QUERIES, *SOURCES)
