@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from headcount.studio import rendering
 from headcount.studio.access import Role, Visitor
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings
@@ -54,6 +56,26 @@ class Browser(TestClient):
 def _own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADCOUNT_LEDGER_KEY", os.fspath(tmp_path / "ledger.key"))
     monkeypatch.setenv("HEADCOUNT_LEDGER_ANCHOR", os.fspath(tmp_path / "ledger.anchor"))
+
+
+OBJECT = re.compile(r"(?:<|&lt;)(?:built-in|bound method|function|class \b|headcount\.)|object at 0x|Undefined")
+"""What a page shows where a template names a Python object in place of its text."""
+
+
+@pytest.fixture(autouse=True)
+def _no_objects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Search every page that a test renders for Python objects, and fail at its end: the studio catches errors."""
+    answer, shown = rendering._answer, list[str]()
+
+    def searched(request: Any, name: str, status: int, values: dict[str, Any]) -> Any:
+        made = answer(request, name, status, values)
+        text = bytes(made.body).decode()
+        shown.extend(f"{name}: {text[max(0, at.start() - 80) : at.end() + 80]}" for at in OBJECT.finditer(text))
+        return made
+
+    monkeypatch.setattr(rendering, "_answer", searched)
+    yield
+    assert not shown, "\n".join(shown)
 
 
 @pytest.fixture

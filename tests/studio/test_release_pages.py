@@ -188,6 +188,21 @@ def test_two_releases_are_compared(studio: Studio, client: Client) -> None:
     part = browser.get(f"/compare?first={first}&second={second}&q=venue+b", headers={"hx-target": "compared"}).text
     assert "Venue b" in part
     assert "Venue a" not in part
+    assert 'class="danger"' not in page
+
+
+def test_caveats_of_a_comparison_are_notes_and_unrelated_releases_are_refused_in_words(
+    studio: Studio, client: Client
+) -> None:
+    first, second = put(studio, make()), put(studio, make(counts="users"))
+    browser = client("analyst")
+    page = browser.get(f"/compare?first={first}&second={second}").text
+    assert '<p class="note">They count different things' in page
+    assert 'class="danger"' not in page
+    unrelated = browser.get(f"/compare?first={first}&second={put(studio, make(items=['Heat', 'Alien']))}")
+    assert unrelated.status_code == 400
+    assert "no item in common" in unrelated.text
+    assert "Nothing is called so" not in unrelated.text
 
 
 def test_what_is_taken_home_is_what_was_released_and_runs_nowhere(studio: Studio, client: Client) -> None:

@@ -55,5 +55,7 @@ def test_what_counts_differently_is_said() -> None:
 def test_releases_with_nothing_in_common_are_refused() -> None:
     with pytest.raises(UsageError, match="no numbers in common"):
         compare(Opened(make()), Opened(make_ranking()))
+    with pytest.raises(UsageError, match="no item in common; choose releases of the same dataset"):
+        compare(Opened(make(items=["tea", "rye"])), Opened(make(items=["Alien", "Heat"])))
     with pytest.raises(UsageError, match="both releases must have this table"):
         compare(Opened(make()), Opened(make(contexts=DAYS)), "edges")

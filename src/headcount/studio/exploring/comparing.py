@@ -72,6 +72,11 @@ def compare(first: Opened, second: Opened, table: str | None = None) -> Compared
     keys = [each for each in _KEYS[name] if each in one.column_names and each in other.column_names]
     places = _matched(one, other, keys)
     mine = np.flatnonzero(places >= 0)
+    if not mine.size:
+        raise UsageError(
+            f"these two releases have no {' and '.join(keys)} in common",
+            remedy="choose releases of the same dataset",
+        )
     kept, others = one.take(pa.array(mine, pa.int64())), other.take(pa.array(places[mine], pa.int64()))
     joined = _differences(kept, others, keys, _NUMBER[name])
     order = pc.sort_indices(joined, [("told_apart", "descending"), ("size", "descending")])
