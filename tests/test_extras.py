@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import importlib.util
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
 
 from headcount.errors import UsageError
 from headcount.extras import needed, remedy
@@ -70,6 +73,28 @@ def test_the_default_brings_nothing_of_the_extras_and_developers_have_all() -> N
     for name, requirements in EXTRAS.items():
         assert not packages(requirements) & default, name
         assert packages(requirements) <= own, name
+
+
+def brought(requirements: list[str]) -> set[str]:
+    """Return what an installer gets for requirements: these packages, and those that their extras need."""
+    names = set()
+    for requirement in map(Requirement, requirements):
+        names.add(requirement.name)
+        for inner in map(Requirement, importlib.metadata.requires(requirement.name) or []):
+            environments = [{"extra": extra} for extra in ("", *requirement.extras)]
+            if inner.marker is None or any(map(inner.marker.evaluate, environments)):
+                names.add(inner.name)
+    return names
+
+
+def test_the_extra_for_spark_brings_what_pyspark_declares_for_the_parts_that_the_engine_imports() -> None:
+    sources = [*(ROOT / "src" / "headcount" / SPARK).glob("*.py"), *(ROOT / "src").rglob("spark_frames.py")]
+    texts = [file.read_text(encoding="utf-8") for file in sources]
+    parts = {name for text in texts for name in re.findall(r"(?:from|import) pyspark\.(sql|ml|pandas)\b", text)}
+    assert parts == {"sql"}
+    needed_by_parts = brought([f"pyspark[{','.join(parts)}]"])
+    assert "pandas" in needed_by_parts
+    assert needed_by_parts <= brought([*PROJECT["project"]["dependencies"], *EXTRAS["spark"]])
 
 
 def test_a_missing_package_is_named_with_what_works_from_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
