@@ -80,6 +80,14 @@ def test_rankings_are_charged(ledger: hc.Ledger) -> None:
         hc.rank(log(), k=1, epsilon="2.6", ledger=ledger, dataset="town")
 
 
+def test_a_release_is_dated_by_its_request_not_by_the_end_of_the_run(
+    ledger: hc.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headcount.curator.moment", lambda: "2026-03-06T10:00:00+00:00")
+    made = hc.release(log(), epsilon="0.1", ledger=ledger, dataset="town")
+    assert made.created == "2026-03-06T10:00:00+00:00"
+
+
 def test_warnings_are_withheld_whichever_thread_ends_first() -> None:
     """The second one begins while the first is inside, and warns when that one has left."""
     begun, both, left = threading.Event(), threading.Event(), threading.Event()

@@ -18,7 +18,7 @@ from headcount.method import check_engine
 from headcount.noise import NoiseSource, OperatingSystemNoise
 from headcount.noise_law import Law
 from headcount.prepared import Prepared, prepared
-from headcount.releases import Release
+from headcount.releases import Release, moment
 from headcount.request import Spending
 from headcount.selected import advice, empty_release, told
 from headcount.selection import found_nothing, promised, select_all, split_among
@@ -107,7 +107,8 @@ class Curator:
         if isinstance(made, Release):
             return made
         begin_reading(made, ready.log)
-        release = withheld(lambda: self._run(ready))
+        begun = moment()  # a release is dated by it: its end would tell how long the data took
+        release = replace(withheld(lambda: self._run(ready)), created=begun)
         return charged(release, made, self.charging, cost_in_the_end(ready, release))
 
     def _run(self, ready: Prepared) -> Release:

@@ -37,6 +37,11 @@ _NUMBERS = {"count": "count", "value": "total", "answer": "answer"}
 """What the numbers of a released column are called that have an interval beside them."""
 
 
+def moment() -> str:
+    """Return the time, as a release is dated."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Interval:
     """What ``low`` and ``high`` mean: how sure, and of which count."""
@@ -80,7 +85,7 @@ class Release:
     request: Mapping[str, Any] = field(default_factory=dict)
     ledger: Mapping[str, Any] | None = None
     simulated: bool = False
-    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    created: str = field(default_factory=moment)
     on_save: Callable[[Path, str], object] | None = field(default=None, repr=False, compare=False)
     earlier: Earlier | None = field(default=None, repr=False, compare=False)
 

@@ -234,6 +234,20 @@ def test_history_tells_everything(ledger: Ledger) -> None:
     assert len(ledger.history()) == 4
 
 
+def test_the_journal_does_not_tell_how_long_a_run_took(
+    ledger: Ledger, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(f"2026-03-06T10:00:{second:02}.000+00:00" for second in range(60))
+    monkeypatch.setattr("headcount.ledger.keeping.now", lambda: next(times))
+    spend(ledger, "0.5")
+    _, reserved, published = ledger.history("visits")
+    assert published.time == reserved.time == "2026-03-06T10:00:00.000+00:00"
+    exported = place.folder / "journal.jsonl"
+    ledger.export(exported)
+    assert "10:00:01" not in exported.read_text(encoding="utf-8")
+    assert ledger.verify().ok
+
+
 def test_the_key_is_private_and_outside_of_the_database(ledger: Ledger, place: Place) -> None:
     assert stat.S_IMODE(place.key.stat().st_mode) == 0o600
     assert ledger.verify().unseen == ()

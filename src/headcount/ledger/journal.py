@@ -4,7 +4,8 @@ What each field means; a meaning never changes, new fields may come:
 
 ==============  ===================================================================================================
 number          1, 2, 3, …
-time            when it was written, UTC, ISO 8601
+time            when it was written, UTC, ISO 8601; of ``publish``, when its request was reserved (earlier builds
+                wrote when the run ended, which tells how long the data took)
 kind            ``create`` a dataset's budget; ``allow`` an analyst an amount of their own; ``reserve`` a request's
                 cost; ``publish`` its release; ``refund`` its cost, because nothing was read
 dataset         the name of the people whose budget it is

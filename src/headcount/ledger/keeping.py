@@ -106,7 +106,7 @@ class KeptJournal:
             yield run, head
 
     def _append(self, run: Transaction, head: Mark, **fields: Any) -> Mark:
-        entry = Entry(number=head.count + 1, previous=head.head, time=now(), **fields)
+        entry = Entry(**{"number": head.count + 1, "previous": head.head, "time": now(), **fields})
         signed = sign(entry, self._open().key or b"")
         queries.add_entries(run, [(entry, signed)])
         return Mark(entry.number, signed.mac)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -234,7 +235,8 @@ less, or use what is published already
             about: dict[str, Any] = {"reservation": reserved.number, "folder": folder, "digest": digest}
             if spent is not None:
                 about["charge"] = spent.to_json()
-            mark = self._append(run, head, kind="publish", **_whose(reserved), **about)
+            # the time of the request: that of the release would tell how long the data took
+            mark = self._append(run, head, kind="publish", time=reserved.time, **_whose(reserved), **about)
             queries.add_outcome(run, reserved.number, (mark.count, reserved.identity, folder, digest))
             self._settle(run, reserved, lambda book, asked: book.publish(asked, spent))
         self._anchor(mark)
@@ -282,12 +284,18 @@ less, or use what is published already
             return account_of(Book(dataset, budget, held, queries.allowances(run, dataset)))
 
     def history(self, dataset: str | None = None) -> list[Entry]:
-        """Return the journal's entries, those of one dataset or all, oldest first."""
+        """Return the journal's entries, those of one dataset or all, oldest first.
+
+        A ``publish`` entry has the time of its request, also where an earlier build wrote down when the run ended.
+        """
         self._open()
         with self.store.reading() as run:
             if dataset is not None:
                 self._budget(run, dataset)
-            return [signed.entry for _, _, signed in queries.journal(run, dataset)]
+            entries = [signed.entry for _, _, signed in queries.journal(run, dataset)]
+        times = {entry.number: entry.time for entry in entries}
+        begun = [times.get(entry.reservation or 0, entry.time) for entry in entries]
+        return [replace(e, time=at) if e.kind == "publish" else e for e, at in zip(entries, begun, strict=True)]
 
     def verify(self, witnesses: Iterable[tuple[int, str]] = ()) -> Verification:
         """Look for edits, deletions and reordering, and for accounts that do not follow from the journal.
