@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from headcount.budget import Price
-from headcount.errors import NotSelectedError
+from headcount.errors import GrantError, NotSelectedError, UsageError
 from headcount.events.log import EventLog
 from headcount.events.own_rows import beneath
 from headcount.events.readers import FileSource, assumptions_of
@@ -81,7 +81,14 @@ class Prepared:
 
 
 def prepared(request: Spending, log: EventLog) -> Prepared:
-    """Validate a request for a log, without reading an event."""
+    """Validate a request for a log, without reading an event; a δ that the method cannot use is refused."""
+    try:
+        return _prepared(request, log)
+    except GrantError as error:  # of a plan, so nothing is spent: the caller can correct the amounts
+        raise UsageError(error.problem, remedy=error.remedy) from error
+
+
+def _prepared(request: Spending, log: EventLog) -> Prepared:
     request = request.for_log(log)
     selections, grant, taken = request.selections(log), request.grant(), assumptions_of(log.source)
     method = request.build(selecting=bool(selections))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 FORMAT = "headcount-release"
 VERSION = 1
 
+UNCOVERED = "Noise may hide "
+"""How the step of a release begins that says which users its intervals do not cover."""
+
+_CAP = re.compile(r"at most ([\d,]+) ")
 _NUMBERS = {"count": "count", "value": "total", "answer": "answer"}
 """What the numbers of a released column are called that have an interval beside them."""
 
@@ -122,13 +127,22 @@ class Release:
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
         """Return a table as a pandas frame: the first one, or that of a name such as ``edges``."""
         _library("pandas")
-        frame: pd.DataFrame = self._table(table or next(iter(self.tables), "items")).to_pandas()
+        frame: pd.DataFrame = self.bounded_table(table or next(iter(self.tables), "items")).to_pandas()
         return frame
 
     def to_polars(self, table: str | None = None) -> pl.DataFrame:
         """Return a table as a Polars frame: the first one, or that of a name such as ``edges``."""
-        frame: pl.DataFrame = _library("polars").from_arrow(self._table(table or next(iter(self.tables), "items")))
+        name = table or next(iter(self.tables), "items")
+        frame: pl.DataFrame = _library("polars").from_arrow(self.bounded_table(name))
         return frame
+
+    def bounded_table(self, name: str) -> pa.Table:
+        """Return a table as frames and spreadsheets show it: totals say with how many records a user counts."""
+        table, cap = self._table(name), _CAP.match(self.bounded)
+        if "value" not in table.column_names or cap is None:
+            return table
+        most = pa.array([int(cap[1].replace(",", ""))] * table.num_rows, pa.int64())
+        return table.append_column("max_records", most)
 
     def plot(self, what: Literal["items", "contexts", "activity"] | None = None) -> Picture:
         """Draw the largest counts, those by context, or how active people are; by default the first it has."""
@@ -200,6 +214,11 @@ class Release:
             "smoothed": f"the smoothed count, not the exact one, of {self.bounded}",
         }
         return words[self.interval.covers]
+
+    @property
+    def uncovered(self) -> str | None:
+        """Which users the intervals do not cover, in words; None where they cover everybody."""
+        return next((step for step in self.steps if step.startswith(UNCOVERED)), None)
 
     @property
     def is_private(self) -> bool:

@@ -247,8 +247,6 @@ class ChoosingRequest(Spending):
                 f"{method.name} is kept for research: {method.reason}",
                 remedy=f"use {instead or method.name.removesuffix('-published')}, or add --research",
             )
-        if family.delta == "proven" and method.standing is Standing.CLAIMED and self.delta is not None:
-            raise UsageError(f"{method.name} claims no δ", remedy="leave --delta out")
         return method
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 import headcount as hc
@@ -18,7 +19,7 @@ VALUE = ("--value", "stars", "--value-range", "1,5")
 def test_totals_without_a_catalogue(run: Run, work: Path) -> None:
     done = run(*TOTALS, *VALUE, "--epsilon", "100000", "--out", "out")
     assert done.code == 0, done.err
-    rows = {line.split()[0]: float(line.split()[1]) for line in done.out.splitlines()[1:5]}
+    rows = {line.split()[0]: float(line.split()[1]) for line in done.out.splitlines()[2:6]}
     assert rows == pytest.approx({"users": 3, "records": 5, "sum": 17, "mean": 3.4}, abs=0.01)
     assert "4 totals, of at most 5 records per person: out" in done.out
     assert {path.name for path in (work / "out").iterdir()} == {"release.json", "totals.parquet"}
@@ -38,11 +39,15 @@ def test_a_release_of_totals_is_read_like_any_other(run: Run, work: Path) -> Non
     assert "No counts" not in page
     for kind in ("csv", "xlsx"):
         assert run("export", "out", "--to", kind, "--format", kind).code == 0
-    assert (work / "csv" / "totals.csv").read_text(encoding="utf-8").startswith('"total","value","low","high"')
-    for command in (("top", "out"), ("top", "out", "--context", "AM"), ("recommend", "out", "--context", "AM")):
+    written = (work / "csv" / "totals.csv").read_text(encoding="utf-8").splitlines()
+    assert written[0] == '"total","value","low","high","max_records"'
+    for command in (("top", "out", "--context", "AM"), ("recommend", "out", "--context", "AM")):
         done = run(*command)
         assert done.code == 2
         assert "totals, which are not per item" in done.complaint
+    assert "Totals, of at most 5 records per person:" in run("top", "out").out
+    assert [row["max_records"] for row in run("top", "out", "--json").data] == [5] * 4
+    assert run("top", "out", "--format", "csv").out.splitlines()[0] == "total,value,low,high,max_records"
     again = run("release", "visits.csv", "--config", "out", "--out", "again", "--json")
     assert again.code == 0, again.err
     assert again.data["method"] == "totals"
@@ -128,3 +133,36 @@ def test_missing_values(run: Run, work: Path) -> None:
     assert done.code == 0
     assert "2 records for which column 'stars' says no number were dropped" in done.err
     assert hc.load("out").totals["value"].to_pylist()[:2] == [1, 1]
+
+
+def test_every_display_of_a_bounded_total_says_with_how_many_records_a_user_counts(run: Run, work: Path) -> None:
+    rows = "".join(f"u{n},tea,v{n % 50:02},4\n" for n in range(100))
+    (work / "many.csv").write_text(f"user,item,place,stars\n{rows}", encoding="utf-8")
+    places = ",".join(f"v{n:02}" for n in range(50))
+    done = run(
+        "release", "many.csv", "--user", "user", "--item", "item", "--what", "totals", "--limit", "1234",
+        "--context", "place", "--contexts", places, "--by", "contexts", "--value", "stars", "--value-range", "1,5",
+        "--quantiles", "0.5", "--epsilon", "1", "--out", "out",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    bound = "of at most 1,234 records per person"
+    for said in (done.out, run("top", "out").out):
+        assert [line for line in said.splitlines() if bound in line and line.endswith(":")] == [
+            f"Totals, {bound}:", f"By group, {bound}, over all groups together:", f"Quantiles, {bound}:",
+        ]  # fmt: skip
+        assert "… and 62 more, all in the release." in said  # of 51 groups with two numbers each
+        assert "… and 11 more, all in the release." in said
+    assert bound.removeprefix("of ") in " ".join(run("explain", "out").out.split())
+    release = hc.load("out")
+    for table in release.tables:
+        assert set(release.to_pandas(table)["max_records"]) == {1234}
+        assert set(release.to_polars(table)["max_records"]) == {1234}
+        assert "max_records" not in release.tables[table].column_names  # the stored format is version 1
+    assert run("report", "out", "--to", "out.html").code == 0
+    assert (work / "out.html").read_text(encoding="utf-8").count(f"{bound};") == 3
+    for kind in ("csv", "xlsx"):
+        assert run("export", "out", "--to", kind, "--format", kind).code == 0
+    for table in release.tables:
+        assert "max_records" in (work / "csv" / f"{table}.csv").read_text(encoding="utf-8").splitlines()[0]
+    book = openpyxl.load_workbook(work / "xlsx" / "release.xlsx")
+    assert all(book[table].cell(2, book[table].max_column).value == 1234 for table in release.tables)

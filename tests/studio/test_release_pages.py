@@ -191,6 +191,12 @@ def test_two_releases_are_compared(studio: Studio, client: Client) -> None:
     assert 'class="danger"' not in page
 
 
+def test_the_page_of_a_release_says_which_users_its_intervals_do_not_cover(studio: Studio, client: Client) -> None:
+    told = "Noise may hide 60 people of any one activity, even with extremely many records each."
+    page = client("analyst").get(f"/releases/{put(studio, make_adaptive(steps=(told,)))}").text
+    assert "but noise may hide 60 people of any one activity" in page
+
+
 def test_caveats_of_a_comparison_are_notes_and_unrelated_releases_are_refused_in_words(
     studio: Studio, client: Client
 ) -> None:

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headcount.answers.words import some
-from headcount.cli import options, terminal
+from headcount.cli import options
 from headcount.cli.charged import charged_options, show, spend
-from headcount.cli.top import nothing_selected
-from headcount.counts import FAMILY, GROUPS, QUANTILES
+from headcount.cli.top import nothing_selected, show_totals
+from headcount.counts import FAMILY
 from headcount.families import table
 
 if TYPE_CHECKING:
     from headcount.releases import Release
-
-_SHOWN = 40  # rows of groups on the terminal; all are in the release
 
 
 @click.command(
@@ -47,7 +45,7 @@ def command(**flags: Any) -> None:
     made = " and ".join(some(each.num_rows, table(name).noun) for name, each in held.items())
     nothing = not any(each.num_rows for each in held.values())
     has_totals = "totals" in release.tables and not nothing
-    above: Callable[[], None] | None = partial(_show_totals, release) if has_totals else None
+    above: Callable[[], None] | None = partial(show_totals, release) if has_totals else None
     words = nothing_selected(release) if nothing else f"{made}, of {release.bounded}{beside}"
     show(spent, flags, words, *_next(release, spent.folder, nothing=nothing), above=above)
 
@@ -63,19 +61,3 @@ def _next(release: Release, target: Path, *, nothing: bool) -> list[list[str]]:
     page = ["headcount", "report", folder, "--to", f"{target.name or 'release'}.html"]
     explain = ["headcount", "explain", folder]
     return [explain] if nothing else [best, explain, page]
-
-
-def _show_totals(release: Release) -> None:
-    """Print totals as a table."""
-    from headcount.reports.totals import QUANTILE_HEADINGS, group_rows, quantile_rows, total_rows
-
-    columns = [("", "left"), ("value", "right"), ("low", "right"), ("high", "right")]
-    terminal.print_table(columns, [list(row) for row in total_rows(release)])
-    click.echo()
-    if GROUPS.name in release.tables:
-        terminal.print_table([("", "left"), *columns], [list(row) for row in group_rows(release)[:_SHOWN]])
-        click.echo()
-    if QUANTILES.name in release.tables:
-        ranked = [("", "left"), *((heading.lower(), "right") for heading in QUANTILE_HEADINGS)]
-        terminal.print_table(ranked, [list(row) for row in quantile_rows(release)[:_SHOWN]])
-        click.echo()

@@ -12,12 +12,14 @@ import click
 from headcount.answers.order import order_words, told_nothing
 from headcount.answers.words import per_cent, whole
 from headcount.cli import options, terminal
+from headcount.counts import GROUPS, QUANTILES
 from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from headcount.releases import Release
 
 _many = click.option("-k", "k", type=options.Whole(), metavar="K", default=10, help="How many.  [default: 10]")
+_SHOWN = 40  # rows of a table of totals on the terminal; all are in the release
 _format = click.option(
     "--format", "shape", type=click.Choice(["table", "json", "csv"]), help="How to print.  [default: table]"
 )
@@ -34,7 +36,7 @@ _format = click.option(
 @_format
 @options.json_option
 def command(release: str, k: int, context: str | None, shape: str | None, as_json: bool) -> None:
-    """Show the K largest counts of a RELEASE folder, with the interval each lies in."""
+    """Show the K largest counts of a RELEASE folder, with the interval each lies in; of totals, all of them."""
     show(release, k, context, _shape(shape, as_json=as_json))
 
 
@@ -64,7 +66,16 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
     from headcount.releases import load
 
     release = load(folder)
-    rows = release.top(k, context)
+    if "totals" in release.tables and context is None:
+        rows = release.bounded_table("totals").to_pylist()
+        if shape == "table":
+            if not release.is_private:
+                terminal.say("NOT PRIVATE: " + _why(release))
+            show_totals(release)
+            terminal.say(f"{release.guarantee.short()}.")
+            return
+    else:
+        rows = release.top(k, context)
     if shape == "table":
         show_table(release, rows, asked=context)
         return
@@ -78,6 +89,26 @@ def show(folder: str, k: int, context: str | None, shape: str) -> None:
         writer.writeheader()
         writer.writerows(rows)
         click.echo(text.getvalue(), nl=False)
+
+
+def show_totals(release: Release) -> None:
+    """Print the tables of totals, each with the bound on the records of a user."""
+    from headcount.reports.totals import QUANTILE_HEADINGS, group_rows, quantile_rows, total_rows
+
+    numbers = [("value", "right"), ("low", "right"), ("high", "right")]
+    ranked = [(heading.lower(), "right") for heading in QUANTILE_HEADINGS]
+    tables = [(f"Totals, of {release.bounded}:", [("", "left"), *numbers], total_rows(release))]
+    if GROUPS.name in release.tables:
+        told = f"By group, of {release.bounded}, over all groups together:"
+        tables.append((told, [("", "left"), ("", "left"), *numbers], group_rows(release)))
+    if QUANTILES.name in release.tables:
+        tables.append((f"Quantiles, of {release.bounded}:", [("", "left"), *ranked], quantile_rows(release)))
+    for told, columns, rows in tables:
+        terminal.say(told)
+        terminal.print_table(columns, [list(row) for row in rows[:_SHOWN]])
+        if len(rows) > _SHOWN:
+            terminal.say(f"… and {len(rows) - _SHOWN:,} more, all in the release.")
+        click.echo()
 
 
 def nothing_selected(release: Release) -> str:
@@ -132,8 +163,9 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
     true = "people" if release.counts == "users" else "records"
     what = true if release.interval.covers == "true" else release.bounded
     average = ", which hold on average over all rows" if release.interval.average else ""
-    told = f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."
-    terminal.say(" ".join([told, *order_words(release.chosen)]))
+    told = [f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."]
+    told += [release.uncovered] if release.uncovered is not None else []
+    terminal.say(" ".join([*told, *order_words(release.chosen)]))
 
 
 def _say_order(release: Release) -> None:

@@ -96,7 +96,7 @@ from headcount.method import (
 )
 from headcount.noise import NoiseSource, norm_of
 from headcount.noise_law import Law, NoiseKind
-from headcount.releases import Release
+from headcount.releases import UNCOVERED, Release
 from headcount.stages import Stage, Stages, share_out, shared
 
 ACTIVITY_SHARE = Decimal("0.05")
@@ -337,7 +337,7 @@ class Adaptive(Staged):
         """Say whom no interval allows for where nothing bounds a person's records."""
         people = some(math.ceil(released.law.half_width(LEVEL)), "person", "people")
         told = (
-            f"Noise may hide {people} of any one activity, even with extremely many records each: counts and "
+            f"{UNCOVERED}{people} of any one activity, even with extremely many records each: counts and "
             "intervals know nothing of such people."
         )
         return told if self.noise == "gaussian" else f"{told} A public cap, --at-most, bounds what they add."

@@ -20,7 +20,7 @@ from headcount.errors import UnknownNameError
 from headcount.events import unread
 from headcount.events.ahead import read_ahead
 from headcount.events.catalogue import NoCatalogue
-from headcount.events.checked import Checked, Fate, Problem, percent
+from headcount.events.checked import ActivitySummary, Checked, Fate, Problem, percent
 from headcount.events.contexts import SEPARATOR, Context
 from headcount.events.formats import is_text
 from headcount.events.ids import Listed, ids_for
@@ -33,6 +33,8 @@ from headcount.events.values import finite_numbers, repetitions
 
 Progress = Callable[[str, int, int | None], None]
 
+_DOMINATED = 0.25  # of all records: from this share of the most active users on, check suggests a cap
+_FEW = 5  # times as many users must there be, for these to be few
 _OUTSIDE = "an item outside the catalogue"
 _JOINT = pa.scalar(SEPARATOR, pa.large_string())
 
@@ -279,6 +281,8 @@ def _told(
     may_count_users = log.counting == "records" and log.roles.value is None and not isinstance(log, TagLog)
     if repeats is not None and not repeats.records and may_count_users and type(log.catalogue) is not NoCatalogue:
         hints = [*hints, "each person has an item once: --count users is more accurate"]
+    if may_count_users and log.roles.item != log.roles.user and counted.activity is not None:
+        hints = [*hints, *_cap_hints(counted.activity)]
     if type(log.catalogue) is NoCatalogue and log.roles.item != log.roles.user:
         hints = [*hints, "without --items or --select-items, everything counts as for --what totals"]
     never: tuple[str, ...] = ()
@@ -290,6 +294,18 @@ def _told(
         hints=tuple(hints), activity=counted.activity, repeats=repeats, contexts_without_records=never,
         values_cut=cut,
     )  # fmt: skip
+
+
+def _cap_hints(activity: ActivitySummary) -> list[str]:
+    """Suggest a cap where a few users dominate: the noise of a release may conceal them."""
+    users, records = activity.most[-1]
+    share = records / activity.records
+    if share < _DOMINATED or activity.people < _FEW * users:
+        return []
+    return [
+        f"{users:,} users have {percent(share)} of the records, and intervals of adaptive do not cover users whom "
+        "noise conceals: add --at-most N, with N from public knowledge, not from this log"
+    ]
 
 
 def _fate(log: EventLog) -> Fate:

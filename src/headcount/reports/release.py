@@ -134,6 +134,8 @@ def _ranking_figure(release: Release, rows: Sequence[excerpts.Row], counted: str
     note = f"Bars: {_lower(counted)}. Lines: {lines}; where two overlap, noise may have swapped them."
     if noise_alone(release) and release.interval.covers != "true":
         note += " The limit may have swapped others."
+    if release.uncovered is not None:
+        note += f" {release.uncovered}"
     if plots.furthest(table) is not None:
         note += " An arrow says that an interval goes on beyond the chart; the table has its end."
     wide, narrow = (plots.ranking(table, title=title, counted=counted, narrow=each) for each in (False, True))

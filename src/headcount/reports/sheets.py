@@ -91,7 +91,7 @@ def _refuse(release: Release, folder: Path, names: Sequence[str], *, force: bool
 def _write(release: Release, name: str, path: Path, progress: Progress) -> None:
     if path.suffix == ".csv":
         progress(f"writing {path.name}", 0, None)
-        pacsv.write_csv(flat(release.tables[name.removesuffix(".csv")]), path)
+        pacsv.write_csv(flat(release.bounded_table(name.removesuffix(".csv"))), path)
     elif path.suffix == ".txt":
         path.write_text("\n".join(_about(release)) + "\n", encoding="utf-8")
     else:
@@ -125,8 +125,8 @@ def _write_workbook(release: Release, path: Path, progress: Progress) -> None:
     try:
         if not release.is_private:
             _write_about(book, release)
-        for name, table in release.tables.items():
-            _write_table(book, name, table, progress)
+        for name in release.tables:
+            _write_table(book, name, release.bounded_table(name), progress)
         if release.is_private:
             _write_about(book, release)
         progress("writing the workbook", 0, None)

@@ -24,7 +24,8 @@ def part(release: Release) -> Part:
         of_groups = ("In each group", caption[1])
         shown.append(Excerpt("By group", *of_groups, ("Of", *_HEADINGS), group_rows(release)[:SHOWN], texts=2))
     if QUANTILES.name in release.tables:
-        ranks = ("Of the value", "its rank lies between those told with probability 95 %, each by itself")
+        certain = "its rank lies between those told with probability 95 %, each by itself"
+        ranks = ("Of the value", f"of {bound(release)}; {certain}")
         rows = quantile_rows(release)[:SHOWN]
         shown.append(Excerpt("Quantiles", *ranks, ("Of", *QUANTILE_HEADINGS), rows, texts=1))
     return Part(TOTALS.tables[0].title, lede, shown)

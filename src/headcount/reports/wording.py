@@ -25,11 +25,13 @@ def counted_words(release: Release) -> str:
 
 
 def interval_words(release: Release) -> str:
-    """Say how sure the intervals of the counts are."""
-    level = per_cent(release.interval.level)
+    """Say how sure the intervals of the counts are, and which users they do not cover."""
+    level, but = per_cent(release.interval.level), ""
+    if release.uncovered is not None:
+        but = f"; but {release.uncovered[:1].lower()}{release.uncovered[1:].rstrip('.')}"
     if release.interval.average:
-        return f"low and high enclose it in {level} of cases, on average over all rows"
-    return f"low and high enclose it with {level} probability, each count on its own"
+        return f"low and high enclose it in {level} of cases, on average over all rows{but}"
+    return f"low and high enclose it with {level} probability, each count on its own{but}"
 
 
 def noise_alone(release: Release) -> bool:

@@ -38,9 +38,11 @@ class TagsRequest(ChoosingRequest):
         return None if self.delta is None else "gaussian"
 
     def check_delta(self, *, selecting: bool) -> None:
-        """Any δ is of use; a selection needs one."""
+        """Any δ is of use, but for a method that claims none; a selection needs one."""
         if selecting and self.delta is None:
             raise UsageError("a selection needs --delta", remedy="for example --delta 1e-6")
+        if self.delta is not None and self._is_claimed:
+            raise UsageError(f"{self.method} claims no δ", remedy="leave --delta out")
 
     @property
     def _is_claimed(self) -> bool:

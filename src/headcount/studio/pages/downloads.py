@@ -46,8 +46,9 @@ def download_table(request: Request, release: str, table: str, kind: Literal["cs
     read = reading(request, release)
     if table not in read.opened.release.tables:
         raise UnknownNameError.among("table", table, read.opened.release.tables)
-    held = read.opened.release.tables[table]
-    return sent(csv_of(held) if kind == "csv" else parquet_of(held), named(read, table), kind)
+    made = read.opened.release
+    text = csv_of(made.bounded_table(table)) if kind == "csv" else parquet_of(made.tables[table])
+    return sent(text, named(read, table), kind)
 
 
 @_all.get("/downloads/charts/{name}.png")
