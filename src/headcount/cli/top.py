@@ -99,12 +99,12 @@ def show_totals(release: Release) -> None:
     ranked = [(heading.lower(), "right") for heading in QUANTILE_HEADINGS]
     tables = [(f"Totals, of {release.bounded}:", [("", "left"), *numbers], total_rows(release))]
     if GROUPS.name in release.tables:
-        told = f"By group, of {release.bounded}, over all groups together:"
-        tables.append((told, [("", "left"), ("", "left"), *numbers], group_rows(release)))
+        heading = f"By group, of {release.bounded}, over all groups together:"
+        tables.append((heading, [("", "left"), ("", "left"), *numbers], group_rows(release)))
     if QUANTILES.name in release.tables:
         tables.append((f"Quantiles, of {release.bounded}:", [("", "left"), *ranked], quantile_rows(release)))
-    for told, columns, rows in tables:
-        terminal.say(told)
+    for heading, columns, rows in tables:
+        terminal.say(heading)
         terminal.print_table(columns, [list(row) for row in rows[:_SHOWN]])
         if len(rows) > _SHOWN:
             terminal.say(f"… and {len(rows) - _SHOWN:,} more, all in the release.")
@@ -163,9 +163,9 @@ def show_table(release: Release, rows: list[dict[str, Any]], *, asked: str | Non
     true = "people" if release.counts == "users" else "records"
     what = true if release.interval.covers == "true" else release.bounded
     average = ", which hold on average over all rows" if release.interval.average else ""
-    told = [f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."]
-    told += [release.uncovered] if release.uncovered is not None else []
-    terminal.say(" ".join([*told, *order_words(release.chosen)]))
+    sentences = [f"{counts} of {what}, with {level} intervals{average}. {release.guarantee.short()}."]
+    sentences += [release.uncovered] if release.uncovered is not None else []
+    terminal.say(" ".join([*sentences, *order_words(release.chosen)]))
 
 
 def _say_order(release: Release) -> None:

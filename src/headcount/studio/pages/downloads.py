@@ -46,8 +46,8 @@ def download_table(request: Request, release: str, table: str, kind: Literal["cs
     read = reading(request, release)
     if table not in read.opened.release.tables:
         raise UnknownNameError.among("table", table, read.opened.release.tables)
-    made = read.opened.release
-    text = csv_of(made.bounded_table(table)) if kind == "csv" else parquet_of(made.tables[table])
+    loaded = read.opened.release
+    text = csv_of(loaded.bounded_table(table)) if kind == "csv" else parquet_of(loaded.tables[table])
     return sent(text, named(read, table), kind)
 
 
