@@ -537,14 +537,14 @@ SILENCE = (
     ),
     Plant(
         "Python warns of dropped records", "python", "warnings", "curator:Curator.run",
-        "release = withheld(lambda: self._run(ready))",
-        "release = withheld(lambda: self._run(ready))\n"
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
         "    __import__('warnings').warn(f'{self.engine.tally.outside_catalogue} records were dropped')",
     ),
     Plant(
         "Python logs dropped records", "python", "logging", "curator:Curator.run",
-        "release = withheld(lambda: self._run(ready))",
-        "release = withheld(lambda: self._run(ready))\n"
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)",
+        "release = replace(withheld(lambda: self._run(ready)), created=begun)\n"
         "    __import__('logging').getLogger('headcount').info('dropped: %s', self.engine.tally.nulls)",
     ),
     Plant(
