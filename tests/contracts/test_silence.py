@@ -57,7 +57,7 @@ def logs(kind: Kind) -> tuple[list[Row], list[Row]]:
     """Return the rows of a log, and those of another that has rows to drop as well."""
     role = ROLES[DROPPED[kind]]
     sound = Case(CSV, role, None)
-    rows = [sound._row(f"a{number // 3}", number // 3 + number % 3 * 5) for number in range(120)]
+    rows = [sound.row(f"a{number // 3}", number // 3 + number % 3 * 5) for number in range(120)]
     return rows, [*rows, *(Case(CSV, role, field).others()[0] for field in role.fields)]
 
 
@@ -72,7 +72,7 @@ def check_command(command: Command, how: Naming, folder: Path, ledger: str) -> N
         options = {**ROLES[DROPPED[command.kind]].options}
         if "--per-context" in command.flags and "--context" not in command.flags:
             options |= {"context": "place", "contexts": "F,M"}
-        runs.append(run(command, CSV, rows, options, folder / str(number), ledger, how))
+        runs.append(run(command, CSV, rows, options, folder / str(number), ledger, how=how))
     before, after = runs
     assert before.code == after.code == 0, after.said
     assert "entry N" in after.said, "nothing was charged"
