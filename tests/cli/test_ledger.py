@@ -410,7 +410,7 @@ def test_a_ledger_that_fails_after_writing(
 
 def test_create_shows_and_refuses(run: Run, work: Path, budget: Any) -> None:
     done = budget("--per-analyst", "1", "--delta", "1e-6")
-    assert "ledger.key" in done.err
+    assert f"{os.sep}keys{os.sep}" in done.err
     assert account(run)["per_analyst"] == "1"
     for flags in (("--epsilon", "3"), ("--epsilon", "none"), ("--epsilon", "1", "--per-analyst", "2")):
         assert run("ledger", "create", "--dataset", "visits", *flags).code == 2
