@@ -497,7 +497,7 @@ SOURCES = (
     Plant("the records of a store are released", "sources", "csv store", **_released(f"{_SOURCE}.records")),
     Plant(
         "the number of files is said", "sources", "csv files", "cli.charged:spend",
-        "_note_doubts(log)", "_note_doubts(log); terminal.note(log.source.name)",
+        "_note_doubts(log)", "_note_doubts(log); terminal.note(str(len(log.source.files)))",
     ),
     Plant(
         "progress shows how many rows were read", "sources", "arrow stream", "cli.terminal:Bar.__call__",

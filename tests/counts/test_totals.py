@@ -301,7 +301,7 @@ def test_what_is_wrong_is_said_before_an_event_is_read(
         ("stars", "1,2,3", "two numbers"),
         ("stars", "a,b", "two numbers"),
         ("stars", "5,1", "up to a larger one"),
-        ("stars", (1, math.inf), "up to a larger one"),
+        ("stars", (1, math.inf), "two numbers"),
         ("star", "1,5", "did you mean 'stars'"),
     ],
 )

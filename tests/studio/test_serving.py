@@ -141,6 +141,9 @@ def test_half_open_connections_keep_nobody_out(port: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(serving, "HEADER_SECONDS", 60.0)
     monkeypatch.setattr(serving, "BODY_SECONDS", 60.0)
     with open_lines(port, 4 * SMALL, begin) as lines:
+        ends = time.monotonic() + 10  # the server first has to read what was sent
+        while answers(port) != 200 and time.monotonic() < ends:
+            time.sleep(0.1)
         assert [answers(port) for _ in range(5)] == [200] * 5
         assert is_ended(lines[0])
 

@@ -78,7 +78,7 @@ class Visit:
 
     def heard(self) -> list[str]:
         """Return what the browser complained about, but what it says of answers and gaps that a test asked for."""
-        meant = ("Failed to load resource", "htmx:sendError", "htmx:afterRequest")
+        meant = ("Failed to load resource", "htmx:sendError", "htmx:sendAbort", "htmx:afterRequest")
         return [each for each in self.complaints if not any(one in each for one in meant)]
 
 
