@@ -20,8 +20,8 @@ from headcount.bounding import (
     Shares,
     SparseCounts,
 )
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
+from tests.reference.engine import ReferenceEngine
 
 
 class InParts(ReferenceEngine):

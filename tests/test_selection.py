@@ -20,7 +20,6 @@ from headcount.budget import Grant, Price
 from headcount.counts import FAMILY
 from headcount.counts.request import ReleaseRequest
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import NotSelectedError, UsageError
 from headcount.events.catalogue import UnknownCatalogue
 from headcount.events.selectable import ITEMS
@@ -32,6 +31,7 @@ from headcount.selected import advice, empty_release, told
 from headcount.selection import Selection, divided_shares
 from tests.contracts.method_checks import recorded_spending
 from tests.curating import planned, ran
+from tests.reference.engine import ReferenceEngine
 from tests.test_curator import Unreadable
 
 METHODS = FAMILY.kinds()

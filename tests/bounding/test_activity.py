@@ -6,8 +6,8 @@ import pytest
 
 from headcount.bounding import Activity
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
+from tests.reference.engine import ReferenceEngine
 
 LOG = EventLog.of([(f"p{n}", item) for n in range(9) for item in ["tea"] * n + ["rye"]], items=["rye", "tea"])
 """Nine people, with 1 to 9 records."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from headcount.bounding import Activity, Among, Bound, CountTable, Scale
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from tests.contracts.reach import check_reach
+from tests.reference.engine import ReferenceEngine
 
 ENGINES: tuple[Engine, ...] = (ReferenceEngine(), LocalEngine(threads=1))
 ITEMS, CONTEXTS = ("i0", "i1", "i2", "i3"), ("AM", "PM")

@@ -10,10 +10,10 @@ import pytest
 
 from headcount.bounding import DEPARTURE_LENGTH, UNDRAWN, Departures, certify_departures, departures_reach
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from tests.cases import cases
 from tests.contracts.reach import check_reach
+from tests.reference.engine import ReferenceEngine
 
 FOUR = np.arange(4)
 LISTED = cases().map(lambda case: replace(case, listed=4))

@@ -14,10 +14,10 @@ from headcount.adapting import noised
 from headcount.bounding import FIXED_POINT, Among, Bounded, Norm, Sample, Scale, light_and_heavy
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
 from tests.cases import Case, cases
+from tests.reference.engine import ReferenceEngine
 
 SECRET = bytes(16)
 ENGINES = ReferenceEngine(), LocalEngine(threads=1)

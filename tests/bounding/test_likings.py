@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from headcount.bounding import FURTHEST_FACTOR, LIKING_LENGTH, UNDRAWN, Likings, certify_likings, likings_reach
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
+from tests.reference.engine import ReferenceEngine
 
 ITEMS = 7
 PLACES = np.array([0, 1, 3, 6])

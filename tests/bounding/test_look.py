@@ -25,11 +25,11 @@ from headcount.bounding import (
 )
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from tests.cases import Case, cases, secrets
 from tests.engines.test_shares import MOST_TIMES, one_person
+from tests.reference.engine import ReferenceEngine
 
 LOCAL = LocalEngine(threads=1)
 ENDS, LIMITS = (1, 2, 4), (1, 2, 5)

@@ -11,12 +11,12 @@ from typing import Any
 
 from headcount.api import pack
 from headcount.engines.engine import Engine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError, UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.events.tagged import TagLog
 from tests.contracts.measurements import Measurement, Sums, opened, plus
 from tests.contracts.raw_files import Format, Row, small_batches, written
+from tests.reference.engine import ReferenceEngine
 
 REFUSED: Sums = {"refused": 1}
 """What comes of a column of objects, if such columns are refused."""

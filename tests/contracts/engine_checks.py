@@ -52,7 +52,6 @@ from headcount.bounding import (
 )
 from headcount.engines import holding
 from headcount.engines.engine import Engine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError
 from headcount.events import encoding, formats, readers
 from headcount.events.catalogue import Catalogue
@@ -63,6 +62,7 @@ from headcount.events.roles import Roles
 from tests.cases import CONTEXTS, LAW, USERS, Case, bounds, cases, every_kind, secrets
 from tests.contracts.histories import HISTORIES, columns_of, outcome, replicated, row_order
 from tests.laws import LEVEL, binomial, fits
+from tests.reference.engine import ReferenceEngine
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.int64]]
 

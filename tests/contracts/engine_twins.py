@@ -35,12 +35,13 @@ from headcount.bounding import (
     certify_sparse,
 )
 from headcount.bounding.bounded import root_above
-from headcount.engines import draws, reference
+from headcount.engines import draws
 from headcount.engines.collecting import collected
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
 from tests.in_parts import InParts
+from tests.reference import engine as reference
 
 Integers = NDArray[np.int64]
 

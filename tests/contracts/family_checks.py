@@ -17,7 +17,6 @@ import pytest
 from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError
 from headcount.events.log import EventLog
 from headcount.guarantee import Guarantee, Standing
@@ -28,6 +27,7 @@ from headcount.request import Spending
 from tests.contracts.asking import Asking, check_engine_is_asked_first
 from tests.contracts.method_checks import _with_parts, recorded_spending
 from tests.curating import ran
+from tests.reference.engine import ReferenceEngine
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from headcount.bounding import Counting, Sample
 from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError, UsageError
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
@@ -37,6 +36,7 @@ from headcount.stages import share_out
 from headcount.zcdp import rho_for
 from tests.contracts.asking import Asking
 from tests.laws import LEVEL, fits_gaussian, fits_laplace
+from tests.reference.engine import ReferenceEngine
 
 WHATS = (None, "items", "edges", "both")
 TABLES = ("items", "edges")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.bounding import Pairs, PersonValues, Sample, Spread, Support
+from headcount.engines.local import LocalEngine
 from headcount.lab.audits.replay import wrapped_noise
 from tests.contracts import discreet
 from tests.contracts.accounting import check_picks
@@ -23,6 +24,7 @@ from tests.contracts.mechanisms import check_mechanism
 from tests.contracts.planted import Plant
 from tests.contracts.replay_case import Case
 from tests.contracts.replay_counts import count_cases, selection_cases, totals_cases
+from tests.reference.engine import ReferenceEngine
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def replayed(cases: Callable[[], Iterator[Case]]) -> Callable[[Path], None]:
     """Return a check that replays cases."""
 
     def check(_: Path) -> None:
-        with wrapped_noise():
+        with wrapped_noise((LocalEngine, ReferenceEngine)):
             for case in cases():
                 case.check(3)
 

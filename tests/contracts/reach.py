@@ -11,8 +11,8 @@ from hypothesis.strategies import SearchStrategy
 from headcount.bounding import Bound, Bounded
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from tests.cases import Case, cases, secrets
+from tests.reference.engine import ReferenceEngine
 
 
 def check_reach(

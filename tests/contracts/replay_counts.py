@@ -10,7 +10,6 @@ from typing import Any
 
 from headcount.counts import FAMILY
 from headcount.counts.request import ReleaseRequest
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.guarantee import Standing
@@ -22,6 +21,7 @@ from headcount.request import Spending, request_of
 from tests.contracts import crowds
 from tests.contracts.crowds import Reading
 from tests.contracts.replay_case import Case
+from tests.reference.engine import ReferenceEngine
 
 METHODS = FAMILY.kinds()
 

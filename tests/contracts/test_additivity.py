@@ -14,10 +14,8 @@ import pytest
 
 from headcount import bounding
 from headcount.bounding import Bound, Measured_co, Records
-from headcount.engines import reference
 from headcount.engines.engine import Engine
 from headcount.engines.local import MEASURES, LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.formats import OPENERS, known_format
 from headcount.events.log import EventLog
 from tests.contracts import hostile
@@ -25,6 +23,8 @@ from tests.contracts.additivity import Bench, check_sum
 from tests.contracts.measurements import MEASUREMENTS, Measurement, Sums, opened
 from tests.contracts.raw_files import FORMATS, Format, Row, small_batches, written
 from tests.contracts.roles import ROLES, Case, begins_a_row, every_case, fields_of
+from tests.reference import engine as reference
+from tests.reference.engine import ReferenceEngine
 
 MAIN = ("csv", "jsonl", "parquet text")
 DATABASE_ROLES = ("item", "hour in Zurich", "value")

@@ -21,10 +21,10 @@ from headcount.bounding import (
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
 from tests import spark
 from tests.contracts import engine_checks
+from tests.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.long
 

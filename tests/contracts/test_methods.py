@@ -15,7 +15,6 @@ from headcount.api import release as release_function
 from headcount.counts import FAMILY
 from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import RefusedError, UsageError
 from headcount.events.log import EventLog
 from headcount.families import FAMILIES, build, describe
@@ -29,6 +28,7 @@ from tests.contracts.asking import check_engine_is_asked_first
 from tests.contracts.method_checks import Subject, town
 from tests.contracts.special import special_of
 from tests.curating import planned, ran
+from tests.reference.engine import ReferenceEngine
 
 
 def _limit(release: Release, table: str, cells: int) -> Fraction:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headcount.engines.local import LocalEngine
 from headcount.errors import GrantError
 from headcount.lab.audits.moves import Violation
 from headcount.lab.audits.replay import wrapped_noise
@@ -14,11 +15,12 @@ from tests.contracts import neighbouring_logs
 from tests.contracts.planted import ISSUE, PLANTS, Plant
 from tests.contracts.replay_case import Case
 from tests.contracts.test_replay import NEIGHBOURS
+from tests.reference.engine import ReferenceEngine
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _wrapped() -> Iterator[None]:
-    with wrapped_noise():
+    with wrapped_noise((LocalEngine, ReferenceEngine)):
         yield
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headcount.engines.local import LocalEngine
 from headcount.events.selectable import lacking
 from headcount.families import FAMILIES, family_of, method_names
 from headcount.guarantee import Standing
@@ -22,6 +23,7 @@ from tests.contracts.asking import Asking
 from tests.contracts.replay_case import Case
 from tests.contracts.replay_cases import GROUPS, claimed_cases
 from tests.contracts.special import special_of
+from tests.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +50,7 @@ Key = tuple[str, str, int]
 
 @pytest.fixture(autouse=True, scope="module")
 def _wrapped() -> Iterator[None]:
-    with wrapped_noise():
+    with wrapped_noise((LocalEngine, ReferenceEngine)):
         yield
 
 

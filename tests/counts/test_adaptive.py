@@ -28,7 +28,6 @@ from headcount.counts import FAMILY
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.contexts import weekday
 from headcount.events.log import EventLog, read_events
@@ -52,6 +51,7 @@ from tests.counts.worlds import (
     truth,
     watched,
 )
+from tests.reference.engine import ReferenceEngine
 
 # each of at most 36 weights is cut down to a whole multiple of 2^-16
 NEARLY = dict.fromkeys([("add", 5), *(("add_gaussian", step) for step in (2, 3, 4))], 1 - 36 / (1 << 16))

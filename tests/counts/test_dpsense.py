@@ -21,7 +21,6 @@ from headcount.bounding import Scale, Scored
 from headcount.budget import Grant
 from headcount.counts.dpsense import SensitivityControl, largest_limit
 from headcount.counts.dpsense_scaled import ScaledSensitivityControl
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise
@@ -30,6 +29,7 @@ from tests.cases import scale_of
 from tests.contracts.special import Special, forced
 from tests.counts.worlds import Floats, Watching, by_chance, counts_of, log_of, town, truth, watched, zipf
 from tests.laws import LEVEL
+from tests.reference.engine import ReferenceEngine
 
 
 def _theta(release: Release, table: str, cells: int) -> Fraction:

@@ -19,13 +19,13 @@ from headcount.budget import Grant
 from headcount.counts.adaptive import Adaptive
 from headcount.counts.first_items import ITEMS_LOOKED_AT, Looked
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteGaussian, DiscreteLaplace
 from headcount.releases import Release
 from tests.counts.worlds import Floats, Watching, counts_of, log_of, town, truth, watched
+from tests.reference.engine import ReferenceEngine
 
 Counting = Literal["records", "users"]
 COUNTINGS = pytest.mark.parametrize("counting", ["records", "users"])

@@ -15,7 +15,6 @@ from headcount.budget import Grant, Price
 from headcount.counts.hand_picked import DEFAULT_SHARES, PUBLISHED_SHARES, HandPicked, popularity
 from headcount.counts.public_scores import PublicScores
 from headcount.counts.request import ReleaseRequest
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
@@ -26,6 +25,7 @@ from tests.contracts.method_checks import recorded_spending, town
 from tests.contracts.special import Special
 from tests.curating import ran
 from tests.in_parts import InParts
+from tests.reference.engine import ReferenceEngine
 
 SPECIAL = {"hpa": Special({"stages": ("scores", "items", "edges")})}
 

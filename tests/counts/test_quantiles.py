@@ -33,10 +33,10 @@ from headcount.counts.asked import read_quantiles
 from headcount.counts.quantiles import AT_ONCE, Points, choose_quantiles, furthest_off, level_stages, levels
 from headcount.counts.totals import Totals
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import HeadcountError
 from headcount.noise import SeededNoise, choose_together
 from tests.contracts.method_checks import recorded_spending
+from tests.reference.engine import ReferenceEngine
 
 Row = tuple[str, str, float | None, int, str]
 ONE = PersonValues(1).most

@@ -10,7 +10,6 @@ import pytest
 
 from headcount.budget import Grant
 from headcount.counts.random_groups import RandomGroups
-from headcount.engines.reference import ReferenceEngine
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
 from tests.contracts.special import Special
@@ -24,6 +23,7 @@ from tests.counts.worlds import (
     town,
     truth,
 )
+from tests.reference.engine import ReferenceEngine
 
 SPECIAL = {"gs-r": Special({"reconciles": False})}
 

@@ -18,7 +18,6 @@ from headcount.bounding import EVERYONE, Noisy, Sample, SampleUsers
 from headcount.budget import Grant
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups, Sampling, admission
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
@@ -39,6 +38,7 @@ from tests.counts.worlds import (
     zipf,
 )
 from tests.laws import LEVEL
+from tests.reference.engine import ReferenceEngine
 
 SPECIAL = {"gs-s": Special({"reconciles": False, "paying": Fraction(1, 2)}, audit_runs=8000)}
 

@@ -14,12 +14,12 @@ from headcount.budget import Grant
 from headcount.counts.hand_picked import HandPicked
 from headcount.counts.simple_random import SimpleRandom
 from headcount.counts.tables import at_most
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
 from tests.contracts.method_checks import town
+from tests.reference.engine import ReferenceEngine
 
 
 def test_much_epsilon_gives_the_bounded_counts_themselves() -> None:

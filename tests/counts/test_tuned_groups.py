@@ -19,7 +19,6 @@ from headcount.counts.grouping import size_errors
 from headcount.counts.random_groups import RandomGroups
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
-from headcount.engines.reference import ReferenceEngine
 from headcount.noise import SeededNoise
 from tests.cases import scale_of
 from tests.contracts.special import Special
@@ -38,6 +37,7 @@ from tests.counts.worlds import (
     zipf,
 )
 from tests.laws import LEVEL
+from tests.reference.engine import ReferenceEngine
 
 TUNED = {"headcount.counts.tuned_groups.best_size": lambda *_: 2}
 SPECIAL = {"gs": Special({"reconciles": False, "paying": Fraction(1, 2), "forced": TUNED}, audit_runs=5000)}

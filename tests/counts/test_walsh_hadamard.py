@@ -21,13 +21,13 @@ from headcount.answers import intervals
 from headcount.bounding import Noisy, Sample, Scored
 from headcount.budget import Grant
 from headcount.counts.walsh_hadamard import WalshHadamardPerturbation, candidates
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.noise import NoiseSource, SeededNoise, laplace
 from headcount.releases import Release
 from tests.cases import scale_of
 from tests.contracts.special import Special, forced
 from tests.counts.worlds import Floats, Watching, columns_of, counts_of, log_of, town, truth, watched
+from tests.reference.engine import ReferenceEngine
 
 
 def _reach(release: Release, table: str, cells: int) -> Fraction:

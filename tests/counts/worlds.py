@@ -22,7 +22,6 @@ from headcount.bounding import Bounded, BoundedCounts, BoundedLook, CountBound, 
 from headcount.budget import Grant
 from headcount.counts.grouping import Groups
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog
@@ -32,6 +31,7 @@ from headcount.method import Method
 from headcount.noise import SeededNoise
 from headcount.releases import Release
 from tests.in_parts import InParts
+from tests.reference.engine import ReferenceEngine
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

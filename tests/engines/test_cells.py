@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from headcount.bounding import Bounded, Cells, Sensitivity
 from headcount.engines import draws
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
 from headcount.events.people import read_people
 from tests.laws import LEVEL, binomial
+from tests.reference.engine import ReferenceEngine
 
 GRID = Grid.of({"x": {"from": 0, "to": 4, "bins": 4}})
 Row = tuple[int, int | None, int]  # person, household, x

@@ -16,7 +16,6 @@ from headcount.bounding import FIXED_POINT, Activity, Records, Sample, Scale
 from headcount.engines.engine import Engine, silent
 from headcount.engines.holding import HeldLog
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.engines.walking import HeldWalk
 from headcount.errors import DataError, UsageError
 from headcount.events.catalogue import read_catalogue
@@ -25,6 +24,7 @@ from headcount.events.readers import TableSource
 from tests.cases import Case
 from tests.contracts.engine_checks import Torn, batches_of
 from tests.contracts.method_checks import town
+from tests.reference.engine import ReferenceEngine
 
 
 def test_progress_reports_rows_and_never_goes_back() -> None:

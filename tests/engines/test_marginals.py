@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from headcount.bounding import Bounded, Cells, Marginals, Places, beside, total_distance
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
 from tests.cases import secrets
+from tests.reference.engine import ReferenceEngine
 
 TABLES: tuple[Places, ...] = ((), (0,), (1,), (0, 1), (0, 2), (0, 1, 2))
 NARROW = Grid.of({"a": {"edges": [0, 1, 2]}, "b": {"edges": [0, 1, 2, 3]}, "c": {"values": [0, 1]}})

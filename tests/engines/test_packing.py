@@ -22,7 +22,6 @@ from headcount.engines.engine import Engine
 from headcount.engines.kernels import packing
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError, SurroundingsError, UsageError
 from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog, read_events
@@ -31,6 +30,7 @@ from headcount.events.store import open_store
 from tests.cases import Case, bounds, cases, secrets
 from tests.contracts.engine_checks import Torn, batches_of
 from tests.contracts.method_checks import town
+from tests.reference.engine import ReferenceEngine
 
 ENGINES: dict[str, Callable[[], Engine]] = {
     "reference": ReferenceEngine,

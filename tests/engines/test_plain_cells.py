@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from headcount.bounding import Cells
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.grid import Grid
 from headcount.events.log import EventLog
 from headcount.events.people import read_people
+from tests.reference.engine import ReferenceEngine
 
 GRID = Grid.of({"age": {"edges": [0, 18, 65, 120]}, "job": {"values": ["cook", "smith"], "other": True}})
 NARROW = Grid.of({"age": {"from": 0, "to": 1.5, "bins": 3}, "job": {"values": ["cook", "smith"]}})

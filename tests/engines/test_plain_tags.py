@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from headcount.bounding import FIXED_POINT, UNDRAWN, Norm, Taggers, TagMarginals, TagPairs, TagWeights
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.tagged import TagLog, read_tags
+from tests.reference.engine import ReferenceEngine
 
 RESOURCES = [f"r{place}" for place in range(6)]
 WORDS = [f"t{place}" for place in range(5)]

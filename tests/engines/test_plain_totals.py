@@ -15,7 +15,7 @@ import headcount as hc
 from headcount.bounding import UNDRAWN, FixedRange, PersonTotals
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
+from tests.reference.engine import ReferenceEngine
 
 Row = tuple[str | None, str | None, float | None, int | None, str | None]  # user, item, value, times, context
 

@@ -18,10 +18,10 @@ from headcount.budget import Grant
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
 from headcount.engines.ratings import read_ratings
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.neighbours.private import PrivateNeighbours
+from tests.reference.engine import ReferenceEngine
 
 ITEMS = 7
 NORMS: tuple[Norm, ...] = ("l1", "l2")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from headcount.bounding import FIXED_POINT, MOST_CLASSES, SIZES, Activity, Norm, Scale, Sensitivity, Shares
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
 from headcount.events.roles import Roles
+from tests.reference.engine import ReferenceEngine
 
 LOCAL = LocalEngine(threads=1)
 MOST_TIMES = 2**31 - 1

@@ -13,13 +13,13 @@ from headcount.bounding import CountTable, People
 from headcount.engines.kernels import people as people_kernels
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.engines.sparse import PeopleTable, merged
 from headcount.events.catalogue import Catalogue
 from headcount.events.contexts import Context
 from headcount.events.log import EventLog, read_events
 from headcount.events.readers import TableSource
 from headcount.events.roles import Roles
+from tests.reference.engine import ReferenceEngine
 
 
 def large(stride: int) -> EventLog:

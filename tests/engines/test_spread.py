@@ -14,8 +14,8 @@ import headcount as hc
 from headcount.bounding import Bound, Hints, Spread, SpreadWeights, Variety, certify_spread
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
+from tests.reference.engine import ReferenceEngine
 
 ITEMS = ["tea", "rye", "oat", "fig", ""]
 HINTS = Hints(pa.array(["fig", "oat", "rye"]), np.array([0, 90, 300]), np.array([500, 1, 2]))

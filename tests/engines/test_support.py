@@ -19,9 +19,9 @@ from headcount.bounding import Support, SupportCounts
 from headcount.engines import draws
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
+from tests.reference.engine import ReferenceEngine
 
 SECRET = bytes(range(16))
 ENGINES: list[Engine] = [ReferenceEngine(), LocalEngine()]

@@ -10,8 +10,8 @@ import pytest
 import headcount as hc
 from headcount.bounding import ANY_SIZE, Activity, Among, CountTable, Look, Scale, Shares
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
+from tests.reference.engine import ReferenceEngine
 
 ITEMS, CONTEXTS, LIMIT = 40, 3, 5
 PEOPLE = 3_000  # of a known range: pieces of several blocks, of more than one person each

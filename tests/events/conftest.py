@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from headcount.bounding import Sample
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
+from tests.reference.engine import ReferenceEngine
 
 Counts = dict[str, int]
 

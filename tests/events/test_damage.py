@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from headcount.bounding import Sample
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import CallerError, DataError
 from headcount.events.catalogue import read_catalogue
 from headcount.events.log import read_events
+from tests.reference.engine import ReferenceEngine
 
 ROWS = 60
 TABLE = pa.table(

@@ -17,8 +17,8 @@ import pytest
 import headcount as hc
 from headcount.bounding import Sample
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import DataError
+from tests.reference.engine import ReferenceEngine
 
 NONE = (7.5, math.nan, math.inf, -math.inf, 2.0**53, -(2.0**60), 1e300)
 """What is no whole number, or one that others may have been rounded to."""

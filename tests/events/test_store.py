@@ -19,7 +19,6 @@ import pytest
 
 from headcount.bounding import Sample
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import CallerError, DataError, UsageError
 from headcount.events import checksums
 from headcount.events.catalogue import Catalogue
@@ -31,6 +30,7 @@ from headcount.events.readers import TableSource, open_source
 from headcount.events.roles import Roles
 from headcount.events.store import PackedSource, is_store, open_store
 from tests.contracts.engine_checks import batches_of
+from tests.reference.engine import ReferenceEngine
 
 ROWS = {
     "who": ["ann", "ann", "bob", "ann", "cyn", None, "dan"],

@@ -14,7 +14,6 @@ import pytest
 
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError, UsageError
 from headcount.guarantee import GROUP_UNIT, UNIT, Guarantee, Standing
 from headcount.method import Method, section
@@ -30,6 +29,7 @@ from headcount.queries.residuals import Residuals
 from headcount.releases import load
 from tests.contracts.method_checks import recorded_spending
 from tests.queries.town import asked, halves, log_of, plain_cells, table
+from tests.reference.engine import ReferenceEngine
 
 LOG = log_of(table())
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -16,7 +16,6 @@ from headcount.bounding import Activity, Among, Noisy, Scale
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog, read_events
 from headcount.noise import SeededNoise
 from headcount.noise_law import DiscreteLaplace
@@ -25,6 +24,7 @@ from headcount.rankings.top_k import ACTIVITY_SHARE, EVERYTHING, DirectTopK
 from headcount.releases import Release
 from headcount.reports.release import release_page
 from tests.contracts.method_checks import recorded_spending
+from tests.reference.engine import ReferenceEngine
 
 DAYS = ("Mon", "Tue", "Wed", "Sun")  # on Sundays nobody comes
 ENGINE = LocalEngine(threads=1)

@@ -34,7 +34,6 @@ from headcount.bounding import Bound, Bounded, Measured_co, Noisy
 from headcount.budget import Grant, Price
 from headcount.counts.adaptive import Adaptive
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError
 from headcount.events.log import EventLog, read_events
 from headcount.noise import NoiseSource, OperatingSystemNoise, SeededNoise, add, scale_for
@@ -51,6 +50,7 @@ from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, 
 from tests.curating import planned, ran
 from tests.laws import LEVEL, loses_more_than
 from tests.rankings.test_top_k import ANN, BYSTANDERS, EXACT, Once, of_pairs, parts_of, remembered
+from tests.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,6 @@ from headcount.bounding import BoundedCounts, CountBound, CountTable, People, Sp
 from headcount.budget import Grant
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.log import EventLog, read_events
 from headcount.noise import OperatingSystemNoise, SeededNoise, laplace, peeling, scale_for
@@ -31,6 +30,7 @@ from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, 
 from tests.in_parts import InParts
 from tests.laws import LEVEL
 from tests.rankings.test_top_k import EXACT, LOSSES, SHAPES, Once, compare
+from tests.reference.engine import ReferenceEngine
 
 shapes = pytest.mark.parametrize("method", SHAPES.values(), ids=SHAPES)
 

@@ -32,7 +32,6 @@ from headcount.bounding.bounded import SEAL
 from headcount.budget import Grant, Price
 from headcount.engines.local import LocalEngine
 from headcount.engines.packing import pack
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import GrantError, UsageError
 from headcount.events.log import EventLog, read_events
 from headcount.guarantee import UNIT, Guarantee, Standing
@@ -48,6 +47,7 @@ from tests.contracts.method_checks import CONTEXTS, EPSILON, recorded_spending, 
 from tests.curating import planned, ran
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
+from tests.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.long
 

@@ -27,7 +27,6 @@ from headcount.charging import cost
 from headcount.counts.adaptive import Adaptive
 from headcount.curator import Curator
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.events.log import EventLog
 from headcount.noise import OperatingSystemNoise, SeededNoise, peeling, scale_of_picks, sparse_peeling
@@ -39,6 +38,7 @@ from headcount.releases import Release
 from tests.contracts.method_checks import CONTEXTS, recorded_spending
 from tests.rankings.test_long import CASES, DATA, HEAVY_ROWS, ITEMS, LIGHT_ROWS, WAYS, Case, agreeing, forced
 from tests.rankings.test_top_k import of_pairs, parts_of
+from tests.reference.engine import ReferenceEngine
 
 DELTA = "1e-6"
 SHORT = {

@@ -24,7 +24,6 @@ from headcount.counts.request import ReleaseRequest
 from headcount.curator import Curator
 from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import HeadcountError, NotSelectedError
 from headcount.events.log import EventLog, read_events
 from headcount.events.people import read_people
@@ -42,6 +41,7 @@ from headcount.request import Spending, request_of
 from headcount.selection import split_among
 from headcount.stages import share_out
 from headcount.tags.request import TagsRequest
+from tests.reference.engine import ReferenceEngine
 from tests.seeded import crowds
 from tests.seeded.cases import Case
 

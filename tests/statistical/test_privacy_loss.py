@@ -23,13 +23,13 @@ from headcount.counts.hand_picked import HandPicked
 from headcount.counts.laplace import LaplacePerturbation
 from headcount.counts.simple_random import SimpleRandom
 from headcount.engines.engine import Engine
-from headcount.engines.reference import ReferenceEngine
 from headcount.events.log import EventLog
 from headcount.method import Method
 from headcount.noise import SeededNoise, laplace
 from tests.contracts.twins import HalfNoise
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
+from tests.reference.engine import ReferenceEngine
 
 BYSTANDERS = [("bob", "tea", "AM"), ("eve", "rye", "PM"), ("eve", "tea", "PM")]
 ANN = [("ann", "tea", "AM"), ("ann", "tea", "AM")]

@@ -34,7 +34,6 @@ from headcount.counts import sampled_groups
 from headcount.counts.dpsense import SensitivityControl
 from headcount.counts.sampled_groups import SampledGroups
 from headcount.counts.tuned_groups import TunedGroups
-from headcount.engines import reference
 from headcount.engines.collecting import collected
 from headcount.engines.engine import Engine
 from headcount.events.encoding import EncodedLog
@@ -43,6 +42,7 @@ from headcount.method import Method
 from headcount.noise import NoiseSource, SeededNoise, adding, choice, choose, laplace
 from tests.in_parts import InParts
 from tests.laws import LEVEL, loses_more_than
+from tests.reference import engine as reference
 
 ITEMS = ["rye", "tea", "oat", "fig"]
 BYSTANDERS = [("bob", "rye"), ("eve", "oat"), ("eve", "tea")]

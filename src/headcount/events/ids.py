@@ -184,6 +184,22 @@ def secret_words() -> Draws:
     return np.frombuffer(bytearray(os.urandom(8 * hashing.WORDS)), dtype=np.uint64)
 
 
+def raw_ids(ids: Ids) -> list[int | str]:
+    """Return the raw ids in the order of their codes.
+
+    >>> table = TextTable()
+    >>> table.codes(pa.array(["tea", "", "rye", "tea"])).tolist(), raw_ids(table)
+    ([0, 1, 2, 0], ['tea', '', 'rye'])
+    """
+    raw = ids.raw
+    if not isinstance(raw, tuple):
+        numbers: list[int | str] = raw.tolist()
+        return numbers
+    data, ends = raw
+    starts = [0, *ends.tolist()]
+    return [bytes(data[start:end]).decode() for start, end in zip(starts, ends.tolist(), strict=False)]
+
+
 def ids_for(kind: pa.DataType, known_range: tuple[int, int] | None, rows: int | None, name: str = "ids") -> Ids:
     """Choose the table that fits a column: by its type, its range and the number of rows."""
     if is_textual(kind):

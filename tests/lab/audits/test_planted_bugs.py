@@ -11,12 +11,12 @@ from decimal import Decimal
 import pytest
 
 from headcount.bounding import Sample
-from headcount.engines.reference import ReferenceEngine
 from headcount.lab.audits.adjacent import crafted
 from headcount.lab.audits.auditing import Finding, audit
 from headcount.lab.audits.observing import Target
 from tests.lab.audits.broken import ByPosition, make
 from tests.lab.audits.exact import adjacent_pairs, exact_sensitivity
+from tests.reference.engine import ReferenceEngine
 
 PAIRS = {pair.name: pair for pair in crafted(2)}
 SECRETS = [bytes([number]) * 16 for number in range(3)]

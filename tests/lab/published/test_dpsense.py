@@ -13,7 +13,6 @@ from headcount.bounding import Scored, bounded
 from headcount.budget import Grant
 from headcount.counts.dpsense import SensitivityControl
 from headcount.counts.dpsense_scaled import ScaledSensitivityControl
-from headcount.engines.reference import ReferenceEngine
 from headcount.errors import UsageError
 from headcount.families import family_of
 from headcount.guarantee import Standing
@@ -23,6 +22,7 @@ from headcount.noise.laplace import scale_for
 from tests.contracts.special import Special, forced
 from tests.counts.test_dpsense import SENSE, choosing, people
 from tests.counts.worlds import counts_of, town, watched
+from tests.reference.engine import ReferenceEngine
 
 CLIPPED = {**SENSE, "clipped": True}
 SPECIAL = {

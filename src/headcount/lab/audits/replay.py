@@ -36,8 +36,8 @@ import headcount.api  # noqa: F401  # all modules that import a mechanism by nam
 from headcount.arrays import Words
 from headcount.bounding import Bounded, ScoredJointly, ScoredTogether, SpreadWeights, SupportCounts
 from headcount.budget import Grant
+from headcount.engines.engine import Engine
 from headcount.engines.local import LocalEngine
-from headcount.engines.reference import ReferenceEngine
 from headcount.lab.audits.moves import Exact, Key, Meeting, Move, Violation, move, noting
 from headcount.noise import (
     SeededNoise,
@@ -308,8 +308,8 @@ def _vectors() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 @contextlib.contextmanager
-def wrapped_noise() -> Iterator[None]:
-    """Wrap all mechanisms of ``headcount.noise``, wherever they are imported; other sources see no change."""
+def wrapped_noise(engines: Sequence[type[Engine]] = (LocalEngine,)) -> Iterator[None]:
+    """Wrap the mechanisms of ``headcount.noise``, wherever they are imported, and ``measure`` of ``engines``."""
     wrappers: dict[Any, Any] = {
         adding.add: _add(adding.add),
         choice.choose: _pick(choice.choose, "choose"),
@@ -330,7 +330,7 @@ def wrapped_noise() -> Iterator[None]:
                     if callable(value) and isinstance(value, type(_law)) and value in wrappers:
                         stack.enter_context(mock.patch.object(module, bound, wrappers[value]))
         first, sift = _rounds()
-        for engine in (LocalEngine, ReferenceEngine):
+        for engine in engines:
             stack.enter_context(mock.patch.object(engine, "measure", noting(engine.measure)))
         stack.enter_context(mock.patch.object(Sifting, "__init__", first))
         stack.enter_context(mock.patch.object(Sifting, "sift", sift))

@@ -12,9 +12,9 @@ import numpy as np
 
 from headcount.bounding import Raters
 from headcount.engines.collecting import collected
-from headcount.engines.plain_reading import names_of
 from headcount.errors import UsageError
 from headcount.events.encoding import EncodedLog
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
 from headcount.lab.recommending.ratings import Ratings
 
@@ -46,5 +46,5 @@ def ratings_of(log: EventLog) -> RawRatings:
     pairs, place = np.unique(rows.users.astype(np.int64) * size + rows.cells, return_inverse=True)
     total, weight = (np.bincount(place, each, pairs.size) for each in (sums, weights))
     ratings = Ratings.of(pairs // size, pairs % size, total / weight, n_items=size)
-    named = enumerate(names_of(coded.users)[: ratings.n_users])
+    named = enumerate(raw_ids(coded.users)[: ratings.n_users])
     return RawRatings(ratings, {str(name): code for code, name in named})

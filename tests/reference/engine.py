@@ -1,4 +1,4 @@
-"""The reference engine: plain NumPy, slow, obviously right. The oracle that other engines must equal."""
+"""The reference engine: counts, user activity and class profiles with NumPy, and a table of all measurements."""
 
 from __future__ import annotations
 
@@ -61,18 +61,19 @@ from headcount.bounding import (
 )
 from headcount.engines import draws
 from headcount.engines.collecting import collected
-from headcount.engines.plain_cells import plain_cells
-from headcount.engines.plain_departures import plain_departures
-from headcount.engines.plain_likings import plain_likings
-from headcount.engines.plain_marginals import plain_marginals
-from headcount.engines.plain_ratings import plain_offsets, plain_pairs, plain_raters
-from headcount.engines.plain_spread import plain_spread, plain_variety
-from headcount.engines.plain_support import plain_support
-from headcount.engines.plain_tags import plain_tags
-from headcount.engines.plain_totals import plain_totals
-from headcount.engines.plain_values import plain_groups, plain_values
 from headcount.events.encoding import EncodedLog
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
+from tests.reference.centered_cooccurrence import sum_centered_cooccurrence
+from tests.reference.factor_gradients import sum_factor_gradients
+from tests.reference.grid_cells import count_grid_cells
+from tests.reference.key_support import count_key_support
+from tests.reference.key_weights import sum_distinct_items_signs, sum_key_weights
+from tests.reference.marginals import count_marginals
+from tests.reference.ratings import count_raters, sum_rating_covariance, sum_rating_offsets
+from tests.reference.tag_weights import sum_tag_weights
+from tests.reference.totals import sum_totals
+from tests.reference.values import count_groups, sum_values
 
 
 def counts(log: EventLog, bound: CountBound, secret: bytes) -> BoundedCounts:
@@ -185,24 +186,24 @@ MEASURES: Mapping[type[Bound[Any]], Callable[..., Any]] = {
     Look: look,
     Records: records,
     People: people,
-    Support: plain_support,
-    Spread: plain_spread,
-    Variety: plain_variety,
-    PersonGroups: plain_groups,
-    PersonTotals: plain_totals,
-    PersonValues: plain_values,
-    Cells: plain_cells,
-    Marginals: plain_marginals,
-    Raters: plain_raters,
-    Offsets: plain_offsets,
-    Pairs: plain_pairs,
+    Support: count_key_support,
+    Spread: sum_key_weights,
+    Variety: sum_distinct_items_signs,
+    PersonGroups: count_groups,
+    PersonTotals: sum_totals,
+    PersonValues: sum_values,
+    Cells: count_grid_cells,
+    Marginals: count_marginals,
+    Raters: count_raters,
+    Offsets: sum_rating_offsets,
+    Pairs: sum_rating_covariance,
     SampledPairs: sampled_pairs,
-    Departures: plain_departures,
-    Likings: plain_likings,
-    Taggers: plain_tags,
-    TagWeights: plain_tags,
-    TagMarginals: plain_tags,
-    TagPairs: plain_tags,
+    Departures: sum_centered_cooccurrence,
+    Likings: sum_factor_gradients,
+    Taggers: sum_tag_weights,
+    TagWeights: sum_tag_weights,
+    TagMarginals: sum_tag_weights,
+    TagPairs: sum_tag_weights,
 }
 """How each kind of bound is measured: by code that no other engine shares."""
 
@@ -299,14 +300,7 @@ def weight_above(size: int, bound: CountBound) -> int:
 
 def user_keys(encoded: EncodedLog, secret: bytes) -> Draws:
     """Return every user's key, from the raw ids."""
-    raw = encoded.users.raw
-    if isinstance(raw, tuple):
-        data, ends = raw
-        starts = np.concatenate([[0], ends[:-1]]) if ends.size else ends
-        named: list[int | str] = [bytes(data[begin:end]).decode() for begin, end in zip(starts, ends, strict=True)]
-    else:
-        named = raw.tolist()
-    return np.array([draws.user_key(secret, each) for each in named], dtype=np.uint64)
+    return np.array([draws.user_key(secret, name) for name in raw_ids(encoded.users)], dtype=np.uint64)
 
 
 def _kept(

@@ -1,13 +1,11 @@
-"""What the plain versions read of a log, row by row, with raw ids: the one thing they share with other engines."""
+"""Rows of a log with raw user ids, as the product's own encoding reads them, for reference implementations."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from headcount.bounding import Cells, PersonTotals, TagBound
 from headcount.engines.collecting import collected
 from headcount.events.encoding import EncodedLog
-from headcount.events.ids import Ids
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
 
@@ -18,8 +16,8 @@ Name = int | str
 def in_cells(log: EventLog, bound: Cells) -> list[tuple[Name, int, Name | None]]:
     """Return whose record it is, in which cell, and of which group, for all that are in a cell."""
     coded = EncodedLog(log, bound.reading(log))
-    rows, users = collected(coded), names_of(coded.users)
-    homes = [] if coded.groups is None else names_of(coded.groups.table)
+    rows, users = collected(coded), raw_ids(coded.users)
+    homes = [] if coded.groups is None else raw_ids(coded.groups.table)
     named = [-1] * len(rows.users) if rows.contexts is None else rows.contexts.tolist()
     return [
         (users[who], cell, None if home < 0 else homes[home])
@@ -30,7 +28,7 @@ def in_cells(log: EventLog, bound: Cells) -> list[tuple[Name, int, Name | None]]
 def with_values(log: EventLog, bound: PersonTotals) -> list[tuple[Name, int, float | None]]:
     """Return whose row it is, for how many records it stands, and its value, for all rows that count."""
     coded = EncodedLog(log, bound.reading(log))
-    rows, users = collected(coded), names_of(coded.users)
+    rows, users = collected(coded), raw_ids(coded.users)
     times = [1] * len(rows.users) if rows.times is None else rows.times.tolist()
     values = [None] * len(rows.users) if rows.values is None else rows.values.tolist()
     return [(users[who], many, value) for who, many, value in zip(rows.users.tolist(), times, values, strict=True)]
@@ -39,25 +37,7 @@ def with_values(log: EventLog, bound: PersonTotals) -> list[tuple[Name, int, flo
 def assignments(log: TagLog, bound: TagBound) -> list[tuple[Name, int, int]]:
     """Return who gave which tag to which resource, by their places in the public lists, as often as they did."""
     coded = EncodedLog(log, bound.reading(log))
-    rows, users = collected(coded), names_of(coded.users)
+    rows, users = collected(coded), raw_ids(coded.users)
     tags = [] if rows.contexts is None else rows.contexts.tolist()
     given = zip(rows.users.tolist(), rows.cells.tolist(), tags, strict=True)
     return [(users[who], resource, tag) for who, resource, tag in given]
-
-
-def names_of(ids: Ids) -> list[Name]:
-    """Return the raw ids one by one.
-
-    >>> import pyarrow as pa
-    >>> from headcount.events.ids import TextTable
-    >>> table = TextTable()
-    >>> table.codes(pa.array(["tea", "", "rye", "tea"])).tolist(), names_of(table)
-    ([0, 1, 2, 0], ['tea', '', 'rye'])
-    """
-    raw = ids.raw
-    if not isinstance(raw, tuple):
-        numbers: list[Name] = np.asarray(raw).tolist()
-        return numbers
-    data, ends = raw
-    starts = [0, *ends.tolist()]
-    return [bytes(data[begin:end]).decode() for begin, end in zip(starts, ends.tolist(), strict=False)]

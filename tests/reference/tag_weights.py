@@ -1,4 +1,4 @@
-"""Weights of tags, one person after the other in plain Python: what the local engine must equal."""
+"""Reference of tag weights: users, tags, resources, and tags on resources; a user's weights have length 1."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from headcount.bounding import (
     TagWeights,
     certify_tags,
 )
-from headcount.engines.plain_reading import Name, assignments
 from headcount.events.log import EventLog
 from headcount.events.tagged import TagLog
+from tests.reference.rows import Name, assignments
 
 
-def plain_tags(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_tag_weights(log: EventLog, bound: TagBound, secret: bytes) -> Bounded:
     """Add up what a bound makes of each person's assignments.
 
     >>> log = TagLog.listing([("ann", "a", "x"), ("ann", "b", "x"), ("bob", "a", "y")],
     ...                      resources=["a", "b"], vocabulary=["x", "y"])
-    >>> (plain_tags(log, TagMarginals("l1"), bytes(16)).sensitive_values / 2**16).tolist()
+    >>> (sum_tag_weights(log, TagMarginals("l1"), bytes(16)).sensitive_values / 2**16).tolist()
     [1.0, 1.0, 1.5, 0.5]
     >>> bound = TagPairs(np.array([1, 0]), np.array([1]), "l1")
-    >>> (plain_tags(log, bound, bytes(16)).sensitive_values / 2**16).tolist()
+    >>> (sum_tag_weights(log, bound, bytes(16)).sensitive_values / 2**16).tolist()
     [0.0, 1.0]
     """
     tagged = TagLog.of_log(log)

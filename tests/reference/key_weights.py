@@ -1,4 +1,4 @@
-"""What people give to items that nobody lists, person by person: what the local engine must equal."""
+"""Reference of key weights: each user spreads one unit over own items; and the sign of distinct items."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from headcount.bounding import Bounded, Spread, SpreadWeights, Variety, certify_
 from headcount.bounding.spread import UNITS
 from headcount.engines import draws
 from headcount.engines.collecting import collected
-from headcount.engines.plain_reading import names_of
 from headcount.events.encoding import EncodedLog
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
 
 
-def plain_variety(log: EventLog, bound: Variety, secret: bytes) -> Bounded:
+def sum_distinct_items_signs(log: EventLog, bound: Variety, secret: bytes) -> Bounded:
     """Count each person's items, and add up what that amounts to."""
     sizes = [len(items) for _, items in _baskets(EncodedLog(log, bound.reading(log)), secret)]
     return certify_variety(sum(int(variety_of(np.array([size]))[0]) for size in sizes if size))
 
 
-def plain_spread(log: EventLog, bound: Spread, secret: bytes) -> SpreadWeights:
+def sum_key_weights(log: EventLog, bound: Spread, secret: bytes) -> SpreadWeights:
     """Let every person give what the rule says."""
     coded = EncodedLog(log, bound.reading(log))
     baskets = _baskets(coded, secret)
     if coded.items is None:
         raise TypeError("people have items as they come up")
-    names, ids = names_of(coded.items.table), coded.items.ids
+    names, ids = raw_ids(coded.items.table), coded.items.ids
     hinted = [1] * len(ids) if bound.hints is None else bound.hints.of(ids).tolist()
     steady = hinted if bound.hints is None else bound.hints.steady_of(ids).tolist()
     keys = [draws.user_key(secret, each) for each in names]
@@ -65,7 +65,7 @@ def _baskets(coded: EncodedLog, secret: bytes) -> list[tuple[int, list[int]]]:
     records: dict[int, Counter[tuple[int, int]]] = {}
     for user, item, context, each in zip(rows.users.tolist(), rows.cells.tolist(), contexts, times, strict=True):
         records.setdefault(user, Counter())[context, item] += each
-    users, found = names_of(coded.users), []
+    users, found = raw_ids(coded.users), []
     for user, history in records.items():
         key, own = draws.user_key(secret, users[user]), 0
         if coded.log.context is not None:

@@ -1,4 +1,4 @@
-"""Sums over users' ratings, one user after the other in plain Python: what the kernels must equal."""
+"""Reference of rating sums: users who rated, item offsets, and covariance of items."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from headcount.events.log import EventLog
 LESS = 1 - 2.0**-31
 
 
-def plain_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:  # noqa: ARG001
+def count_raters(log: EventLog, bound: Raters, secret: bytes) -> Bounded:
     """Count the people who rated, or have, anything."""
     return certify_raters(len(list(people(log))))
 
 
-def plain_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_rating_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:
     """Add up how far ratings lie from their users' means, and how many there are."""
     sums = np.zeros((2, len(log.catalogue.ids)), dtype=np.int64)
     limit = bound.limit * STAR
@@ -53,7 +53,7 @@ def plain_offsets(log: EventLog, bound: Offsets, secret: bytes) -> Bounded:  # n
     return certify_offsets(sums, bound)
 
 
-def plain_pairs(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_rating_covariance(log: EventLog, bound: Pairs, secret: bytes) -> Bounded:
     """Add up products of what users gave two items, or how many have both."""
     size, place = bound.items.size, {int(item): at for at, item in enumerate(bound.items)}
     table = np.zeros((size, size), dtype=np.int64)

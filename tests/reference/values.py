@@ -1,4 +1,4 @@
-"""Where the values of each person lie on a grid, one person after the other in plain Python."""
+"""Reference of value histograms: the weights of each user's values on a grid, and users by group."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from headcount.bounding import Bounded, PersonGroups, PersonValues, certify_groups, certify_values
 from headcount.engines.collecting import collected
-from headcount.engines.plain_reading import Name, names_of
 from headcount.events.encoding import EncodedLog
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
+from tests.reference.rows import Name
 
 
-def plain_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded:
     """Weigh the records of each person, and let each weight stand for itself.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> plain_values(log, PersonValues(1, by="items"), bytes(16)).sensitive_values.tolist()
+    >>> sum_values(log, PersonValues(1, by="items"), bytes(16)).sensitive_values.tolist()
     [[256], [768]]
     """
     groups, size = bound.groups(log), bound.grid.size
@@ -32,11 +33,11 @@ def plain_values(log: EventLog, bound: PersonValues, secret: bytes) -> Bounded: 
     return certify_values(sums, bound)
 
 
-def plain_groups(log: EventLog, bound: PersonGroups, secret: bytes) -> Bounded:  # noqa: ARG001
+def count_groups(log: EventLog, bound: PersonGroups, secret: bytes) -> Bounded:
     """Count each person in the groups where they have the most records.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("ann", "tea")], items=["rye", "tea"])
-    >>> plain_groups(log, PersonGroups(1, "items"), bytes(16)).sensitive_values.tolist()
+    >>> count_groups(log, PersonGroups(1, "items"), bytes(16)).sensitive_values.tolist()
     [0, 1]
     """
     people = np.zeros(bound.weighed.groups(log), dtype=np.int64)
@@ -58,7 +59,7 @@ def _people(log: EventLog, bound: PersonValues) -> list[dict[int, int]]:
 def _rows(log: EventLog, bound: PersonValues) -> list[tuple[Name, int, int]]:
     """Return whose row it is, in which place, and for how many records it stands."""
     coded = EncodedLog(log, bound.reading(log))
-    rows, names = collected(coded), names_of(coded.users)
+    rows, names = collected(coded), raw_ids(coded.users)
     found, size, borders = [], bound.grid.size, list(bound.grid.borders)
     for at, who in enumerate(rows.users.tolist()):
         group = 0

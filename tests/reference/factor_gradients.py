@@ -1,4 +1,4 @@
-"""Likings, one person after the other in plain Python: what the kernel must equal."""
+"""Reference of factor gradients: each user's vector, times that user's ratings and times itself, clipped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from headcount.bounding import (
     Likings,
     certify_likings,
 )
-from headcount.engines.plain_ratings import LESS, cut_rating, people
 from headcount.events.log import EventLog
+from tests.reference.ratings import LESS, cut_rating, people
 
 
-def plain_likings(log: EventLog, bound: Likings, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_factor_gradients(log: EventLog, bound: Likings, secret: bytes) -> Bounded:
     """Work out each person's taste, what it says of the items that they rated, and how short that must be."""
     depth = bound.factors.shape[1]
     liked, sums = np.zeros(bound.factors.shape, dtype=np.int64), np.zeros(depth * (depth + 1) // 2, dtype=np.int64)

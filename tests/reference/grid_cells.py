@@ -1,4 +1,4 @@
-"""People in the cells of a grid, one after the other in plain Python: what the local engine must equal."""
+"""Reference of grid cells: at most so many records of each user, and so many users of each group, per cell."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 from headcount.arrays import Draws
 from headcount.bounding import Bounded, Cells, certify_cells
 from headcount.engines import draws
-from headcount.engines.plain_reading import Name, in_cells
 from headcount.events.log import EventLog
+from tests.reference.rows import Name, in_cells
 
 
-def plain_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
+def count_grid_cells(log: EventLog, bound: Cells, secret: bytes) -> Bounded:
     """Count at most so many records of each person, and at most so many people of each group, per cell.
 
     >>> import pyarrow as pa
     >>> from headcount.events.grid import Grid
     >>> from headcount.events.people import read_people
     >>> log = read_people(pa.table({"who": ["ann", "ann", "bob"], "age": [30, 30, 70]}), user="who")
-    >>> plain_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
+    >>> count_grid_cells(log, Cells(Grid.of({"age": {"edges": [0, 65, 120]}})), bytes(16)).sensitive_values
     array([1, 1])
     """
     counts = np.zeros(bound.grid.cells, dtype=np.int64)
-    for cell in plain_places(log, bound, secret):
+    for cell in kept_cells(log, bound, secret):
         counts[cell] += 1
     return certify_cells(bound, counts)
 
 
-def plain_places(log: EventLog, bound: Cells, secret: bytes) -> Iterator[int]:
+def kept_cells(log: EventLog, bound: Cells, secret: bytes) -> Iterator[int]:
     """Yield the cell of each record that is kept."""
     histories: dict[Name, Counter[int]] = defaultdict(Counter)
     named: dict[Name, Counter[Name]] = defaultdict(Counter)

@@ -1,4 +1,4 @@
-"""The support of items in plain Python, slow and obviously right: what the local engine must equal."""
+"""Reference of key support for private item selection: users behind each item, each for a limited number."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from headcount.bounding import Support, SupportCounts, certify_support
 from headcount.engines import draws
 from headcount.engines.collecting import collected
-from headcount.engines.plain_reading import names_of
 from headcount.events.encoding import EncodedLog
+from headcount.events.ids import raw_ids
 from headcount.events.log import EventLog
 
 
-def plain_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
+def count_key_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts:
     """Hold every record, choose each person's context and items, and count."""
     coded = EncodedLog(log, bound.reading(log))
     if coded.items is None:
@@ -25,7 +25,7 @@ def plain_support(log: EventLog, bound: Support, secret: bytes) -> SupportCounts
     records: dict[int, Counter[tuple[int, int]]] = {}
     for user, item, context, each in zip(rows.users.tolist(), rows.cells.tolist(), contexts, times, strict=True):
         records.setdefault(user, Counter())[context, item] += each
-    raw_users, raw_items = names_of(coded.users), names_of(coded.items.table)
+    raw_users, raw_items = raw_ids(coded.users), raw_ids(coded.items.table)
     item_keys = np.array([draws.user_key(secret, each) for each in raw_items], dtype=np.uint64)
     people = np.zeros(len(raw_items), dtype=np.int64)
     for user, history in records.items():

@@ -1,4 +1,4 @@
-"""What each person did in all, one after the other in plain Python: what the local engine must equal."""
+"""Reference of totals: users, their records, and the sum of their values."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from fractions import Fraction
 import numpy as np
 
 from headcount.bounding import BoundedTotals, FixedRange, PersonTotals, certify_totals
-from headcount.engines.plain_reading import Name, with_values
 from headcount.events.log import EventLog
+from tests.reference.rows import Name, with_values
 
 
-def plain_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:  # noqa: ARG001
+def sum_totals(log: EventLog, bound: PersonTotals, secret: bytes) -> BoundedTotals:
     """Add up how many records each person adds, ``limit`` at most, and how much to the sum of distances.
 
     Of a person with more records, that is as large a part of their own sum as is counted of their records.
 
     >>> log = EventLog.of([("ann", "tea"), ("ann", "rye"), ("bob", "tea")], items=["rye", "tea"])
-    >>> plain_totals(log, PersonTotals(1), bytes(16)).records.sensitive_values
+    >>> sum_totals(log, PersonTotals(1), bytes(16)).records.sensitive_values
     array([2])
     """
     within, limit = bound.within, bound.limit

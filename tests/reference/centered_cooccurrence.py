@@ -1,4 +1,4 @@
-"""Departures from what is common, one person after the other in plain Python: what the kernel must equal."""
+"""Reference of centered co-occurrence: pair products of each user's items, less their projection on the common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headcount.events.encoding import EncodedLog
 from headcount.events.log import EventLog
 
 
-def plain_departures(log: EventLog, bound: Departures, secret: bytes) -> Bounded:  # noqa: ARG001
+def sum_centered_cooccurrence(log: EventLog, bound: Departures, secret: bytes) -> Bounded:
     """Write each person's departure out, as long as it may be, and multiply each two of its numbers."""
     rows = collected(EncodedLog(log, bound.reading(log)))
     has: dict[int, set[int]] = defaultdict(set)
