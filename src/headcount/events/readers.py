@@ -7,14 +7,14 @@ two passes is refused, since a bound worked out on one version must not be appli
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Protocol, runtime_checkable
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ import pyarrow.fs as pafs
 
 from headcount.errors import DataError, HeadcountError, UnknownNameError, UsageError
 from headcount.events import frames, sources
+from headcount.events.file_types import agreed_type, folder_columns, in_folder, type_in, with_folder_columns
 from headcount.events.formats import (
     BATCH_ROWS,
     OPENERS,
@@ -32,7 +33,6 @@ from headcount.events.formats import (
     is_text,
     known_format,
     parquet_chunks,
-    plain_type,
     reading,
 )
 from headcount.events.paths import files_at
@@ -44,8 +44,6 @@ from headcount.scratch import remove_stale
 
 Stamp = tuple[int | None, int | None]
 """How large a file is, and when it was last written."""
-
-_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Source(Protocol):
@@ -146,19 +144,37 @@ class FileSource:
         return given[0] if len(given) == 1 else f"{given[0]} (and {len(given) - 1} more)"
 
     def type_of(self, column: str) -> pa.DataType | None:
-        """Look into the first file, and at the names of its folders."""
-        opened, of_folder = self._first[0], column in _folder_columns(self.files[0])
-        if of_folder and opened.is_open:
-            return pa.string()
-        found = opened.type_of(column)
-        return pa.string() if of_folder and found is None else found
+        """Look into the headers of all files, and at the names of their folders; refuse types that differ."""
+        if column not in self._types:
+            self._types[column] = self._agreed_type(column)
+        return self._types[column]
+
+    def _agreed_type(self, column: str) -> pa.DataType | None:
+        kind, before = type_in(self._headers[0], self.files[0], column), self._shown(self.files[0])
+        for path, header in zip(self.files[1:], self._headers[1:], strict=True) if kind is not None else ():
+            with self._reading(path):
+                here, where = type_in(header, path, column), self._shown(path)
+                if here is None:
+                    raise UnknownNameError.among("column", column, header.names(), where=where)
+                kind = agreed_type(column, kind, here, where, before)
+        return kind
+
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType | None]:
+        return {}
+
+    @cached_property
+    def _headers(self) -> list[Opened]:
+        """Return what each file declares, when the log is described: no later pass finds that two differ."""
+        opened = itertools.chain([self._first[0]], map(self._open, self.files[1:]))
+        return [replace(file, batches=lambda _: iter(()), metadata=None) for file in opened]  # none stays open
 
     @cached_property
     def names(self) -> list[str]:
         """The columns of the first file, and those of its folders."""
         with self._reading(self.files[0]):
             own = self._first[0].names()
-        return [*own, *(key for key in _folder_columns(self.files[0]) if key not in own)]
+        return [*own, *(key for key in folder_columns(self.files[0]) if key not in own)]
 
     @cached_property
     def _first(self) -> tuple[Opened, list[Stamp]]:
@@ -194,7 +210,7 @@ class FileSource:
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Look at the statistics in the Parquet footers."""
-        if self.format != "parquet" or any(column in _folder_columns(path) for path in self.files):
+        if self.format != "parquet" or any(column in folder_columns(path) for path in self.files):
             return None
         chunks = []
         for path in self.files:
@@ -211,28 +227,14 @@ class FileSource:
     def batches_of(
         self, path: str, wanted: dict[str, pa.DataType], groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Read columns of one file, or of some of its row groups; they must be of the types that are wanted."""
-        folder = _folder_columns(path)
+        """Read columns of one file, or of some of its row groups, in the types that all files agree on."""
+        folder = folder_columns(path)
         opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
-        of_folder = [
-            name for name in wanted if name in folder and (opened.is_open or opened.type_of(name) is None)
-        ]
-        stored = [name for name in wanted if name not in of_folder]
-        for name, kind in wanted.items():
-            found = pa.string() if name in of_folder else opened.type_of(name)
-            with self._reading(path):
-                if found is None:
-                    raise UnknownNameError.among("column", name, opened.names(), where=self._shown(path))
-                if plain_type(found) != plain_type(kind):
-                    here, first = self._shown(path), self._shown(self.files[0])
-                    before = f"{plain_type(kind)} in {'another' if first == here else first}"
-                    raise DataError(
-                        f"column {name!r} holds {plain_type(found)} in {here} but {before}",
-                        remedy="give the column the same type in all files",
-                    )
+        stored = [name for name in wanted if not in_folder(opened, path, name)]
+        as_wanted = len(stored) == len(wanted) and all(opened.type_of(name) != pa.null() for name in stored)
         with self._reading(path):
             for batch in opened.batches(stored, *(() if groups is None else (groups,))):
-                yield batch if len(stored) == len(wanted) else _with_folder_columns(batch, wanted, folder)
+                yield batch if as_wanted else with_folder_columns(batch, wanted, folder)
 
     @property
     def _remote(self) -> bool:
@@ -373,26 +375,3 @@ def _one_format(files: Sequence[str], text: TextOptions, given: Sequence[str]) -
             f"the files are of several formats: {', '.join(sorted(formats))}", remedy="give files of one format"
         )
     return formats.pop()
-
-
-def _folder_columns(path: str) -> dict[str, str | None]:
-    """Return what the folders of a path say.
-
-    >>> _folder_columns("logs/year=2026/city=San%20Jos%C3%A9/part.csv")
-    {'year': '2026', 'city': 'San José'}
-    """
-    parts = PurePosixPath(path.replace("\\", "/")).parts[:-1]
-    pairs = [part.split("=") for part in parts if part.count("=") == 1 and not part.startswith("=")]
-    return {key: None if value == _MISSING else unquote(value) for key, value in pairs}
-
-
-def _with_folder_columns(
-    batch: pa.RecordBatch, columns: dict[str, pa.DataType], folder: dict[str, str | None]
-) -> pa.RecordBatch:
-    arrays = [
-        batch.column(name)
-        if name in batch.schema.names
-        else pa.repeat(pa.scalar(folder[name], pa.string()), batch.num_rows)
-        for name in columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))

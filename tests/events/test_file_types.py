@@ -1,0 +1,89 @@
+"""Several files of one log: one in which all values are missing decides nothing; types that differ show early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import headcount as hc
+from headcount.errors import DataError, UnknownNameError
+from headcount.events.log import EventLog
+
+WORDS: dict[str, Any] = {"user": "user", "items": ["rye", "tea"], "item": "item"}
+FILLED = {"user": pa.array([1, 2]), "item": pa.array(["tea", "rye"]), "place": pa.array(["F", "M"])}
+OTHERS = {
+    "item": pa.array([None, None]),
+    "place": pa.array([None, None]),
+    "user": pa.array([None, None]),
+}
+
+
+def _write_parquet(table: pa.Table, path: Path) -> Path:
+    pq.write_table(table, path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def _write_arrow(table: pa.Table, path: Path) -> Path:
+    with pa.ipc.new_file(path.with_suffix(".arrow"), table.schema) as writer:
+        writer.write_table(table)
+    return path.with_suffix(".arrow")
+
+
+WRITERS = {"parquet": _write_parquet, "arrow": _write_arrow}
+Writer = Callable[[pa.Table, Path], Path]
+
+
+def _counts(log: EventLog) -> list[int]:
+    """Return exact counts: the noise of so large an ε rounds to nothing, with a probability above 1 - 1e-400."""
+    return [
+        round(count)
+        for count in hc.release(log, method="sra", limit=9, epsilon="10000").edges["count"].to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("column", OTHERS)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_file_whose_values_are_all_missing_counts_as_if_it_declared_them(
+    writer: Writer, column: str, place: int, tmp_path: Path
+) -> None:
+    def log(missing: pa.Array, name: str) -> EventLog:
+        tables = [pa.table(FILLED), pa.table(FILLED)]
+        tables.insert(place, pa.table({**FILLED, column: missing}))
+        (tmp_path / name).mkdir()
+        files = [writer(table, tmp_path / name / str(number)) for number, table in enumerate(tables)]
+        return hc.read_events(files, context="place", contexts="F,M", where="item != x", **WORDS)
+
+    nothing, declared = log(OTHERS[column], "null"), log(pa.nulls(2, FILLED[column].type), "declared")
+    assert nothing.type_of(column) == declared.type_of(column)
+    assert _counts(nothing) == _counts(declared)
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+def test_a_log_whose_values_are_all_missing_has_no_records(writer: Writer, tmp_path: Path) -> None:
+    table = pa.table({**FILLED, "item": OTHERS["item"]})
+    files = [writer(table, tmp_path / str(number)) for number in range(2)]
+    assert hc.check(hc.read_events(files, **WORDS)).records == 0
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+def test_types_that_differ_are_refused_when_the_log_is_described(writer: Writer, tmp_path: Path) -> None:
+    for number, items in enumerate((OTHERS["item"], FILLED["item"], pa.array([7, 8]))):
+        writer(pa.table({**FILLED, "item": items}), tmp_path / f"user-ann-{number}")
+    with pytest.raises(DataError, match=r"holds int64 in a file of .* but text in another") as caught:
+        hc.read_events(str(tmp_path), **WORDS)
+    assert "user-ann" not in str(caught.value)
+    assert "user-ann-2" in str(caught.value.file)
+
+
+def test_a_column_that_a_later_file_lacks_is_refused_when_the_log_is_described(tmp_path: Path) -> None:
+    (tmp_path / "user-ann-0.csv").write_text("user,item\n1,tea\n", encoding="utf-8")
+    (tmp_path / "user-ann-1.csv").write_text("user,what\n1,tea\n", encoding="utf-8")
+    with pytest.raises(UnknownNameError, match="item") as caught:
+        hc.read_events(str(tmp_path), **WORDS)
+    assert "user-ann" not in str(caught.value)
