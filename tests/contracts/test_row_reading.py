@@ -76,6 +76,9 @@ RULES: Mapping[str, Rule] = {
     "a user is any text": Rule(
         "user", {}, ("b1", "007", "true", "null", " b ", "🍵", "2026-03-06", "10"), "counted"
     ),
+    "a user of 2,048 bytes": Rule("user", {}, ("a" * 2_048, "é" * 1_024), "counted"),
+    "a longer user is missing": Rule("user", {}, ("a" * 2_049, "é" * 1_025), "dropped"),
+    "a longer text is missing": Rule("place", {"where": "place != M"}, ("a" * 2_049,), "dropped"),
     "no user": Rule("user", {}, (None,), "dropped"),
     "no item": Rule("item", {}, (None,), "dropped"),
     "an item not listed": Rule("item", {}, ("TEA", " tea", "tea ", "te\0a", "null", "\ufefftea"), "dropped"),

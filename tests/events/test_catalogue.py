@@ -129,7 +129,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         Catalogue.of(["a", "b"], ["A"])
 
 
-@pytest.mark.parametrize("entry", ["007", " 7", "7 ", "+7", "7.0", "0x7", "-0", "1_0", "٧", "seven", "9" * 5000])
+@pytest.mark.parametrize("entry", ["007", " 7", "7 ", "+7", "7.0", "0x7", "-0", "1_0", "٧", "seven", "9" * 2_000])
 def test_ids_are_cast_exactly(entry: str) -> None:
     with pytest.raises(DataError) as caught:
         Catalogue.of([entry]).as_type(pa.int64(), "film")

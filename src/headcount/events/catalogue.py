@@ -21,6 +21,7 @@ from headcount.errors import DataError, NotSelectedError, UnknownNameError, Usag
 from headcount.events.casts import InexactError, cast_exactly, limits
 from headcount.events.formats import is_text, known_format, plain_type, reading, value_type
 from headcount.events.readers import open_source
+from headcount.events.texts import MAX_TEXT_BYTES
 from headcount.folders import refuse_special
 
 _LABEL_NAMES = ("label", "name", "title")
@@ -213,6 +214,12 @@ def _checked(ids: list[Any], where: str) -> tuple[str, ...] | tuple[int, ...]:
             if each in seen:
                 raise DataError(f"{where} lists {each!r} twice", remedy="remove one of them")
             seen.add(each)
+    for text in texts:
+        if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+            raise DataError(
+                f"{where} lists an id of more than {MAX_TEXT_BYTES:,} bytes, {text[:40]!r}…",
+                remedy="shorten it there and in the log: Headcount reads no longer ids",
+            )
     for text in () if "".join(texts).isascii() else texts:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise DataError(f"{where} lists {text!r}, which is not Unicode text", remedy="write it as UTF-8")

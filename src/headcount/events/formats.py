@@ -19,13 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
 from headcount.events.lines import unit_of
 
 BATCH_ROWS = 1 << 19
-_MANY_ROWS = 1 << 25  # in Parquet: with fewer, batches of half the size take as long and less memory
 _SURROUNDINGS = (ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM)
 _DAMAGE = ("truncated", "decompress", "corrupt", "zlib", "deserialize", "unexpected end")
 _REFUSALS = (pa.ArrowException, ValueError, LookupError, EOFError, ArithmeticError, MemoryError)
@@ -208,36 +206,11 @@ def _reason(error: BaseException, name: str, path: str | None) -> str:
 
 
 def _open_parquet(
-    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, text_as_codes: Sequence[str]
+    filesystem: pafs.FileSystem, path: str, name: str, _: TextOptions, texts: Sequence[str]
 ) -> Opened:
-    file = pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, memory_map=False)
-    coded = [name for name in text_as_codes if _is_coded(file.metadata, name)]
-    if coded:
-        file = pq.ParquetFile(
-            path, filesystem=filesystem, pre_buffer=False, memory_map=False, read_dictionary=coded,
-            metadata=file.metadata,
-        )  # fmt: skip
+    from headcount.events.parquet_file import open_parquet
 
-    def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
-        rows = BATCH_ROWS if file.metadata.num_rows >= _MANY_ROWS else -(-BATCH_ROWS // 2)
-        yield from file.iter_batches(batch_size=rows, columns=columns, row_groups=groups)
-
-    schema = file.schema_arrow
-    return Opened(declared(schema, name), lambda: schema.names, batches, metadata=file.metadata)
-
-
-def _is_coded(metadata: Any, name: str) -> bool:
-    """Whether a Parquet text column is stored as codes throughout, going by its size.
-
-    Writers fall back to plain text when there are too many distinct values; reading that as codes would make
-    Arrow look every text up once more.
-    """
-    size, values = 0, 0
-    for chunk in parquet_chunks(metadata, name):
-        if not chunk.has_dictionary_page:
-            return False
-        size, values = size + chunk.total_uncompressed_size, values + chunk.num_values
-    return size < 8 * values
+    return open_parquet(filesystem, path, name, texts)
 
 
 def parquet_chunks(metadata: Any, name: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """Text columns as everything else here takes them: plain or as codes, and nothing in them that is not text.
 
-Readers hand over text in several layouts. A value whose bytes are not UTF-8 is missing, whatever is around it.
+Readers hand over text in several layouts. A value whose bytes are not UTF-8 is missing, whatever is around it, and
+so is a text of more than ``MAX_TEXT_BYTES``: no user's texts may decide whether the memory suffices.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount.events.formats import as_bytes, is_text, sound_codes, value_type
+
+MAX_TEXT_BYTES = 2_048
+"""The longest text that Headcount reads, in bytes of UTF-8: as long as web addresses usually get."""
 
 Offsets = NDArray[np.int64]
 
@@ -47,9 +51,9 @@ def flat(column: pa.Array) -> pa.Array:
         plainer = flat(entries)
         return column if plainer is entries else pa.DictionaryArray.from_arrays(column.indices, plainer)
     if pa.types.is_string_view(kind):
-        return as_bytes(column).cast(pa.large_binary()).view(pa.large_string())
+        return flat(as_bytes(column)).view(pa.large_string())
     if pa.types.is_binary_view(kind):
-        return column.cast(pa.large_binary())
+        return _cut_views(column).cast(pa.large_binary())
     if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
         return column.cast(pa.decimal128(38, kind.scale))
     return column
@@ -64,22 +68,70 @@ def sound(column: pa.Array) -> pa.Array:
     column = flat(column)
     if pa.types.is_dictionary(column.type):
         values = column.dictionary
-        if not is_text(values.type):
+        if not _has_bytes(values.type):
             return column.dictionary_decode()
         kept = sound(values)
         if kept.null_count:  # a missing value among the entries: let the codes say so
             codes = pc.if_else(pc.is_valid(kept).take(column.indices), column.indices, None)
-            return pa.DictionaryArray.from_arrays(codes, pc.fill_null(kept, ""))
-        return column if kept is values else pa.DictionaryArray.from_arrays(column.indices, kept)
-    if not is_text(column.type):
+            column = pa.DictionaryArray.from_arrays(codes, pc.fill_null(kept, pa.scalar("", kept.type)))
+        elif kept is not values:
+            column = pa.DictionaryArray.from_arrays(column.indices, kept)
+        return column if is_text(kept.type) else column.dictionary_decode()
+    if not _has_bytes(column.type) or not len(column):
         return column
     try:
         column.validate()
-        if not _is_ascii(column):
+        column = _without_long(column)
+        if is_text(column.type) and not _is_ascii(column):
             column.validate(full=True)
     except pa.ArrowInvalid:
         return _without_damage(column)
     return column
+
+
+def sizes(column: pa.Array) -> NDArray[np.int64]:
+    """Return how many bytes each text of a flat column has; a missing one has none.
+
+    >>> sizes(pa.array(["tea", None, "thé"]).dictionary_encode()).tolist()
+    [3, 0, 4]
+    """
+    if pa.types.is_dictionary(column.type):
+        lengths = pa.array(sizes(column.dictionary)).take(column.indices)
+    else:
+        lengths = pc.binary_length(as_bytes(column) if is_text(column.type) else column)
+    return np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
+
+
+def _has_bytes(kind: pa.DataType) -> bool:
+    return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _without_long(column: pa.Array) -> pa.Array:
+    """Return texts or bytes of which the too long ones are missing; their bytes stay where they are, uncopied."""
+    places = _places(column)
+    long = np.diff(places) > MAX_TEXT_BYTES
+    if not long.any():
+        return column
+    _, offsets, data = column.buffers()
+    kept = np.packbits(np.asarray(pc.is_valid(column)) & ~long, bitorder="little")
+    offsets = offsets.slice(column.offset * places.itemsize)
+    return pa.Array.from_buffers(column.type, len(column), [pa.py_buffer(kept), offsets, data])
+
+
+def _cut_views(column: pa.Array) -> pa.Array:
+    """Return bytes of which the too long ones end a byte after the limit: many rows can share one text."""
+    valid, views, *data = column.buffers()
+    lengths = np.frombuffer(views, dtype=np.int32).reshape(-1, 4).copy()
+    lengths[:, 0] = np.minimum(lengths[:, 0], MAX_TEXT_BYTES + 1)
+    buffers = [valid, pa.py_buffer(lengths), *data]
+    return pa.Array.from_buffers(column.type, len(column), buffers, offset=column.offset)
+
+
+def _places(column: pa.Array) -> NDArray[Any]:
+    """Return where each text of a plain column begins, and where the last one ends."""
+    is_large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    places = np.frombuffer(column.buffers()[1], dtype=np.int64 if is_large else np.int32)
+    return places[column.offset : column.offset + len(column) + 1]
 
 
 def _is_ascii(column: pa.Array) -> bool:
@@ -88,11 +140,9 @@ def _is_ascii(column: pa.Array) -> bool:
     >>> _is_ascii(pa.array(["tea", None])), _is_ascii(pa.array(["thé"]))
     (True, False)
     """
-    _, offsets, data = column.buffers()
-    if data is None or not len(column):
+    data, places = column.buffers()[2], _places(column)
+    if data is None:
         return False
-    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
-    places: NDArray[Any] = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1]
     if places[0] < 0 or (places[1:] < places[:-1]).any():
         return False
     return bool(np.frombuffer(data, dtype=np.uint8)[places[0] : places[-1]].max(initial=0) < 128)

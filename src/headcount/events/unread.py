@@ -17,6 +17,7 @@ from headcount.events.formats import as_bytes, is_text
 from headcount.events.guessing import time_remedy
 from headcount.events.log import EventLog
 from headcount.events.notation_guess import remedy
+from headcount.events.texts import MAX_TEXT_BYTES, sizes
 
 _FEW = 3
 _LONGEST = 40
@@ -68,6 +69,7 @@ class Unread:
     fate: Fate = "not counted"
     missing: int = 0
     unreadable: int = 0
+    overlong: int = 0
     examples: Examples = field(default_factory=Examples)
     remedy_for: Callable[[str, Sequence[str]], str | None] | None = None
     """Names the flags that read the texts of a column, if it can."""
@@ -76,9 +78,11 @@ class Unread:
         """Take note of the rows that are lost, given the column as it was read."""
         if not lost.any():
             return
-        odd = lost & _something(raw)
+        something, overlong = _something(raw)
+        odd = lost & something & ~overlong
         self.unreadable += int(np.count_nonzero(odd))
-        self.missing += int(np.count_nonzero(lost & ~odd))
+        self.overlong += int(np.count_nonzero(lost & overlong))
+        self.missing += int(np.count_nonzero(lost & ~something))
         self.examples.look(raw, odd)
 
     @property
@@ -96,7 +100,12 @@ class Unread:
             role=self.role, column=self.column, what=self.nonsense, number=self.unreadable, of=rows,
             fate=self.fate, examples=self.examples.found, remedy=self.advice or self.remedy,
         )  # fmt: skip
-        return [each for each in (missing, unreadable) if each.number]
+        overlong = Problem(
+            role=self.role, column=self.column, number=self.overlong, of=rows, fate=self.fate,
+            what=f"a text of more than {MAX_TEXT_BYTES:,} bytes in column {self.column!r}",
+            remedy="Headcount reads no longer texts: shorten them before you write the log",
+        )  # fmt: skip
+        return [problem for problem in (missing, unreadable, overlong) if problem.number]
 
 
 def needed(log: EventLog) -> list[Unread]:
@@ -166,14 +175,12 @@ def texts_of(column: pa.Array) -> list[str | None]:
     return texts
 
 
-def _something(column: pa.Array) -> Flags:
-    """Say which rows of a column, as it was read, hold anything at all; an empty text is nothing."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    found = pc.is_valid(column)
-    if is_text(column.type):
-        found = pc.and_(found, pc.not_equal(pc.fill_null(pc.binary_length(as_bytes(column)), 0), 0))
-    return np.asarray(found, dtype=bool)
+def _something(column: pa.Array) -> tuple[Flags, Flags]:
+    """Say which rows of a column, as it was read, hold anything at all, and which a text that is too long."""
+    if not is_text(column.type):
+        return np.asarray(pc.is_valid(column)), np.zeros(len(column), dtype=bool)
+    lengths = sizes(column)
+    return lengths > 0, lengths > MAX_TEXT_BYTES
 
 
 def shortened(text: str) -> str:

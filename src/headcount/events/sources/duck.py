@@ -17,6 +17,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Unkno
 from headcount.events import formats
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.texts import MAX_TEXT_BYTES
 from headcount.extras import needed
 from headcount.scratch import ScratchFolder
 
@@ -139,4 +140,7 @@ def _column(declared: pa.Field, said: str) -> Column:
         return Column(declared.name, said, pa.string(), f"CAST({place} AS VARCHAR)")
     if said.startswith(_TIMES):
         return Column.plain(declared.name, said, declared.type, f"CASE WHEN isfinite({place}) THEN {place} END")
+    if said == "VARCHAR":  # a text that is too long comes cut: many rows can share it in the file
+        cut = f"WHEN strlen({place}) > {MAX_TEXT_BYTES} THEN left({place}, {MAX_TEXT_BYTES + 1})"
+        return Column.plain(declared.name, said, declared.type, f"CASE {cut} ELSE {place} END")
     return Column.plain(declared.name, said, declared.type)

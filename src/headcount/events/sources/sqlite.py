@@ -20,6 +20,7 @@ from headcount.events import formats
 from headcount.events.formats import is_text
 from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.texts import MAX_TEXT_BYTES
 
 _ROWS = 100_000
 _VIEW = "headcount_asked"
@@ -108,7 +109,10 @@ def _column(name: str, said: str) -> Column:
     if not textual and any(word in kind for word in ("REAL", "FLOA", "DOUB")):
         held = f"CASE WHEN typeof({place}) IN ('real', 'integer') THEN CAST({place} AS REAL) END"
         return Column(name, said, pa.float64(), held)
-    return Column(name, said, pa.string(), f"CASE WHEN typeof({place}) <> 'blob' THEN CAST({place} AS TEXT) END")
+    data = f"CAST({place} AS BLOB)"  # a text that is too long comes cut, and all others as they are
+    cut = f"WHEN length({data}) > {MAX_TEXT_BYTES} THEN substr({data}, 1, {MAX_TEXT_BYTES + 1})"
+    held = f"CASE WHEN typeof({place}) = 'blob' THEN NULL {cut} ELSE CAST({place} AS TEXT) END"
+    return Column(name, said, pa.string(), held)
 
 
 def _array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
