@@ -9,9 +9,10 @@ import duckdb
 import pytest
 
 import headcount as hc
+from headcount.errors import UsageError
 from headcount.events.log import read_events
 from headcount.events.readers import assumptions_of
-from headcount.events.sources.shape import TAKEN, assumption, crossings
+from headcount.events.sources.shape import TAKEN, assumption, crossings, refuse_text_files
 
 SINGLE = (
     "SELECT * FROM visits",
@@ -42,16 +43,29 @@ CROSSING = {
 }
 _READ = "SELECT * FROM read_csv('{}', header = true, columns = {{'user': 'VARCHAR', 'item': 'VARCHAR'}}, {})"
 _DECLARED = "delim = ',', auto_detect = false"
-GUESSED = "a text file whose types its rows decide"
-TEXT_FILES = {
-    "SELECT * FROM 'log/*.csv'": (GUESSED,),
-    "SELECT * FROM 'log.NDJSON.gz' AS v": (GUESSED,),
-    "SELECT * FROM read_csv('log', all_varchar = true)": (GUESSED,),
-    "SELECT * FROM read_csv_auto('log')": (GUESSED,),
-    "SELECT * FROM read_json('log')": (GUESSED,),
-    "SELECT * FROM 'log.parquet'": (),
-    "SELECT * FROM read_parquet('log')": (),
-    _READ.format("log", _DECLARED): (),
+GUESSED = (
+    "SELECT * FROM 'log/*.csv'",
+    "FROM 'log.NDJSON.gz' AS v",
+    "SELECT * FROM read_csv('log', all_varchar = true)",
+    "SELECT * FROM read_csv_auto('log')",
+    "SELECT * FROM read_json('log')",
+    "WITH own AS (SELECT * FROM 'log.tsv') SELECT * FROM own",
+    "PIVOT 'log.csv' ON item",
+    "SELECT * FROM (VALUES (1)) AS v(a) WHERE a IN (SELECT a FROM 'log.csv')",
+    "SELECT * FROM seen",
+    "SELECT * FROM main.Outer",
+)
+DECLARED = (
+    "SELECT * FROM 'log.parquet'",
+    "SELECT * FROM read_parquet('log')",
+    "SELECT 'read_csv' AS user, '.csv' AS item FROM visits WHERE item <> 'log.csv'",
+    "SELECT * FROM own",
+    _READ.format("log", _DECLARED),
+)
+VIEWS = {
+    "outer": 'CREATE VIEW "outer" AS SELECT * FROM seen;',
+    "seen": "CREATE VIEW seen AS SELECT * FROM read_csv_auto('log.csv');",
+    "own": "CREATE VIEW own AS SELECT * FROM own;",
 }
 
 
@@ -66,22 +80,43 @@ def test_what_lets_rows_decide_about_others_is_named(query: str, dialect: str | 
     assert crossings(query, dialect) == CROSSING[query]
 
 
-@pytest.mark.parametrize("query", TEXT_FILES)
-def test_a_query_of_a_text_file_says_that_its_rows_decide_types(query: str) -> None:
-    """One row that is no number makes texts of a column of numbers, and may decide whether a release succeeds."""
-    assert crossings(query, "duckdb") == TEXT_FILES[query]
+@pytest.mark.parametrize("query", GUESSED)
+def test_a_text_file_whose_rows_decide_types_is_refused(query: str) -> None:
+    """One row that is no number makes texts of a column of numbers: it would decide whether a release succeeds."""
+    with pytest.raises(UsageError, match="guesses the types from its rows; give Headcount the file itself"):
+        refuse_text_files(query, VIEWS)
 
 
-def test_declared_text_files_have_the_same_types_whatever_a_row_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("query", DECLARED)
+def test_declared_types_are_taken(query: str) -> None:
+    refuse_text_files(query, VIEWS)
+
+
+def test_types_of_a_text_file_are_the_same_whatever_a_row_says(tmp_path: Path) -> None:
     types = []
     for number, row in enumerate(("", "3,tea\n", 'x,"\n')):
         path = tmp_path / f"{number}.csv"
         path.write_text(f"user,item\n1,7\n2,8\n{row}", encoding="utf-8")
-        for query in (f"SELECT * FROM '{path}'", _READ.format(path, _DECLARED)):
-            log = hc.read_events("duckdb://", query=query, user="user", item="item", items=["7"])
-            types.append(str(log.type_of("item")))
-    assert types[1::2] == ["string"] * 3
-    assert len(set(types[::2])) == 2  # this is what the release says that it takes for granted
+        query = _READ.format(path, _DECLARED)
+        log = hc.read_events("duckdb://", query=query, user="user", item="item", items=["7"])
+        types.append(str(log.type_of("item")))
+    assert types == ["string"] * 3
+
+
+@pytest.mark.parametrize("row", ["", "3,tea\n", 'x,"\n'])
+@pytest.mark.parametrize("way", ["query", "view", "connection"])
+def test_no_row_decides_how_a_guessed_file_is_refused(row: str, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,item\n1,7\n2,8\n", encoding="utf-8")
+    with duckdb.connect(str(tmp_path / "views.db")) as views:
+        views.execute(f"CREATE VIEW seen AS SELECT * FROM '{path}'")
+    path.write_text(f"user,item\n1,7\n2,8\n{row}", encoding="utf-8")
+    words: dict[str, Any] = {"user": "user", "item": "item", "items": ["7"]}
+    words |= {"table": "seen"} if way == "view" else {"query": f"SELECT * FROM '{path}'"}
+    with duckdb.connect() as connection:
+        events = {"query": "duckdb://", "view": f"duckdb://{tmp_path / 'views.db'}", "connection": connection}[way]
+        with pytest.raises(UsageError, match="guesses the types"):
+            hc.read_events(events, **words)
 
 
 @pytest.mark.parametrize("query", ["SELEC 1 FROM", "SELECT 1; SELECT 2", "(" * 5_000, "DROP TABLE v", ""])

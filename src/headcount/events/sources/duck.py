@@ -17,6 +17,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Unkno
 from headcount.events import formats
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.sources.shape import VIEWS, refuse_text_files
 from headcount.events.texts import MAX_TEXT_BYTES
 from headcount.extras import needed
 from headcount.scratch import ScratchFolder
@@ -72,6 +73,8 @@ class Duck(Database):
         text = asked.subquery if asked.table is None else asked.quoted
         if asked.query is not None:
             self._check_statement(text)
+        if not is_table:
+            refuse_text_files(f"SELECT * FROM {text}", dict(self._connection.sql(VIEWS).fetchall()))
         found = self._connection.sql(f"SELECT * FROM {text} LIMIT 0")
         kinds = [str(each) for each in found.types]
         fields = found.to_arrow_reader(1).schema

@@ -23,6 +23,7 @@ from headcount.errors import DataError, HeadcountError, SurroundingsError, Usage
 from headcount.events import formats, frames
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.sources.shape import VIEWS, refuse_text_files
 from headcount.extras import needed
 
 _ROWS = 50_000
@@ -78,6 +79,7 @@ class ArrowConnection(Foreign):
     def _schema(self, text: str) -> pa.Schema:
         nothing = f"SELECT * FROM {text} WHERE 1 = 0"
         if hasattr(self._given, "sql"):
+            refuse_text_files(nothing, dict(self._given.sql(VIEWS).fetchall()))
             return self._given.sql(nothing).to_arrow_reader(1).schema
         with self._given.cursor() as cursor:
             cursor.execute(nothing)

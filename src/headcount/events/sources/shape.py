@@ -8,9 +8,12 @@ So whoever releases from a query takes it for granted, and is told which of its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headcount.errors import UsageError
+
+VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 TAKEN = "the query looks at each person's rows by themselves"
 
 
@@ -36,24 +39,61 @@ def crossings(query: str, dialect: str | None = None) -> tuple[str, ...] | None:
     >>> crossings("SELECT * FROM a UNION ALL SELECT * FROM b"), crossings("SELECT * FROM a UNION SELECT * FROM b")
     ((), ('UNION',))
     """
+    statement = _parsed(query, dialect)
+    if statement is None or statement.key == "create":
+        return None
+    found = set(_found(statement))
+    return tuple(name for name in _ORDER if name in found)
+
+
+def refuse_text_files(query: str, views: Mapping[str, str]) -> None:
+    """Refuse a query of DuckDB that reads a text file whose rows decide types, itself or through its views.
+
+    Then one row could decide whether a release succeeds. Views are given as the statements that define them.
+
+    >>> refuse_text_files("SELECT * FROM seen", {"seen": "CREATE VIEW seen AS SELECT * FROM 'log.csv'"})
+    Traceback (most recent call last):
+    headcount.errors.UsageError: --query or a view reads a text file of which DuckDB guesses the types from its \
+rows; give Headcount the file itself, or write read_csv('FILE', auto_detect = false, columns = {...}, \
+delim = ',', header = true)
+    """
+    from sqlglot import exp
+
+    views = {name.lower(): text for name, text in views.items()}
+    texts = [query]
+    while texts:
+        text = texts.pop()
+        statement = _parsed(text, "duckdb")
+        tables = [] if statement is None else list(statement.find_all(exp.Table))
+        sources = [text] if statement is None else [table.this.sql("duckdb") for table in tables]
+        names = re.findall(r"\w+", text) if statement is None else [table.name for table in tables]
+        if any(_is_guessed(source.lower()) for source in sources):
+            raise UsageError(
+                "--query or a view reads a text file of which DuckDB guesses the types from its rows",
+                remedy="give Headcount the file itself, or write read_csv('FILE', auto_detect = false, "
+                "columns = {...}, delim = ',', header = true)",
+            )
+        texts += filter(None, (views.pop(name.lower(), None) for name in names))
+
+
+def _parsed(query: str, dialect: str | None) -> Any:
+    """Return a query, or the definition of a view, as it can be parsed; None if it cannot."""
     import sqlglot
     from sqlglot.errors import SqlglotError
 
     try:
-        statements = [each for each in sqlglot.parse(query, dialect=dialect) if each is not None]
+        statements = [part for part in sqlglot.parse(query, dialect=dialect) if part is not None]
     except (SqlglotError, RecursionError):
         return None
-    if len(statements) != 1 or not isinstance(statements[0], sqlglot.exp.Query):
-        return None
-    found = set(_found(statements[0]))
-    return tuple(name for name in _ORDER if name in found)
+    is_read = len(statements) == 1 and isinstance(statements[0], sqlglot.exp.Query | sqlglot.exp.Create)
+    return statements[0] if is_read else None
 
 
 _ORDER = (
     "GROUP BY", "DISTINCT", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "JOIN", "a sample", "PIVOT",
-    "an aggregate", "a window function", "a subquery", "a text file whose types its rows decide",
+    "an aggregate", "a window function", "a subquery",
 )  # fmt: skip
-_TEXT_FILE = re.compile(r"^(read_csv|read_json|read_ndjson)|\.(csv|tsv|txt|json|jsonl|ndjson)\b")
+_TEXT_FILE = re.compile(r"\b(read_(csv|json|ndjson|xlsx)|sniff_csv)|\.(csv|tsv|txt|json|jsonl|ndjson|xlsx)\b")
 
 
 def _found(statement: Any) -> Iterator[str]:
@@ -70,8 +110,6 @@ def _found(statement: Any) -> Iterator[str]:
             yield "UNION"
         elif isinstance(node, exp.Join) and not isinstance(node.this, exp.Unnest | exp.Lateral):
             yield "JOIN"
-        elif isinstance(node, exp.Table) and _is_guessed(node.this.sql("duckdb").strip('"').lower()):
-            yield _ORDER[-1]
         elif isinstance(node, exp.AggFunc) and not _of_one_row(node):
             yield "an aggregate"
         elif isinstance(node, exp.Query) and node is not statement and not _is_selected_from(node):
