@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 
 import headcount as hc
 from headcount.bounding import People
+from headcount.engines.kernels import ordering
+from headcount.engines.kernels.ordering import sort_numbers
 from headcount.engines.local import LocalEngine
 from headcount.events.catalogue import Catalogue
 from headcount.events.ids import NumberTable, TextTable, secret_words
@@ -27,6 +31,7 @@ from headcount.events.kernels import hashing
 from headcount.events.log import EventLog
 from headcount.events.readers import TableSource
 from headcount.events.roles import Roles
+from headcount.events.times import TimeFormat
 from tests.contracts.planted import Plant
 
 Words = NDArray[np.uint64]
@@ -195,3 +200,41 @@ def test_constant_words_are_noticed() -> None:
         test_tables_draw_other_words_in_one_process()
     with CONSTANT.planted(), pytest.raises(AssertionError):
         test_evenly_spaced_numbers_spread_over_a_table(0)
+
+
+def _meeting_for_arrow(many: int) -> pa.Array:
+    """Return texts of 16 ASCII letters that Arrow's hash of texts, which has no key, sends to one place."""
+    first, second = 11400714785074694791, 14029467366897019727
+    chosen, random, size = [], np.random.default_rng(1), 0
+    while size < many:
+        ahead = random.integers(0x61, 0x7B, size=(1 << 18, 8), dtype=np.uint8)
+        behind = _times(ahead.view(np.uint64).ravel(), first).byteswap() ^ np.uint64(0x0123456789ABCDEF)
+        letters = _times(behind.byteswap(), pow(second, -1, 2**64)).view(np.uint8).reshape(-1, 8)
+        printable = ((letters > 0x20) & (letters < 0x7F)).all(axis=1)
+        chosen.append(np.concatenate([letters[printable], ahead[printable]], axis=1))
+        size += len(chosen[-1])
+    return pa.array([bytes(row).decode() for row in np.concatenate(chosen)[:many]])
+
+
+def test_times_in_a_pattern_take_no_longer_because_of_crafted_texts() -> None:
+    read = partial(TimeFormat("%Y%m%d").part, part="weekday")
+    crafted, ordinary = _meeting_for_arrow(IDS), pa.array([f"{number:016}" for number in range(IDS)])
+    assert seconds(crafted.dictionary_encode) > 10 * seconds(ordinary.dictionary_encode)  # they do meet in Arrow
+    assert seconds(lambda: read(crafted)) < 3 * seconds(lambda: read(ordinary)) + 0.2
+
+
+def test_many_rows_of_a_user_are_not_sorted_by_quicksort() -> None:
+    """A user can choose an order of rows for which quicksort takes quadratic time."""
+
+    class Rows(np.ndarray[Any, np.dtype[np.int64]]):
+        def sort(self, *_: Any, **__: Any) -> None:
+            raise AssertionError("quicksort")
+
+    function: Any = sort_numbers
+    sift: Any = ordering._sift
+    many = np.random.default_rng(1).permutation(ordering._SOON + 1)
+    with mock.patch.object(ordering, "_sift", sift.py_func):
+        function.py_func(rows := many.view(Rows))
+        with pytest.raises(AssertionError, match="quicksort"):
+            function.py_func(many[:9].view(Rows))
+    assert (np.asarray(rows) == np.arange(many.size)).all()

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount.arrays import Flags, Floats, Integers
+from headcount.events.ids import TextTable, raw_ids
 from headcount.events.kernels import parsing as kernels
 from headcount.events.texts import by_text, bytes_of
 from headcount.events.zones import EPOCH, MICROSECOND
@@ -90,9 +91,15 @@ def iso_times(column: pa.Array) -> Moments:
 
 
 def times_by(column: pa.Array, read: Callable[[str], datetime]) -> Moments:
-    """Read texts that are times in a form of their own; ``read`` raises ValueError for what is none."""
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    texts, places = by_text(coded)
+    """Read texts that are times in a form of their own; ``read`` raises ValueError for what is none.
+
+    Each text is read once. A keyed table codes them: Arrow's hash of texts has no key, so a user could flood it.
+    """
+    if not pa.types.is_dictionary(column.type):
+        table = TextTable()
+        codes = pa.array(table.codes(column))
+        column = pa.DictionaryArray.from_arrays(codes, pa.array(raw_ids(table), pa.large_string()))
+    texts, places = by_text(column)
     size = len(texts)
     moments = Moments(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool), np.zeros(size, dtype=bool))
     _read_singly(moments, _left(texts, np.ones(size, dtype=bool)), read)

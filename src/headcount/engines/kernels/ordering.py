@@ -14,6 +14,8 @@ from headcount.arrays import Codes, Integers
 from headcount.compiling import Word, compiled
 
 Numbers = NDArray[Any]  # whole numbers of any width, none below 0
+_SOON = 1 << 12
+"""So many numbers Numba's quicksort puts in order soon enough, in whatever order a user wrote them."""
 
 
 @compiled
@@ -33,6 +35,32 @@ def scatter(users: Codes, cells: Codes, beside: Numbers, ahead: Integers, out: C
 
 
 @compiled
+def _sift(numbers: Integers, root: Word, end: Word) -> None:
+    """Move a number down until the heap below it has no larger one."""
+    child = 2 * root + 1
+    while child < end:
+        if child + 1 < end and numbers[child] < numbers[child + 1]:
+            child += 1
+        if numbers[root] >= numbers[child]:
+            return
+        numbers[root], numbers[child] = numbers[child], numbers[root]
+        root, child = child, 2 * child + 1
+
+
+@compiled
+def sort_numbers(numbers: Integers) -> None:
+    """Sort in place; many by heapsort: for an order that a user can choose, quicksort takes quadratic time."""
+    if numbers.size <= _SOON:
+        numbers.sort()
+        return
+    for root in range(numbers.size // 2 - 1, -1, -1):
+        _sift(numbers, root, numbers.size)
+    for end in range(numbers.size - 1, 0, -1):
+        numbers[0], numbers[end] = numbers[end], numbers[0]
+        _sift(numbers, 0, end)
+
+
+@compiled
 def sort_rows(starts: Integers, cells: Codes, beside: Codes) -> None:
     """Sort every user's rows by both numbers."""
     for user in range(starts.size - 1):
@@ -40,7 +68,7 @@ def sort_rows(starts: Integers, cells: Codes, beside: Codes) -> None:
         both = np.empty(end - begin, dtype=np.int64)
         for at in range(begin, end):
             both[at - begin] = np.int64(cells[at]) << 32 | np.int64(beside[at])
-        both.sort()
+        sort_numbers(both)
         for at in range(begin, end):
             cells[at], beside[at] = both[at - begin] >> 32, both[at - begin] & 0xFFFFFFFF
 
