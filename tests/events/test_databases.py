@@ -377,7 +377,7 @@ def test_any_adbc_driver_by_its_name(address: str) -> None:
     assert sorted(column(source, "who")) == ["ann", "bob", "bob"]
     with pytest.raises(UsageError, match="guesses types"):
         opened("adbc+sqlite:visits.db", table="visits")
-    with pytest.raises(SurroundingsError, match=r"adbc\+nowhere cannot be read"):
+    with pytest.raises(UsageError, match=r"adbc\+nowhere names no ADBC driver"):
         opened("adbc+nowhere:ann:planted@there", table="visits")
 
 

@@ -14,6 +14,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from headcount.errors import HeadcountError, UnknownNameError, UsageError
+from headcount.events.sources.foreign import AnyDriver
 from headcount.studio.access import Door, Role, Visitor, door_of
 from headcount.studio.app import routers
 from headcount.studio.settings import Settings
@@ -211,6 +212,25 @@ def test_no_address_makes_the_server_call_somebody(published: Studio, address: s
     cora = visitor_of(published, "cora")
     with pytest.raises(HeadcountError):
         published.datasets.register(cora, name="other", source={"address": address})
+
+
+@pytest.mark.parametrize(
+    "driver", ["manager:./uploads/evil.csv", "nowhere:x", "/srv/evil.so:x", "snowflake: Profile://x", "sqlite:x"]
+)
+def test_with_remote_no_address_names_a_library_to_run(published: Studio, driver: str) -> None:
+    """The manager of ADBC takes a name, or what a profile says, for the path of a library."""
+    remote = Settings(published.settings.data, remote=True)
+    datasets, cora = Datasets(remote, published.store, published.ledger), visitor_of(published, "cora")
+    with pytest.raises(UsageError, match="no address that can be read"):
+        datasets.register(cora, name="evil", source={"address": f"adbc+{driver}"})
+    fine = datasets.register(cora, name="fine", source={"address": "adbc+postgresql:postgresql://db.example/shop"})
+    assert fine.place == "adbc+postgresql"
+
+
+@pytest.mark.parametrize("driver", ["manager", "nowhere", "./evil", "manager.dbapi", "postgresql.dbapi", ""])
+def test_no_driver_name_is_the_path_of_a_library(tmp_path: Path, driver: str) -> None:
+    with pytest.raises(UsageError, match="no ADBC driver that is installed"):
+        AnyDriver(f"adbc+{driver}:{tmp_path}/evil.csv")
 
 
 def test_a_password_in_an_address_is_never_shown(tmp_path: Path, published: Studio) -> None:

@@ -19,7 +19,8 @@ from headcount.studio.settings import Settings
 _FILES = ("sqlite", "duckdb")
 """Addresses that are files of this machine."""
 _FAR = ("postgresql", "postgres", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "http", "https")
-_ADBC = re.compile(r"adbc\+(\w+):")
+_ADBC = re.compile(r"adbc\+(?:postgresql|flightsql|snowflake|bigquery):(?!(?i:\s*profile:))")
+"""ADBC drivers that reach other machines. Others, and a profile, could name a library of this machine to run."""
 LISTS = ("items", "resources", "vocabulary")
 """Flags that name a public list: a file of it, or the list itself."""
 
@@ -127,9 +128,7 @@ def _address(settings: Settings, address: str) -> str:
     if scheme in _FILES:
         name = inside(settings, rest.lstrip("/"))
         return f"sqlite:///{name}" if scheme == "sqlite" else f"duckdb://{name}"
-    adbc = _ADBC.match(address)
-    far = scheme in _FAR if adbc is None else adbc[1] not in _FILES
-    if not far:
+    if scheme not in _FAR and not _ADBC.match(address):
         raise UsageError(
             "this is no address that can be read from here",
             given=shown(address),

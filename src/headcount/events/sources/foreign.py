@@ -24,10 +24,10 @@ from headcount.events import formats, frames
 from headcount.events.sources.asked import Asked, quoted
 from headcount.events.sources.database import Column, Database, Relation
 from headcount.events.sources.shape import VIEWS, refuse_text_files
-from headcount.extras import needed
 
 _ROWS = 50_000
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
+_DRIVER = re.compile(r"[a-z0-9_]+")
 
 
 class Foreign(Database):
@@ -126,7 +126,8 @@ class Expression(Foreign):
 class AnyDriver(ArrowConnection):
     """A database of an ADBC driver that is installed: ``adbc+DRIVER:URI``, the URI as the driver wants it.
 
-    The driver is a Python package, ``adbc_driver_DRIVER``, or one that ADBC's own manager finds by its name.
+    The driver is an installed Python package, ``adbc_driver_DRIVER``. ADBC's own manager takes a driver's name for the
+    path of a library and runs it. So it gets no name that a user gives.
     """
 
     def __init__(self, address: str) -> None:
@@ -134,14 +135,11 @@ class AnyDriver(ArrowConnection):
         name, _, uri = address.removeprefix("adbc+").partition(":")
         if name == "sqlite":
             raise UsageError("the ADBC driver of SQLite guesses types from rows", remedy="use sqlite:///FILE")
-        with needed(self.shown, "adbc-driver-manager", "postgres"):
-            from adbc_driver_manager import dbapi
         own = f"adbc_driver_{name}"
+        if name == "manager" or not _DRIVER.fullmatch(name) or importlib.util.find_spec(own) is None:
+            raise UsageError(f"{self.shown} names no ADBC driver that is installed", remedy=f"install {own}")
         with self.told():
-            if importlib.util.find_spec(own) is not None:
-                self._given = importlib.import_module(f"{own}.dbapi").connect(uri)
-            else:
-                self._given = dbapi.connect(driver=name, uri=uri)
+            self._given = importlib.import_module(f"{own}.dbapi").connect(uri)
             weakref.finalize(self, self._given.close)
             with suppress(Exception):  # not every driver knows it
                 self._given.adbc_connection.set_options(**{"adbc.connection.readonly": "true"})
