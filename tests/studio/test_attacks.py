@@ -296,9 +296,15 @@ def test_an_invitation_ends_and_is_taken_up_once(studio: Studio) -> None:
     assert sum(taken) == 1
 
 
-def test_a_leaked_token_lets_in_nobody_who_stays(browser: Opened, studio: Studio) -> None:
-    """An invitation or a new password would outlive the revocation of the token."""
+def test_a_leaked_token_changes_no_access(browser: Opened, published: Studio) -> None:
+    """An invitation, a new password, an account let in again or an allowance would outlive its revocation."""
+    studio, cora = published, next(each for each in published.people.listed() if each.name == "cora")
+    with studio.store.writing() as run:
+        people_module._added(run, "dan", Role.CURATOR, 0.0, None)
+    studio.people.disable(cora.visitor(), next(each.id for each in studio.people.listed() if each.name == "ann"))
     listed = {each.name: each for each in studio.people.listed()}
+    dataset = studio.datasets.listed(cora.visitor())[0].id
+    members = studio.datasets.members(cora.visitor(), dataset)
     _, secret = studio.people.make_token(listed["cora"].visitor(), "leaked")
     opened, bearer = browser(), {"authorization": f"Bearer {secret}"}
     del opened.headers["origin"]
@@ -310,8 +316,13 @@ def test_a_leaked_token_lets_in_nobody_who_stays(browser: Opened, studio: Studio
         opened.post("/people", data={"name": "eve", "role": "curator"}, headers=bearer),
         opened.post(f"/people/{bob}/reset", headers=bearer),
         opened.post("/account/tokens", data={"label": "more"}, headers=bearer),
+        *(opened.post(f"{at}/people/{listed['ann'].id}/enable", headers=bearer) for at in ("", "/api/v1")),
+        *(opened.post(f"{at}/people/{listed['dan'].id}/disable", headers=bearer) for at in ("", "/api/v1")),
+        opened.put(f"/api/v1/datasets/{dataset}/members/{bob}", json={"epsilon": "9"}, headers=bearer),
+        opened.delete(f"/api/v1/datasets/{dataset}/members/{listed['ann'].id}", headers=bearer),
     ]
-    assert [each.status_code for each in refused] == [403] * 5
+    assert [each.status_code for each in refused] == [403] * 11
+    assert studio.datasets.members(cora.visitor(), dataset) == members
     assert not any("/welcome/" in each.text for each in refused)
     assert {each.name: each for each in studio.people.listed()} == listed
 

@@ -146,3 +146,9 @@ def _limited(request: Request, most: int) -> Request:
 
 def _too_large(most: int) -> HTTPException:
     return HTTPException(413, f"a request here has at most {most} bytes")
+
+
+def refuse_token(visitor: Visitor, problem: str) -> None:
+    """Refuse a token to change access: a leaked token must not give access that outlives its revocation."""
+    if visitor.by_token:
+        raise NotAllowedError(problem, remedy="sign in to the studio in a browser")

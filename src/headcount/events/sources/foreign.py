@@ -126,8 +126,8 @@ class Expression(Foreign):
 class AnyDriver(ArrowConnection):
     """A database of an ADBC driver that is installed: ``adbc+DRIVER:URI``, the URI as the driver wants it.
 
-    The driver is an installed Python package, ``adbc_driver_DRIVER``. ADBC's own manager takes a driver's name for the
-    path of a library and runs it. So it gets no name that a user gives.
+    The driver is an installed Python package, ``adbc_driver_DRIVER``. ADBC's own manager may take a
+    name for the path of a library, and run it. So it gets no name that a user gives.
     """
 
     def __init__(self, address: str) -> None:

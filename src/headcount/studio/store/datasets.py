@@ -23,7 +23,7 @@ from headcount.ledger import Account, Ledger
 from headcount.ledger.charges import plain
 from headcount.ledger.names import check_name
 from headcount.studio import places
-from headcount.studio.access import NotAllowedError, Visitor
+from headcount.studio.access import NotAllowedError, Visitor, refuse_token
 from headcount.studio.secrecy import fresh_id
 from headcount.studio.settings import Settings
 from headcount.studio.store import deeds
@@ -245,6 +245,7 @@ class Datasets:
         The ledger comes first: it alone decides what is spent, and what it refuses changes nothing here.
         """
         _curators(visitor)
+        refuse_token(visitor, "a token allows no user to spend")
         held = self.get(visitor, dataset)
         with self._store.reading() as run:
             who = run.execute(sa.select(people.c.id, people.c.name).where(people.c.id == person)).first()
@@ -266,6 +267,7 @@ class Datasets:
     def dismiss(self, visitor: Visitor, dataset: str, person: str) -> None:
         """Let somebody no longer see a dataset; what they have spent and released stays."""
         _curators(visitor)
+        refuse_token(visitor, "a token dismisses no user")
         with self._store.writing() as run:
             held = _get(run, dataset)
             run.execute(members.delete().where(members.c.dataset == dataset, members.c.person == person))

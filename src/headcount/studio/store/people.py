@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from headcount.errors import RefusedError, UnknownNameError, UsageError
-from headcount.studio.access import NotAllowedError, NotSignedInError, Role, Visitor
+from headcount.studio.access import NotSignedInError, Role, Visitor, refuse_token
 from headcount.studio.passwords import check_password, hashed, matches
 from headcount.studio.secrecy import digest_of, fresh_id, fresh_secret
 from headcount.studio.store import deeds, sessions, throttling, tokens
@@ -61,7 +61,7 @@ class People:
 
     def invite(self, visitor: Visitor, name: str, role: Role) -> tuple[Person, str]:
         """Invite somebody, and return them with the secret of their link, which is not kept."""
-        _refuse_token(visitor, "a token invites no users")
+        refuse_token(visitor, "a token invites no users")
         now = self._clock()
         with self._store.writing() as run:
             person = _added(run, name, role, now, None)
@@ -70,7 +70,7 @@ class People:
 
     def reset(self, visitor: Visitor, person: str) -> str:
         """Take password, sessions and tokens from somebody, and return the secret of a link to choose anew."""
-        _refuse_token(visitor, "a token resets no users")
+        refuse_token(visitor, "a token resets no users")
         now = self._clock()
         with self._store.writing() as run:
             found = _get(run, person)
@@ -189,7 +189,7 @@ class People:
     def make_token(self, visitor: Visitor, label: str) -> tuple[Token, str]:
         """Make a token of one's own, and return it with its secret, which is not kept."""
         now = self._clock()
-        _refuse_token(visitor, "a token makes no tokens")
+        refuse_token(visitor, "a token makes no tokens")
         with self._store.writing() as run:
             made, secret = tokens.make(run, _known(visitor), label, now)
             deeds.append(run, visitor, "made a token", now, {"token": made.id, "label": made.label})
@@ -209,6 +209,7 @@ class People:
 
     def disable(self, visitor: Visitor, person: str) -> None:
         """Shut somebody out: sessions and tokens end at once."""
+        refuse_token(visitor, "a token disables no users")
         now = self._clock()
         with self._store.writing() as run:
             found = _get(run, person)
@@ -219,6 +220,7 @@ class People:
 
     def enable(self, visitor: Visitor, person: str) -> None:
         """Let somebody in again, with the password they had."""
+        refuse_token(visitor, "a token enables no users")
         with self._store.writing() as run:
             found = _get(run, person)
             run.execute(people.update().where(people.c.id == person).values(disabled=False))
@@ -233,12 +235,6 @@ class People:
         """Return everybody, by name."""
         with self._store.reading() as run:
             return [_person(row) for row in run.execute(sa.select(people).order_by(people.c.name))]
-
-
-def _refuse_token(visitor: Visitor, problem: str) -> None:
-    """Refuse a token what lets users in: a leaked token must not create access that outlives its revocation."""
-    if visitor.by_token:
-        raise NotAllowedError(problem, remedy="sign in to the studio in a browser")
 
 
 def _check_shutting_out(run: sa.Connection, visitor: Visitor, person: Person) -> None:
