@@ -13,6 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,9 +41,14 @@ class Earlier:
 
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256 of a release folder: of its description and its tables; other files do not count."""
+    return digest_of((name, (folder / name).read_bytes()) for name in files_of(folder))
+
+
+def digest_of(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return the digest of a release folder from the names and contents of its files, in their order."""
     whole = hashlib.sha256()
-    for name in files_of(folder):
-        whole.update(f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}\n".encode())
+    for name, content in files:
+        whole.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
     return whole.hexdigest()
 
 

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,18 +23,22 @@ from typing import Any
 
 import pytest
 
+from headcount.charging import WithheldError
 from headcount.errors import DataError, HeadcountError, SurroundingsError, UsageError
-from headcount.releases import load
+from headcount.events.readers import open_source
+from headcount.events.sources.asked import Asked
+from headcount.events.sources.duck import CONFINED
+from headcount.releases import Release, load
 from headcount.studio.access import NotAllowedError
 from headcount.studio.settings import Limits, Settings
 from headcount.studio.store.jobs import Job
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
-from headcount.studio.work import looking, runner
+from headcount.studio.work import looking, runner, tasks
 from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.tasks import Announced
 from headcount.studio.work.telling import Gate, Line, Told
-from headcount.studio.work.worker import _tellable
+from headcount.studio.work.worker import _answer, _tellable
 from tests.studio.conftest import Browser, people
 from tests.studio.desk import ASKED, opened, who
 
@@ -307,10 +313,6 @@ def test_a_duckdb_file_opens_no_other_file(
 ) -> None:
     import duckdb
 
-    from headcount.events.readers import open_source
-    from headcount.events.sources.asked import Asked
-    from headcount.events.sources.duck import CONFINED
-
     (tmp_path / "secret.csv").write_text("password\nhush\n")
     with duckdb.connect(str(tmp_path / "sent.duckdb")) as made:
         made.sql(f"CREATE VIEW peek AS SELECT * FROM read_csv('{tmp_path}/secret.csv')")
@@ -322,6 +324,48 @@ def test_a_duckdb_file_opens_no_other_file(
         with pytest.raises(DataError):
             open_source(address, asked=asked)
     assert open_source(address, asked=Asked("fine", None)).names == ["who"]
+
+
+@pytest.mark.parametrize("pragma", ["pragma_database_list", "pragma_table_list", "pragma_compile_options()"])
+def test_a_query_of_sqlite_is_not_told_where_the_studio_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
+) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "sent.db")) as made:
+        made.execute("CREATE TABLE fine (who TEXT)")
+    address = f"sqlite:///{tmp_path}/sent.db"
+
+    def rows(query: str) -> int:
+        source = open_source(address, asked=Asked(None, query))
+        return sum(batch.num_rows for batch in source.batches(source.names))
+
+    assert rows(f"SELECT * FROM {pragma}") > 0
+    monkeypatch.setenv(CONFINED, "1")
+    with pytest.raises(DataError):
+        rows(f"SELECT * FROM {pragma}")
+    for asked in (Asked("fine", None), Asked(None, "SELECT who FROM fine, (SELECT 1 FROM sqlite_master)")):
+        assert open_source(address, asked=asked).names == ["who"]
+
+
+def test_an_analyst_is_told_that_a_charged_job_stays_charged_when_the_disk_is_full(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Path:
+        raise SurroundingsError("no space left on the device")
+
+    opened(studio)
+    monkeypatch.chdir(studio.settings.files)
+    monkeypatch.setattr(Release, "save", full)
+    about = studio.datasets.listed(who(studio, "cora"))[0]
+    told = Told.of(studio.settings, "release", about, family="counts", asked=ASKED, analyst="ann", out="out")
+    line = Line(io.StringIO())
+    failed = _answer(tasks.release, Told.from_line(told.line()), line, Gate(line))["failed"]
+    assert failed == WithheldError().to_json()
+    assert studio.ledger.show("visits").epsilon == 1
+    (studio.settings.files / "visits.csv").unlink()  # what fails before any event is read is given back
+    told = replace(told, asked={**ASKED, "epsilon": "0.5"})
+    failed = _answer(tasks.release, Told.from_line(told.line()), line, Gate(line))["failed"]
+    assert "stays charged" not in str(failed)
+    assert studio.ledger.show("visits").epsilon == 1
 
 
 def test_who_cancels_while_it_is_charged_gets_the_cost_back(

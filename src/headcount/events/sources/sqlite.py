@@ -20,6 +20,7 @@ from headcount.events import formats
 from headcount.events.formats import is_text
 from headcount.events.sources.asked import Asked, literal, quoted
 from headcount.events.sources.database import Column, Database, Relation
+from headcount.events.sources.duck import CONFINED
 from headcount.events.texts import MAX_TEXT_BYTES
 
 _ROWS = 100_000
@@ -53,6 +54,8 @@ class Sqlite(Database):
             )
             weakref.finalize(self, self._connection.close)
             self._connection.text_factory = bytes  # text that is no UTF-8 is left out later, and is no error here
+            if os.environ.get(CONFINED):
+                self._connection.set_authorizer(_confined)
             self._connection.execute("BEGIN")
 
     def relation(self, asked: Asked) -> Relation:
@@ -98,6 +101,12 @@ class Sqlite(Database):
         schema, name = ("main", *parts)[-2:]
         found = self._connection.execute(f"PRAGMA {quoted(schema)}.table_xinfo({literal(name)})").fetchall()
         return tuple(_column(str(each[1], "utf-8", "replace"), str(each[2], "utf-8", "replace")) for each in found)
+
+
+def _confined(action: int, argument: str | None, *_: str | None) -> int:
+    """Refuse other files and every pragma but the one used here: as tables, pragmas name the path of the file."""
+    refused = action == sqlite3.SQLITE_ATTACH or (action == sqlite3.SQLITE_PRAGMA and argument != "table_xinfo")
+    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
 
 def _column(name: str, said: str) -> Column:

@@ -217,7 +217,9 @@ def folder_of(request: Request, release: str) -> Response:
     """Return all of a release as the ZIP of its folder, which ``headcount.load`` reads once it is unpacked."""
     read = reading(request, release)
     folder = studio_of(request).releases.folder_of(read.known)
-    return Response(zip_of(folder, list(read.opened.release.tables)), media_type="application/zip")
+    return Response(
+        zip_of(folder, list(read.opened.release.tables), read.known.digest), media_type="application/zip"
+    )
 
 
 @_all.get("/compare")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from headcount.errors import DataError
+from headcount.folders import digest_of
 from headcount.reports.sheets import flat
 
 _FORMULA = r"^[=+\-@\t\r\n]"
@@ -51,12 +54,24 @@ def parquet_of(table: pa.Table) -> bytes:
     return held.getvalue()
 
 
-def zip_of(folder: Path, tables: list[str]) -> bytes:
-    """Return the files of a release as a ZIP: nothing else of its folder, and not when they were made."""
+def zip_of(folder: Path, tables: list[str], digest: str) -> bytes:
+    """Return the files of a release as a ZIP: nothing else of its folder, and not when they were made.
+
+    The bytes that are sent have the ``digest`` of the release: a file on the disk may be another one by now.
+    """
     held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as packed:  # Parquet is compressed already
-        for name in ("release.json", *(f"{each}.parquet" for each in tables)):
+
+    def packed_files() -> Iterator[tuple[str, bytes]]:
+        for name in ("release.json", *sorted(f"{each}.parquet" for each in tables)):
+            path = folder / name
+            content = b"" if path.is_symlink() or not path.is_file() else path.read_bytes()
             entry = zipfile.ZipInfo(name)
             entry.external_attr = 0o644 << 16
-            packed.writestr(entry, (folder / name).read_bytes())
+            packed.writestr(entry, content)
+            yield name, content
+
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as packed:  # Parquet is compressed already
+        same = digest_of(packed_files()) == digest
+    if not same:
+        raise DataError("the files of this release are gone, or are not what was released", remedy="restore them")
     return held.getvalue()

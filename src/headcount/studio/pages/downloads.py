@@ -72,7 +72,8 @@ def download_all(request: Request, release: str) -> Response:
     """Send the folder of the release."""
     read = reading(request, release)
     folder = studio_of(request).releases.folder_of(read.known)
-    return sent(zip_of(folder, list(read.opened.release.tables)), named(read, ""), "zip")
+    packed = zip_of(folder, list(read.opened.release.tables), read.known.digest)
+    return sent(packed, named(read, ""), "zip")
 
 
 def named(read: Reading, part: str) -> str:

@@ -93,7 +93,7 @@ class Announced(Charging):
                 return made
             self.line.say(reserved=made.entry)
             try:
-                paid()
+                paid(made)
             except CancelledError:
                 made.refund("it was cancelled, and nothing was read")
                 raise

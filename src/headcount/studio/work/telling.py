@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from headcount.ledger import Reservation
 from headcount.studio.settings import Settings
 from headcount.studio.work.asked import CancelledError
 
@@ -118,24 +119,29 @@ class Gate:
     def __init__(self, line: Line) -> None:
         self._line, self._lock = line, threading.Lock()
         self._cancelled = False
-        self.passed = False
+        self._reservation: Reservation | None = None
+
+    @property
+    def charged(self) -> bool:
+        """Whether a cost was reserved, and not given back."""
+        return self._reservation is not None and self._reservation.state != "refunded"
 
     @contextlib.contextmanager
-    def reserving(self) -> Iterator[Callable[[], None]]:
+    def reserving(self) -> Iterator[Callable[[Reservation], None]]:
         """Hold back who cancels meanwhile; what is given is called once the cost is reserved, and nothing read."""
         with self._lock:
             yield self._pass
 
-    def _pass(self) -> None:
+    def _pass(self, reservation: Reservation) -> None:
         if self._cancelled:
             raise CancelledError.of(charged=False)
-        self.passed = True
+        self._reservation = reservation
 
     def cancel(self) -> None:
         """End this process, and say whether it has paid."""
         self._cancelled = True
         with self._lock:
-            self._line.say(cancelled=CancelledError.of(charged=self.passed).to_json())
+            self._line.say(cancelled=CancelledError.of(charged=self.charged).to_json())
             os._exit(0)
 
     def watch(self) -> None:

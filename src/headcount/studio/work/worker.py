@@ -63,14 +63,18 @@ def _answer(task: Task, told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     except CancelledError as error:
         return {"cancelled": error.to_json()}
     except HeadcountError as error:
-        return {"failed": _placeless(_tellable(error, told), told).to_json()}
+        return {"failed": _placeless(_tellable(error, told, charged=gate.charged), told).to_json()}
     except Exception as error:
-        return {"failed": (WithheldError() if gate.passed else _unforeseen(error, told)).to_json()}
+        return {"failed": (WithheldError() if gate.charged else _unforeseen(error, told)).to_json()}
 
 
-def _tellable(error: HeadcountError, told: Told) -> HeadcountError:
-    """Keep from an analyst what is wrong with a file: what they asked for is another matter."""
-    if told.by_curator or isinstance(error, WithheldError) or not isinstance(error, DataError | SurroundingsError):
+def _tellable(error: HeadcountError, told: Told, *, charged: bool = False) -> HeadcountError:
+    """Return what an analyst may read: of a charged job that the cost stays, of a file nothing."""
+    if told.by_curator:
+        return error
+    if charged:
+        return WithheldError()
+    if not isinstance(error, DataError | SurroundingsError):
         return error
     return DataError("the data of this dataset cannot be read as it is set up", remedy="tell a curator")
 
