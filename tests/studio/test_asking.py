@@ -76,10 +76,10 @@ def test_price_and_error_are_seen_then_it_is_paid_run_and_seen(desk: Desk, clien
     for words in ("ε = 2", "charged to visits by ann", "ε = 2, before this", "Nothing was read or charged"):
         assert words in outlook
     too_much = ann.post(f"/ask/{desk.dataset}/outlook", data={**said, "epsilon": "2.5"}).text
-    assert "this request costs ε = 2.5" in too_much
+    assert "beyond the budget; of your own, ε = 2 is left" in too_much
     refused = ann.post(f"/ask/{desk.dataset}", data={**said, "epsilon": "2.5"})
     assert refused.status_code == 409
-    assert "this request costs ε = 2.5" in refused.text
+    assert "beyond the budget; of your own, ε = 2 is left" in refused.text
     sent = ann.post(f"/ask/{desk.dataset}", data={**said, "title": "The best two"})
     assert sent.status_code == 303, sent.text
     run = sent.headers["location"]

@@ -64,7 +64,7 @@ def test_a_plan_tells_an_analyst_of_no_release_that_they_do_not_see(studio: Stud
     as_ann = {**asked, "by_curator": False, "analyst": "ann"}
     before = run(desk, "plan", **as_ann)
     made = run(desk, "release", **asked, analyst="ann", out=str(desk.releases / "one"))
-    after = run(desk, "plan", **as_ann, left="3")
+    after = run(desk, "plan", **as_ann, unseen=[2])
     assert after["ledger"]["published"] is None
     assert after == before
     assert run(desk, "plan", **as_ann, seen=[made["digest"]])["ledger"]["published"] == "this studio"

@@ -94,7 +94,7 @@ def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) ->
     )
     assert refused.outcome is not None
     assert (refused.state, refused.outcome["error"]) == ("failed", "RefusedError")
-    assert refused.outcome["problem"].startswith("ann on visits has spent ε = 0 of 1")
+    assert refused.outcome["problem"] == "this is beyond the budget; of your own, ε = 1 is left"
     assert until(lambda: {each.state for each in studio.releases.listed(ann)} == {"own", "published"})
     assert studio.ledger.verify().ok
 
@@ -214,7 +214,7 @@ def test_looks_charge_nothing_and_stay_inside(studio: Studio) -> None:
     assert (plan["ledger"]["left"], plan["cells"], plan["method"]) == ("0.5", {"items": 3}, "sra")
     assert "epsilon" not in plan["ledger"]  # of the whole dataset
     assert look(cora, "plan", dataset=dataset.id, family="counts", asked=ASKED)["ledger"]["epsilon"]["left"] == "3"
-    with pytest.raises(HeadcountError, match=r"ann on visits has spent ε = 0 of 0\.5"):
+    with pytest.raises(HeadcountError, match=r"beyond the budget; of your own, ε = 0\.5 is left"):
         look(ann, "plan", dataset=dataset.id, family="counts", asked=ASKED)
     with pytest.raises(UsageError, match="limit must be a whole number"):
         look(cora, "plan", dataset=dataset.id, family="counts", asked={**ASKED, "limit": 0})

@@ -271,17 +271,26 @@ less, or use what is published already
 
     def show(self, dataset: str, *, without: Collection[int] = ()) -> Account:
         """Return the account of a dataset, with those of its analysts; as if some reservations were not there."""
+        if without:
+            return account_of(
+                self.replayed(dataset, lambda e: not {e.number, e.reservation}.intersection(without))
+            )
         self._open()
         with self.store.reading() as run:
             budget = self._budget(run, dataset)
-            if without:
-                replay = Replay()
-                for _, _, signed in queries.journal(run, dataset):
-                    if not {signed.entry.number, signed.entry.reservation}.intersection(without):
-                        replay.play(signed.entry)
-                return account_of(replay.books[dataset])
             held = queries.balances(run, dataset)
             return account_of(Book(dataset, budget, held, queries.allowances(run, dataset)))
+
+    def replayed(self, dataset: str, counts: Callable[[Entry], bool]) -> Book:
+        """Return the balances of a dataset as if the journal had those entries alone that count."""
+        self._open()
+        with self.store.reading() as run:
+            replay = Replay({dataset: Book(dataset, self._budget(run, dataset))})
+            for _, _, signed in queries.journal(run, dataset):
+                if signed.entry.kind not in ("create", "allow") and counts(signed.entry):
+                    replay.play(signed.entry)
+            replay.books[dataset].allowances |= queries.allowances(run, dataset)  # what each may spend by now
+        return replay.books[dataset]
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return the journal's entries, those of one dataset or all, oldest first.

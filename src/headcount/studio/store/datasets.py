@@ -213,6 +213,18 @@ class Datasets:
             return self._ledger.left(self.get(visitor, dataset).name, visitor.name)
         return own.left
 
+    def shown(self, visitor: Visitor, dataset: str) -> dict[str, Any]:
+        """Return which charges count for an analyst: all but their own that are not shown, up to a step."""
+        step, now = self._settings.limits.step_seconds, self._clock()
+        until = now // step * step if step > 0 else now
+        return {"unseen": sorted(self._unseen(visitor, dataset)), "until": until}
+
+    def published(self, dataset: str | None) -> list[str]:
+        """Return the digests of the published releases of a dataset."""
+        shared = sa.select(releases.c.digest).where(releases.c.dataset == dataset, releases.c.state == "published")
+        with self._store.reading() as run:
+            return list(run.execute(shared).scalars())
+
     def _unseen(self, visitor: Visitor, dataset: str) -> set[int]:
         """Return what was reserved for jobs of an analyst that are not shown yet."""
         if visitor.is_curator:

@@ -233,6 +233,7 @@ class Runner:
             asked=dict(job.asked),
             analyst=job.asker_name,
             by_curator=job.by_curator,
+            seen=self._datasets.published(job.dataset),
             out=str(out.absolute()),
             at=job.created,
         )

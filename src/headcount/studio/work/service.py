@@ -113,12 +113,11 @@ class Work:
         return self.runner.once()
 
     def _known(self, visitor: Visitor, dataset: str) -> dict[str, Any]:
-        """Return what an analyst knows of a dataset: what is left of a budget for all time, and what they see."""
+        """Return what an analyst knows of a dataset: which charges count, and which releases they see."""
         if visitor.is_curator:
             return {}
-        own = self._datasets.account(visitor, dataset)
-        left = None if own is None or own.budget.windows is not None else str(own.left)
-        return {"left": left, "seen": [each.digest for each in self._releases.listed(visitor, dataset=dataset)]}
+        seen = [each.digest for each in self._releases.listed(visitor, dataset=dataset)]
+        return {"seen": seen, **self._datasets.shown(visitor, dataset)}
 
     def _about(
         self,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headcount.charging import Charging, Outlook
+from headcount.charging import Charging
 from headcount.curator import Curator, Plan
 from headcount.engines.local import LocalEngine
 from headcount.errors import HeadcountError, RefusedError, UnknownNameError, UsageError
@@ -26,6 +25,7 @@ from headcount.request import Spending, request_of
 from headcount.studio import places
 from headcount.studio.settings import Settings
 from headcount.studio.work.asked import CancelledError, split
+from headcount.studio.work.shown import AsShown
 from headcount.studio.work.telling import Gate, Line, Told
 
 _OTHERS = ("epsilon", "per_analyst")
@@ -77,18 +77,19 @@ def request_for(settings: Settings, family: str, fields: Mapping[str, Any], *, b
 
 
 @dataclass(frozen=True)
-class Announced(Charging):
+class Announced(AsShown):
     """Charging that tells the server what was reserved, and gives it back if it was cancelled by then."""
 
     line: Line | None = None
     gate: Gate | None = None
+    by_curator: bool = True
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, unless it was cancelled before."""
         if self.gate is None or self.line is None:
-            return super().reserve(ready)
+            return self._reserved(ready)
         with self.gate.reserving() as paid:
-            made = super().reserve(ready)
+            made = self._reserved(ready)
             if isinstance(made, Release):
                 return made
             self.line.say(reserved=made.entry)
@@ -99,29 +100,23 @@ class Announced(Charging):
                 raise
         return made
 
-
-@dataclass(frozen=True)
-class AsSeen(Charging):
-    """Charging as an analyst may know it: what they do not see was not issued.
-
-    Else a plan of what they asked for would tell when it is done, long before they are shown it.
-    """
-
-    seen: Collection[str] = ()
-
-    def outlook(self, ready: Prepared) -> Outlook:
-        """Say where the request stands, for who sees so much."""
-        found = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
-        if found is not None and found.digest not in self.seen:
-            return replace(self, again=True).outlook(ready)
-        return super().outlook(ready)
+    def _reserved(self, ready: Prepared) -> Reservation | Release:
+        if self.by_curator:
+            return super().reserve(ready)
+        if self.again or self.ledger.issued(self.dataset, self.version, *ready.identity()) is None:
+            self.outlook(ready)
+        try:
+            return super().reserve(ready)
+        except RefusedError:  # charged by others meanwhile: the ledger's words say how much
+            raise RefusedError("this could not be charged", remedy="ask again, or tell a curator") from None
 
 
 def release(told: Told, line: Line, gate: Gate) -> dict[str, Any]:
     """Make a release, charged to the ledger, and say where it lies."""
     about, request, log, again = _asked(told)
     with Ledger(told.ledger) as ledger:
-        charging = Announced(ledger, about["name"], about["version"], told.analyst, again, line=line, gate=gate)
+        who = (ledger, about["name"], about["version"], told.analyst, again)
+        charging = Announced(*who, seen=told.seen, line=line, gate=gate, by_curator=told.by_curator)
         curator = Curator(LocalEngine(progress=line.progress), charging=charging)
         made = _dated(curator.run(curator.prepare(request, log)), told.at)
         target = made.save(told.out)
@@ -158,10 +153,11 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     with Ledger(told.ledger) as ledger:
         known = about["name"] in (ledger.datasets() if ledger.store.version() else ())
         who = (ledger, about["name"], about["version"], told.analyst, again)
-        charging = Charging(*who) if told.by_curator else AsSeen(*who, seen=told.seen)
+        shown = AsShown(*who, seen=told.seen, unseen=told.unseen, until=told.until)
+        charging = Charging(*who) if told.by_curator else shown
         curator = Curator(charging=charging if known else None)
         ready = curator.prepare(request, log)
-        made = _told(curator.plan(ready), told)
+        made = _told(curator.plan(ready))
     promise = ready.guarantee
     found = {**made.to_json(), "words": plan_in_words(made).to_json()}
     if found["ledger"] is not None and not told.by_curator:  # what others have spent is not theirs to know
@@ -169,13 +165,12 @@ def plan(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:
     return {**found, "method": ready.method.name, "sentence": promise.sentence(), "short": promise.short()}
 
 
-def _told(plan: Plan, told: Told) -> Plan:
-    """Return a plan that says neither where on this machine the very same was published, nor what is not shown."""
+def _told(plan: Plan) -> Plan:
+    """Return a plan that does not say where on this machine the very same was published."""
     if plan.ledger is None:
         return plan
     issued = None if plan.ledger.issued is None else "this studio"
-    left = plan.ledger.left if told.left is None else Decimal(told.left)
-    return replace(plan, ledger=replace(plan.ledger, issued=issued, left=left))
+    return replace(plan, ledger=replace(plan.ledger, issued=issued))
 
 
 def columns(told: Told, _line: Line, _gate: Gate) -> dict[str, Any]:

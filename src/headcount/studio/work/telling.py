@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import threading
@@ -44,10 +45,12 @@ class Told:
     asked: Mapping[str, Any] = field(default_factory=dict)
     analyst: str = ""
     by_curator: bool = False
-    left: str | None = None
-    """The ε that an analyst knows to be left, in a plan: what the ledger says may be ahead of what is shown."""
     seen: Sequence[str] = ()
-    """Digests of what an analyst sees, in a plan: what else was released is not told."""
+    """Digests of the releases that an analyst sees; others were not released, as far as a plan says."""
+    unseen: Sequence[int] = ()
+    """Reservations of an analyst whose results are not shown yet: a plan does not count them."""
+    until: float = math.inf
+    """When a charge of another user was reserved at the latest that a plan counts, in seconds since 1970."""
     out: str = ""
     at: float = 0.0
     """When it was asked for, in seconds since 1970."""

@@ -1,0 +1,68 @@
+"""A budget as an analyst may know it: charges count in full, and nothing given back before its result is shown.
+
+What is given back tells the outcome of a selection. So a release of another user gives back once it is published.
+A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The analyst's own
+charges count once their results are shown. A request must fit into this account when it is planned, and when it is
+charged. The second time every charge counts at once. That account has spent no less than the ledger, which checks
+last. So neither a refusal nor its words depend on a result that the analyst does not see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from headcount.charging import Charging, Outlook, cost, span_of
+from headcount.errors import RefusedError
+from headcount.ledger.accounts import account_of
+from headcount.ledger.book import Asked
+from headcount.ledger.charges import plain
+from headcount.ledger.journal import Entry
+from headcount.prepared import Prepared
+
+
+@dataclass(frozen=True)
+class AsShown(Charging):
+    """Charging as an analyst may know it; a release that they do not see was not issued."""
+
+    seen: Collection[str] = ()
+    """Digests of the releases that the analyst sees."""
+    unseen: Collection[int] = ()
+    """Reservations of the analyst whose results are not shown yet."""
+    until: float = math.inf
+    """The last step of the clock, in seconds since 1970: later charges of others do not count yet."""
+
+    def outlook(self, ready: Prepared) -> Outlook:
+        """Say where the request stands; refuse what the shown account has no room for."""
+        issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
+        folder = issued.folder if issued is not None and issued.digest in self.seen else None
+        charge, span = cost(ready), span_of(ready.log)
+        own = self.ledger.replayed(self.dataset, lambda entry: self._counts(entry, own=True))
+        left = own.left(self.analyst, span)
+        if folder is None:
+            whole = self.ledger.replayed(self.dataset, self._counts)
+            whole.budget.price(charge)  # first: why the filter cannot judge it is public
+            try:
+                whole.check(Asked(self.analyst, charge, span))
+            except RefusedError:
+                raise beyond(left) from None
+        touched = own.budget.touched(span)
+        return Outlook(account_of(own), self.analyst, self.version, charge, left, touched, folder)
+
+    def _counts(self, entry: Entry, *, own: bool = False) -> bool:
+        if entry.analyst == self.analyst:
+            return not {entry.number, entry.reservation}.intersection(self.unseen)
+        if entry.kind == "publish":
+            return not own and entry.digest in self.seen
+        return not own and datetime.fromisoformat(entry.time).timestamp() <= self.until
+
+
+def beyond(left: Decimal) -> RefusedError:
+    """Refuse a request in words that say nothing of other users."""
+    return RefusedError(
+        f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
+        remedy="ask for less, or use what is published already",
+    )
