@@ -201,7 +201,7 @@ class Charging:
         if not self.again:
             found = self.ledger.issued(self.dataset, self.version, *ready.identity())
         if found is not None:
-            _earlier(found, charge)
+            earlier(found, charge)
             account = self.ledger.show(self.dataset)
         else:
             account = self.ledger.check(self.dataset, self.analyst, charge, span)
@@ -223,7 +223,7 @@ class Charging:
             again=self.again,
             span=span_of(ready.log),
         )
-        return _earlier(made, charge) if isinstance(made, Issued) else made
+        return earlier(made, charge) if isinstance(made, Issued) else made
 
 
 def begin_reading(reservation: Reservation, log: EventLog) -> None:
@@ -303,7 +303,8 @@ def cost_in_the_end(ready: Prepared, release: Release) -> Charge | None:
     return Charge.of_stages(threshold=[(part.epsilon, part.delta) for part in spent])
 
 
-def _earlier(issued: Issued, charge: Charge) -> Release:
+def earlier(issued: Issued, charge: Charge) -> Release:
+    """Return what was issued, or refuse where it is gone."""
     release = load_earlier(issued.folder, issued.digest)
     if release is None:
         raise UsageError(

@@ -48,10 +48,8 @@ def _answer(desk: Studio, task: str, epsilon: str, **known: Any) -> str:
     out = str(desk.settings.releases / f"{task}-{time.monotonic_ns()}")
     asked = {**ASKED, "epsilon": epsilon, **known.pop("asked", {})}
     about = {**ABOUT, "flags": {**FLAGS, **known.pop("flags", {})}}
-    told = Told(
-        task, str(desk.settings.data), desk.settings.ledger_url, dataset=about, family="counts", asked=asked, analyst="ann",
-        out=out, **known,
-    )  # fmt: skip
+    places = (str(desk.settings.data), desk.settings.ledger_url)
+    told = Told(task, *places, dataset=about, family="counts", asked=asked, analyst="ann", out=out, **known)
     line = Line(io.StringIO())
     try:
         done = {**JOBS, **LOOKS}[task](Told.from_line(told.line()), line, Gate(line))

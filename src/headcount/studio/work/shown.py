@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from headcount.charging import Charging, Outlook, cost, span_of
+from headcount.charging import Charging, Outlook, cost, earlier, span_of
 from headcount.errors import RefusedError
 from headcount.ledger.accounts import account_of
-from headcount.ledger.book import Asked
+from headcount.ledger.book import Asked, Book, Place
 from headcount.ledger.charges import plain
 from headcount.ledger.journal import Entry
 from headcount.prepared import Prepared
@@ -38,26 +38,34 @@ class AsShown(Charging):
     def outlook(self, ready: Prepared) -> Outlook:
         """Say where the request stands; refuse what the shown account has no room for."""
         issued = None if self.again else self.ledger.issued(self.dataset, self.version, *ready.identity())
-        folder = issued.folder if issued is not None and issued.digest in self.seen else None
+        issued = issued if issued is not None and issued.digest in self.seen else None
         charge, span = cost(ready), span_of(ready.log)
-        own = self.ledger.replayed(self.dataset, lambda entry: self._counts(entry, own=True))
+        whole = self.ledger.replayed(self.dataset, self._counts)
+        own = self._own(whole)
         left = own.left(self.analyst, span)
-        if folder is None:
-            whole = self.ledger.replayed(self.dataset, self._counts)
+        if issued is not None:
+            earlier(issued, charge)
+        else:
             whole.budget.price(charge)  # first: why the filter cannot judge it is public
             try:
                 whole.check(Asked(self.analyst, charge, span))
             except RefusedError:
                 raise beyond(left) from None
-        touched = own.budget.touched(span)
+        folder, touched = None if issued is None else issued.folder, own.budget.touched(span)
         return Outlook(account_of(own), self.analyst, self.version, charge, left, touched, folder)
 
-    def _counts(self, entry: Entry, *, own: bool = False) -> bool:
+    def _own(self, whole: Book) -> Book:
+        """Return the book as if the analyst were the only user of the budget."""
+        mine = {window: held for (analyst, window), held in whole.balances.items() if analyst == self.analyst}
+        held = {Place(who, window): held for window, held in mine.items() for who in ("", self.analyst)}
+        return replace(whole, balances=held)
+
+    def _counts(self, entry: Entry) -> bool:
         if entry.analyst == self.analyst:
             return not {entry.number, entry.reservation}.intersection(self.unseen)
         if entry.kind == "publish":
-            return not own and entry.digest in self.seen
-        return not own and datetime.fromisoformat(entry.time).timestamp() <= self.until
+            return entry.digest in self.seen
+        return datetime.fromisoformat(entry.time).timestamp() <= self.until
 
 
 def beyond(left: Decimal) -> RefusedError:

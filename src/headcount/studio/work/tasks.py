@@ -82,7 +82,7 @@ class Announced(AsShown):
 
     line: Line | None = None
     gate: Gate | None = None
-    by_curator: bool = True
+    by_curator: bool = False
 
     def reserve(self, ready: Prepared) -> Reservation | Release:
         """Charge the request, unless it was cancelled before."""
