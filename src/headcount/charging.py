@@ -304,7 +304,7 @@ def cost_in_the_end(ready: Prepared, release: Release) -> Charge | None:
 
 
 def earlier(issued: Issued, charge: Charge) -> Release:
-    """Return what was issued, or refuse where it is gone."""
+    """Return a release that was issued, or refuse if its folder is gone."""
     release = load_earlier(issued.folder, issued.digest)
     if release is None:
         raise UsageError(

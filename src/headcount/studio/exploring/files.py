@@ -62,7 +62,7 @@ def zip_of(folder: Path, tables: list[str], digest: str) -> bytes:
     held = io.BytesIO()
 
     def packed_files() -> Iterator[tuple[str, bytes]]:
-        for name in ("release.json", *sorted(f"{each}.parquet" for each in tables)):
+        for name in ("release.json", *sorted(f"{table}.parquet" for table in tables)):
             path = folder / name
             content = b"" if path.is_symlink() or not path.is_file() else path.read_bytes()
             entry = zipfile.ZipInfo(name)

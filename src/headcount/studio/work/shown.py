@@ -1,10 +1,12 @@
 """A budget as an analyst may know it: charges count in full, and nothing given back before its result is shown.
 
-What is given back tells the outcome of a selection. So a release of another user gives back once it is published.
-A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The analyst's own
-charges count once their results are shown. A request must fit into this account when it is planned, and when it is
-charged. The second time every charge counts at once. That account has spent no less than the ledger, which checks
-last. So neither a refusal nor its words depend on a result that the analyst does not see.
+An amount that is given back tells the outcome of a selection. So a release of another user gives back once it is
+published. A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The
+analyst's own charges count once their results are shown.
+
+A request must fit into this account when it is planned, and again when it is charged. The second time, every charge
+counts at once, so the account never has more left than the ledger, which checks last. So neither a refusal nor its
+words depend on a result that the analyst does not see.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class AsShown(Charging):
             try:
                 whole.check(Asked(self.analyst, charge, span))
             except RefusedError:
-                raise beyond(left) from None
+                raise RefusedError(
+                    f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
+                    remedy="ask for less, or use what is published already",
+                ) from None
         folder, touched = None if issued is None else issued.folder, own.budget.touched(span)
         return Outlook(account_of(own), self.analyst, self.version, charge, left, touched, folder)
 
@@ -66,11 +71,3 @@ class AsShown(Charging):
         if entry.kind == "publish":
             return entry.digest in self.seen
         return datetime.fromisoformat(entry.time).timestamp() <= self.until
-
-
-def beyond(left: Decimal) -> RefusedError:
-    """Refuse a request in words that say nothing of other users."""
-    return RefusedError(
-        f"this is beyond the budget; of your own, ε = {plain(max(left, Decimal(0)))} is left",
-        remedy="ask for less, or use what is published already",
-    )
