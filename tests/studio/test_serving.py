@@ -21,6 +21,7 @@ from headcount.studio.serving import PatientProtocol, config_of
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
 from tests.studio.conftest import people
+from tests.studio.desk import who
 
 HEADER = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 BODY = HEADER + b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 90000\r\n\r\nname=ann"
@@ -28,7 +29,7 @@ SMALL = 30
 
 
 @pytest.fixture
-def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
     """A served studio with short deadlines and few connections."""
     monkeypatch.setattr(serving, "HEADER_SECONDS", 1.0)
     monkeypatch.setattr(serving, "BODY_SECONDS", 1.0)
@@ -43,10 +44,16 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield found
+        yield studio
         server.should_exit = True
         thread.join(60)
     assert PatientProtocol._incomplete == {}
+
+
+@pytest.fixture
+def port(served: Studio) -> int:
+    """The port of the served studio."""
+    return served.settings.port
 
 
 @contextmanager
@@ -146,6 +153,72 @@ def test_half_open_connections_keep_nobody_out(port: int, monkeypatch: pytest.Mo
             time.sleep(0.1)
         assert [answers(port) for _ in range(5)] == [200] * 5
         assert is_ended(lines[0])
+
+
+def begin_of_upload(studio: Studio, name: str, size: int) -> bytes:
+    """Return the header of a request with a token and a body of this size."""
+    _, secret = studio.people.make_token(who(studio, name), "uploads")
+    return (
+        f"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
+    ).encode()
+
+
+@contextmanager
+def trickling(port: int, number: int, begin: bytes) -> Iterator[None]:
+    """Hold so many requests open whose bodies trickle in, and begin anew what the server ends."""
+    stop = threading.Event()
+
+    def trickle() -> None:
+        lines = list[socket.socket]()
+        while not stop.is_set():
+            while len(lines) < number:
+                lines.append(socket.create_connection(("127.0.0.1", port), timeout=30))
+                lines[-1].sendall(begin)
+            for line in list(lines):
+                try:
+                    line.sendall(b"x" * 20)
+                except OSError:
+                    line.close()
+                    lines.remove(line)
+            stop.wait(0.1)
+        for line in lines:
+            line.close()
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def test_bodies_of_strangers_that_trickle_in_end_no_upload(
+    served: Studio, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers make room before users who are signed in, also with a token that is false."""
+    monkeypatch.setattr(serving, "BODY_SECONDS", 60.0)
+    begin = BODY.replace(b"Content-Type", b"Authorization: Bearer no-token\r\nContent-Type")
+    upload = begin_of_upload(served, "cora", 800)
+    with trickling(port, SMALL + 5, begin), ExitStack() as held:
+        time.sleep(0.5)
+        line = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+        line.sendall(upload)
+        for _ in range(8):
+            time.sleep(0.3)
+            line.sendall(b"x" * 100)
+        assert line.recv(100).startswith(b"HTTP/1.1 4")
+
+
+def test_bodies_of_a_user_that_trickle_in_keep_nobody_out(
+    served: Studio, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user who is signed in holds half of the room at most once others come."""
+    monkeypatch.setattr(serving, "BODY_SECONDS", 60.0)
+    with trickling(port, SMALL + 5, begin_of_upload(served, "ann", 90000) + b"["):
+        time.sleep(0.5)
+        assert [answers(port) for _ in range(5)] == [200] * 5
 
 
 def test_as_many_files_may_be_open_as_the_system_allows(port: int) -> None:

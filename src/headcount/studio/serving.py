@@ -2,7 +2,8 @@
 
 uvicorn waits forever for the rest of a request, and each connection holds a descriptor. Here a connection ends
 when its header is late, or when its body or its answer moves more slowly than any sound network. When too many
-requests are incomplete, the connection that has been silent longest makes room.
+requests are incomplete, a connection without a session or a token makes room, the oldest first. Users who are
+signed in hold at most half of the room; beyond that, the one that has been silent longest makes room.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class PatientProtocol(H11Protocol):
 
     incomplete_most: ClassVar[int] = CONNECTIONS // 2
     _incomplete: ClassVar[dict[PatientProtocol, None]] = {}
-    """Connections whose request is not complete, the one that has been silent longest first."""
+    """Connections whose request is not complete, in the order in which they may have to make room."""
     _deadline: asyncio.TimerHandle | None = None
     _reader_deadline: asyncio.TimerHandle | None = None
     _state: object = None
@@ -106,7 +107,7 @@ class PatientProtocol(H11Protocol):
         if state not in (h11.IDLE, h11.SEND_BODY) or self.transport.is_closing():
             self._rest()
             return
-        if state is not self._state or state is h11.SEND_BODY:  # a header that trickles in gains nothing
+        if state is not self._state or self._is_signed_in:  # what trickles in without a session gains nothing
             self._incomplete.pop(self, None)
             self._incomplete[self] = None
         if state is not self._state:
@@ -115,9 +116,17 @@ class PatientProtocol(H11Protocol):
             seconds = HEADER_SECONDS if state is h11.IDLE else BODY_SECONDS
             self._deadline = self.loop.call_later(seconds, self._judge)
         if len(self._incomplete) > self.incomplete_most:
-            silent = next(iter(self._incomplete))
-            silent._rest()
-            silent.transport.abort()
+            strangers = [line for line in self._incomplete if not line._is_signed_in]
+            signed_in = [line for line in self._incomplete if line._is_signed_in]
+            first = (signed_in if len(signed_in) > self.incomplete_most // 2 else strangers)[0]
+            first._rest()
+            first.transport.abort()
+
+    @property
+    def _is_signed_in(self) -> bool:
+        """Whether the shell has verified the session or the token of the request whose body arrives."""
+        visitor = self.scope["state"].get("visitor") if self._state is h11.SEND_BODY else None
+        return visitor is not None and visitor.role is not None
 
     def _judge(self) -> None:
         """End a connection that is late; one whose body arrives, or waits for the studio, has more time."""
