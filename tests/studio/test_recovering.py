@@ -96,6 +96,32 @@ def test_a_release_that_is_whole_is_done(studio: Studio, job: Job) -> None:
     assert (found.state, found.entry, found.outcome["release"]) == ("done", entry, made.id)
 
 
+def test_the_copy_of_a_release_for_others_is_deleted_and_what_was_charged_is_not(studio: Studio) -> None:
+    """A request that was released for others ends as refused; a copy of it would stay for ever."""
+    dataset, ann = opened(studio), who(studio, "ann")
+    studio.datasets.allow(who(studio, "cora"), dataset.id, str(ann.id), "1")
+    studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    refused = studio.jobs.take()
+    assert refused is not None
+    curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
+    release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    folder = release.save(studio.settings.releases / refused.id)
+    charged = release.save(studio.settings.releases / "charged")
+    assert _after(studio, refused).state == "failed"
+    assert (folder.exists(), charged.exists()) == (False, True)
+
+
+def test_a_release_that_was_charged_stays_however_its_job_ends(studio: Studio, job: Job) -> None:
+    """The ledger gives it to the next who asks for the very same."""
+    curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
+    release = curator.run(curator.prepare(ReleaseRequest(**ASKED), log))
+    folder = release.save(studio.settings.releases / job.id)
+    studio.jobs.note(job.id, entry=_reserve(studio).entry)
+    studio.jobs.end(job.id, "cancelled", {})
+    studio.work.runner._delete_refused(job)
+    assert folder.exists()
+
+
 def test_a_release_that_is_not_whole_is_not(studio: Studio, job: Job) -> None:
     curator, log = Curator(), EventLog.of([("ann", "tea")], items=["rye", "tea"])
     folder = curator.run(curator.prepare(ReleaseRequest(**ASKED), log)).save(studio.settings.releases / job.id)

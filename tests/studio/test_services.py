@@ -384,6 +384,31 @@ def test_nothing_is_charged_for_somebody_who_was_shut_out(
     assert studio.jobs.get(cora, mine.id).state == "cancelled"
 
 
+def test_a_waiting_release_of_a_dismissed_analyst_is_cancelled(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
+) -> None:
+    theirs = studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED)
+    of_curator = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED)
+    assert ann.id is not None
+    studio.datasets.dismiss(cora, dataset.id, ann.id)
+    taken = studio.jobs.take()
+    assert taken is not None
+    assert taken.id == of_curator.id  # a curator is no member, and needs not be
+    assert studio.jobs.get(cora, theirs.id).state == "cancelled"
+
+
+def test_waiting_releases_of_a_closed_dataset_are_cancelled(
+    studio: Studio, dataset: Dataset, cora: Visitor, ann: Visitor
+) -> None:
+    asked = [studio.jobs.ask(user, dataset=dataset.id, family="counts", asked=ASKED) for user in (ann, cora)]
+    check = studio.jobs.ask(cora, kind="check", dataset=dataset.id)
+    studio.datasets.close(cora, dataset.id)
+    taken = studio.jobs.take()
+    assert taken is not None
+    assert taken.id == check.id  # it charges nothing
+    assert {studio.jobs.get(cora, job.id).state for job in asked} == {"cancelled"}
+
+
 def test_what_has_ended_can_be_asked_for_again(studio: Studio, dataset: Dataset, cora: Visitor) -> None:
     job = studio.jobs.ask(cora, dataset=dataset.id, family="counts", asked=ASKED, title="Teas")
     with pytest.raises(RefusedError, match="not ended"):

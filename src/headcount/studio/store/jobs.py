@@ -25,7 +25,7 @@ from headcount.studio.settings import Limits
 from headcount.studio.store import deeds, releases
 from headcount.studio.store.datasets import Dataset, Datasets
 from headcount.studio.store.opening import Store
-from headcount.studio.store.schema import datasets, jobs, people
+from headcount.studio.store.schema import datasets, jobs, members, people
 from headcount.studio.store.schema import releases as released
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.work.asked import NARROWING, READING, CancelledError
@@ -198,13 +198,13 @@ class Jobs:
 
         What an analyst asked for does not begin as soon as another job has ended: when their own ends would then
         tell when that one did, however often they ask, and requests that cost nothing would measure it. It begins
-        at the next whole step of the clock; until then, the jobs of curators go first. What waits for somebody who
-        was shut out meanwhile is not worked on.
+        at the next whole step of the clock; until then, the jobs of curators go first. A job of a user who is shut
+        out is not worked on, nor is a release of a closed dataset or for an analyst who is no member any more.
         """
         now = self._clock()
         with self._store.writing() as run:
-            for shut_out in run.execute(_selected().where(jobs.c.state == "waiting", people.c.disabled)).all():
-                self._end(run, _job(shut_out), "cancelled", CancelledError.of(charged=False).to_json(), now)
+            for refused in run.execute(_selected().where(jobs.c.state == "waiting", _may_not_run())).all():
+                self._end(run, _job(refused), "cancelled", CancelledError.of(charged=False).to_json(), now)
             waiting = _selected().where(jobs.c.state == "waiting").order_by(jobs.c.created, jobs.c.id)
             if now < self._begins(run, now):
                 waiting = waiting.where(people.c.role == str(Role.CURATOR))
@@ -290,6 +290,15 @@ class Jobs:
         if not visitor.is_curator and held.asker != visitor.id:
             raise _unknown()
         return held
+
+
+def _may_not_run() -> sa.ColumnElement[bool]:
+    """Say of a job whether its asker is shut out, or may ask for no release of its dataset any more."""
+    mine = sa.exists().where(members.c.dataset == jobs.c.dataset, members.c.person == jobs.c.asker)
+    is_dismissed = sa.and_(people.c.role != str(Role.CURATOR), ~mine)
+    return sa.or_(
+        people.c.disabled, sa.and_(jobs.c.kind == "release", sa.or_(datasets.c.state != "open", is_dismissed))
+    )
 
 
 def _may_have(run: sa.Connection, held: Job, digest: str, payer: str | None) -> bool:

@@ -31,7 +31,7 @@ from headcount.scratch import ScratchFolder
 from headcount.studio.access import Role, Visitor
 from headcount.studio.settings import Settings
 from headcount.studio.store.datasets import Datasets
-from headcount.studio.store.jobs import InterruptedJobError, Job, Jobs
+from headcount.studio.store.jobs import ENDED, InterruptedJobError, Job, Jobs
 from headcount.studio.work.asked import CancelledError
 from headcount.studio.work.telling import CANCEL, Told
 from headcount.studio.work.words import for_the_web
@@ -118,6 +118,7 @@ class Runner:
                 self._jobs.note(job.id, entry=entry)
             if made is not None:
                 self._jobs.end(job.id, "done", {"earlier": entry is None}, made=made)
+                self._delete_refused(job)
             elif entry is not None:
                 self._end(job, "interrupted", _interrupted("the server ended while this job ran", charged=True))
             elif job.cancelling:
@@ -153,6 +154,12 @@ class Runner:
     def _tidy(self, job: Job) -> None:
         for each in self._settings.releases.glob(f".{job.id}.*"):
             shutil.rmtree(each, ignore_errors=True)
+
+    def _delete_refused(self, job: Job) -> None:
+        """Delete a copy that the asker of a job may not have; the ledger needs the folder of a charged job."""
+        held = self._jobs.get(_SERVER, job.id)
+        if held.kind == "release" and held.state in ENDED and held.state != "done" and held.entry is None:
+            shutil.rmtree(self._settings.releases / job.id, ignore_errors=True)
 
     # Working
 
@@ -206,6 +213,7 @@ class Runner:
             heard = self._work(running)
             if not self._stopping or heard:
                 self._keep(lambda: self._settle(running, heard))
+                self._keep(lambda: self._delete_refused(job))
         except HeadcountError as error:
             self._end(job, "failed", error)
         except Exception:
