@@ -341,11 +341,13 @@ def clocked(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Clocked:
     return People(studio.store, lambda: now[0]), now
 
 
-def _failures(clocked: Clocked, number: int, name: str, address: str, browser: str | None = None) -> list[str]:
-    """Guess so many times, half a second apart; return how it ended. Braces stand for the number of the guess."""
+def _failures(
+    clocked: Clocked, number: int, name: str, address: str, browser: str | None = None, pace: float = 0.5
+) -> list[str]:
+    """Guess so many times at a pace in seconds; return how it ended. Braces stand for the number of the guess."""
     ended = []
     for guess in range(number):
-        clocked[1][0] += 0.5
+        clocked[1][0] += pace
         with pytest.raises(HeadcountError) as caught:
             clocked[0].sign_in(name.format(guess), "not it", address.format(guess), None, browser)
         ended.append(type(caught.value).__name__)
@@ -365,7 +367,7 @@ def test_a_name_is_not_tried_for_ever_from_many_addresses(clocked: Clocked) -> N
     ended = _failures(clocked, throttling.OF_A_NAME + 1, "ann", "10.0.0.{}")
     assert ended == ["NotSignedInError"] * throttling.OF_A_NAME + ["TooManyError"]
     clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
-    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1", "a stolen cookie")
+    ended = _failures(clocked, throttling.OF_A_NAME_THERE + 1, "ann", "10.0.0.1", "a stolen cookie", 1.0)
     assert ended == ["NotSignedInError"] * throttling.OF_A_NAME_THERE + ["TooManyError"]
 
 
@@ -398,6 +400,20 @@ def test_the_work_for_passwords_is_bounded_whoever_makes_it(clocked: Clocked) ->
         ended.append(type(caught.value).__name__)
     assert ended == ["NotSignedInError"] * throttling.AT_ONCE + ["TooManyError"] * 5
     clocked[0].sign_in("ann", PASSWORD, "10.1.1.1", browser="that she used before")
+
+
+def test_an_account_signs_in_from_its_browsers_once_a_second(clocked: Clocked) -> None:
+    """Each right password takes work, too: five in five seconds, whichever browsers try."""
+    for number in range(throttling.OF_BROWSERS):
+        clocked[0].sign_in("ann", PASSWORD, "here", browser=f"browser {number % 2}")
+    with pytest.raises(throttling.TooManyError, match="too many tries") as caught:
+        clocked[0].sign_in("Ann ", PASSWORD, "here", browser="browser 2")
+    assert caught.value.seconds == throttling.OF_BROWSERS
+    clocked[0].sign_in("bob", PASSWORD, "here", browser="his own")
+    clocked[1][0] += throttling.OF_BROWSERS - 1
+    for _ in range(20):
+        clocked[1][0] += 1
+        clocked[0].sign_in("ann", PASSWORD, "here", browser="browser 2")
 
 
 def test_a_browser_is_known_for_who_signed_in_with_it_alone(

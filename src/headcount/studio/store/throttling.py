@@ -4,7 +4,8 @@ A try is written down before the password is looked at, so that many at once cou
 is throttled like one that somebody has.
 
 A browser that signed in before has a cookie for its account, and its tries are counted apart: tries of others do
-not keep it out. An address, behind which many users may be, is slowed down and never closed.
+not keep it out. All such browsers of an account together have five tries in five seconds, right or wrong. An
+address, behind which many users may be, is slowed down and never closed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ FROM_AN_ADDRESS = 50
 SLOW = 2
 AT_ONCE = 20
 """Tries in a second, whoever makes them: this bounds the work for passwords."""
+OF_BROWSERS = 5
+"""Tries that an account has in as many seconds, from browsers that signed in before."""
 
 
 class TooManyError(RefusedError):
@@ -39,9 +42,11 @@ def enter(run: sa.Connection, name: str, address: str, now: float, browser: str 
     """Count a try, or refuse it; ``browser`` is the cookie of one that signed in with this name before."""
     run.execute(tries.delete().where(tries.c.at <= now - WITHIN))
     keys = _keys(name, address, browser)
-    if _number(run, keys[0]) >= OF_A_NAME_THERE or (len(keys) > 1 and _number(run, keys[1]) >= OF_A_NAME):
+    if _number(run, keys[0]) >= OF_A_NAME_THERE or (browser is None and _number(run, keys[1]) >= OF_A_NAME):
         raise TooManyError("too many tries", remedy="wait 15 minutes, then try again", seconds=WITHIN)
-    if len(keys) > 1:
+    if browser is not None and _number(run, keys[1], now - OF_BROWSERS) >= OF_BROWSERS:
+        raise TooManyError("too many tries", remedy="wait five seconds, then try again", seconds=OF_BROWSERS)
+    if browser is None:
         is_slow = _number(run, keys[2]) >= FROM_AN_ADDRESS and _number(run, keys[2], now - 1) >= SLOW
         if is_slow or _number(run, _ALL, now - 1) >= AT_ONCE:
             raise TooManyError("too many tries", remedy="wait a second, then try again", seconds=1)
@@ -52,7 +57,7 @@ def forgive(run: sa.Connection, name: str, address: str, browser: str | None = N
     """Forget the tries of a name there, since its password was right, and this try elsewhere."""
     there, *shared = _keys(name, address, browser)
     run.execute(tries.delete().where(tries.c.key == there))
-    for key in shared:
+    for key in shared if browser is None else ():  # a right password takes work, too
         last = sa.select(sa.func.max(tries.c.number)).where(tries.c.key == key).scalar_subquery()
         run.execute(tries.delete().where(tries.c.number == last))
 
@@ -64,7 +69,7 @@ def _keys(name: str, address: str, browser: str | None) -> list[str]:
     """Return what a try counts for: first the name there, then the keys that it shares with other tries."""
     plain = digest_of(name.strip().casefold())  # a user may type the password there
     if browser is not None:
-        return [f"browser {digest_of(browser)}"]
+        return [f"browser {digest_of(browser)}", f"browsers {plain}"]
     return [f"there {digest_of(f'{plain} {address}')}", f"name {plain}", f"address {address}"[:160], _ALL]
 
 
