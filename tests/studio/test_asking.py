@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -138,6 +139,12 @@ def test_how_far_off_it_will_be_is_told_before_paying(desk: Desk, client: Client
     assert "How far off will it be?" in ann.get(f"/ask/{desk.dataset}").text
     told = ann.post(f"/ask/{desk.dataset}/forecast", data=figures).text
     assert "The top 2" in told
+    by_context = ann.post(f"/ask/{desk.dataset}/forecast", data={**figures, "contexts": "7"}).text
+    assert "The top 2" in by_context  # a figure, not how the log is read
+    for name, size in (("Items", "1000001"), ("K", "1001")):
+        large = ann.post(f"/ask/{desk.dataset}/forecast", data={**figures, name.lower(): size}).text
+        assert re.search(rf"{name}.* must be at most", large)
+        assert "The top" not in large
     assert "Usual error of a count" in told
     made = desk.studio.jobs.ask(
         visitor_of(desk.studio, "cora"), dataset=desk.dataset, family="counts", asked={"epsilon": "1"}

@@ -84,10 +84,13 @@ def test_a_release_is_made_and_the_same_request_costs_nothing(studio: Studio) ->
     assert early.outcome is not None
     assert "not published" in early.outcome["problem"]
     assert studio.releases.listed(ann) == []
+    until(lambda: not (studio.settings.releases / early.id).exists())  # the copy is of no use to the studio
+    assert load(studio.releases.folder_of(made)).is_private
     studio.releases.publish(cora, made.id)
     second = _over(studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked=ASKED))
     assert second.outcome is not None
     assert (second.state, second.outcome["earlier"], second.entry) == ("done", True, None)
+    assert (studio.settings.releases / second.id).is_dir()
     assert studio.ledger.show("visits").epsilon == 1
     refused = _over(
         studio, studio.jobs.ask(ann, dataset=dataset.id, family="counts", asked={**ASKED, "epsilon": "2"})
@@ -269,6 +272,31 @@ def test_plans_of_one_analyst_delay_no_other_user(studio: Studio, monkeypatch: p
         assert [each.result(60) for each in plans].count({}) == 3
     assert most == [2]
     assert (studio.work._looking._asking, studio.work._looking._own) == ({}, {})
+
+
+def test_looks_of_analysts_leave_a_process_to_curators(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, cora = opened(studio), who(studio, "cora")
+    asking, go_on = list[str](), threading.Event()
+
+    def ask(_warm: Any, told: Told, _seconds: float) -> dict[str, Any]:
+        asking.append(told.analyst)
+        assert told.by_curator or go_on.wait(60)
+        return {"done": {}}
+
+    monkeypatch.setattr(looking._Warm, "ask", ask)
+    monkeypatch.setattr(looking, "_WAITING", 0)
+    for name in ("ann", "bob"):
+        studio.datasets.allow(cora, dataset.id, str(who(studio, name).id), "0.5")
+    with ThreadPoolExecutor(2) as pool:
+        looks = [
+            pool.submit(studio.work.look, who(studio, name), "forecast", dataset=dataset.id)
+            for name in ("ann", "bob")
+        ]
+        until(lambda: studio.work._looking._asking.total() == 2 and asking)
+        assert studio.work.look(cora, "columns", dataset=dataset.id) == {}
+        assert len(asking) == 2  # an analyst, then the curator; the other analyst waits
+        go_on.set()
+        assert [look.result(60) for look in looks] == [{}, {}]
 
 
 def test_a_request_beyond_the_budget_is_refused_before_a_process_starts(

@@ -14,6 +14,10 @@ from headcount.flags import whole_text
 from headcount.studio.forms import Field
 from headcount.studio.forms.field import Choice
 
+_CELLS_MOST = 10**6
+"""Most items times contexts of a forecast: with more, it takes over 20 seconds and a gigabyte."""
+_K_MOST = 10**3
+"""Largest k of a forecast: it compares all pairs of 2k items, which takes a gigabyte."""
 _FIGURES = ("users", "items", "contexts", "median", "max")
 _HELP = {
     "users": ("People", "About how many there are."),
@@ -51,9 +55,13 @@ def forecast(asked: Mapping[str, Any], folder: Path | None = None) -> dict[str, 
     if released is not None and "activity" not in released.tables:
         raise UsageError("this release does not tell how active people are", remedy="type figures in")
     given = {"activity": released, **{k: v for k, v in numbers.items() if released is None or k in _FIGURES[:3]}}
+    figures, k = figures_of(asked.get("count"), **given), int(asked.get("k") or 20)
+    cells = figures.shapes["items"].cells * max(1, figures.width - 1)
+    for name, size, most in (("items times contexts", cells, _CELLS_MOST), ("k", k, _K_MOST)):
+        if size > most:
+            raise UsageError(f"{name} must be at most {most:,}", given=size, remedy="give smaller figures")
     rows = plan(epsilon=epsilon, delta=delta, count=asked.get("count"), **given).to_pylist()
-    figures = figures_of(asked.get("count"), **given)
-    k = min(int(asked.get("k") or 20), figures.shapes["items"].cells)
+    k = min(k, figures.shapes["items"].cells)
     exact = None if delta is None else str(delta)
     found = [each for each in outlook(figures, [epsilon], k, delta=exact) if each.table == "items"]
     return {

@@ -17,6 +17,7 @@ from headcount.studio.work.telling import Told
 from headcount.studio.work.words import raised
 
 _AT_ONCE = 2
+"""So many looks are worked on at once, of analysts one less: a curator waits for no analyst."""
 _OF_ONE = 3
 """So many looks of a user may be under way: one is worked on, the others wait."""
 _WAITING = 20
@@ -33,6 +34,7 @@ class Looking:
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._analysts_turns = threading.BoundedSemaphore(_AT_ONCE - 1)
         self._idle: list[_Warm] = []
         self._lock = threading.Lock()
         self._asking: Counter[str] = Counter()
@@ -54,22 +56,24 @@ class Looking:
 
     def look(self, told: Told) -> dict[str, Any]:
         """Have something looked at, and return what was found, or raise what went wrong."""
-        with self._turn(told.analyst), self._taken() as warm:
+        with self._turn(told.analyst, by_curator=told.by_curator), self._taken() as warm:
             said = warm.ask(told, self._seconds)
         if "done" in said:
             return dict(said["done"])
         raise raised(said["failed"])
 
     @contextlib.contextmanager
-    def _turn(self, user: str) -> Iterator[None]:
+    def _turn(self, user: str, *, by_curator: bool) -> Iterator[None]:
         """Wait for a turn. A user has one at a time, so that one who asks for much delays no other user."""
         with self._lock:
-            if self._asking[user] >= _OF_ONE or self._asking.total() >= _AT_ONCE + _WAITING:
+            is_full = not by_curator and self._asking.total() >= _AT_ONCE + _WAITING
+            if self._asking[user] >= _OF_ONE or is_full:
                 raise TooManyError("too much is looked at just now", remedy="wait a second", seconds=1)
             self._asking[user] += 1
             own = self._own.setdefault(user, threading.Lock())
         try:
-            with _held(own, self._seconds), _held(self._turns, self._seconds):
+            among = contextlib.nullcontext() if by_curator else _held(self._analysts_turns, self._seconds)
+            with _held(own, self._seconds), among, _held(self._turns, self._seconds):
                 yield
         finally:
             with self._lock:
