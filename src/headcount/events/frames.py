@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import date, datetime, time
 from decimal import Decimal
-from numbers import Real
 from typing import Any
 from uuid import UUID
 
@@ -41,18 +40,8 @@ def _is_object(kind: Any) -> bool:
 
 
 def texts_of(values: Any) -> pa.Array:
-    """Return Python values as a column of text."""
-    known: dict[tuple[type, Any], str | None] = {}
-    texts = []
-    for value in values:
-        if not isinstance(value, str | Real):
-            texts.append(as_text(value))
-            continue
-        key = type(value), value
-        if key not in known:
-            known[key] = as_text(value)
-        texts.append(known[key])
-    return pa.array(texts, pa.string())
+    """Return Python values as a column of text; equal values, such as 0.0 and -0.0, can have different texts."""
+    return pa.array([as_text(value) for value in values], pa.string())
 
 
 def as_text(value: object) -> str | None:
