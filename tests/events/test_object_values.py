@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,33 @@ import pandas as pd
 import pytest
 
 from headcount.events.frames import texts_of
+
+
+class Unhashable(str):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise ValueError
+
+
+class Unequal(str):
+    __slots__ = ()
+
+    def encode(self, *_: Any) -> bytes:
+        return b""
+
+
+class Raising:
+    @property
+    def item(self) -> Any:
+        raise RuntimeError
+
+
+class Nowhere(tzinfo):
+    def utcoffset(self, _: datetime | None) -> Any:
+        raise ValueError
+
+    dst = tzname = utcoffset
 
 
 @pytest.mark.parametrize(
@@ -50,3 +77,27 @@ def test_numbers_of_equal_hash_take_no_longer() -> None:
         return time.process_time() - begin
 
     assert seconds(2**61 - 1) < 10 * seconds(2**61 + 1) + 0.5  # with a table of hashes, about 20 seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5_000, -(10**5_000), "\ud800", Unequal("\ud800"), Raising(), datetime(2026, 1, 1, tzinfo=Nowhere())],
+    ids=["digits", "negative digits", "surrogate", "text that lies", "property", "time zone"],
+)
+def test_a_value_that_has_no_text_is_missing(value: object, items: Any) -> None:
+    for name in ("user", "item"):
+        rows: dict[str, list[object]] = {"user": ["ann", "bob"], "item": ["tea", "tea"]}
+        rows[name][1] = value
+        assert items(pd.DataFrame(rows, dtype=object)) == {"tea": 1}
+
+
+def test_a_text_of_an_own_class_is_text() -> None:
+    assert texts_of([Unhashable("tea"), Unequal("tea")]).to_pylist() == ["tea", "tea"]
+
+
+def test_long_texts_of_objects_take_no_memory_and_are_missing(items: Any) -> None:
+    (text,) = texts_of(["é" * 100_000]).to_pylist()
+    assert len(text) < 2_100
+    assert items(pd.DataFrame({"user": ["ann", "b" * 100_000], "item": ["tea", "tea"]}, dtype=object)) == {
+        "tea": 1
+    }

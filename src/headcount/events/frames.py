@@ -6,12 +6,15 @@ they are written, and everything else as missing.
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+
+from headcount.events.texts import MAX_TEXT_BYTES
 
 
 def table_of(frame: Any) -> pa.Table:
@@ -45,28 +48,31 @@ def texts_of(values: Any) -> pa.Array:
 
 
 def as_text(value: object) -> str | None:
-    """Return one Python value as text, or None if it is missing or none that could be written.
+    """Return one Python value as text, or None if it is missing or has no text in Unicode.
 
-    >>> [as_text(each) for each in ("tea", 7, True, 0.5, float("nan"), None, ["tea"])]
-    ['tea', '7', 'true', '0.5', None, None, None]
+    >>> [as_text(value) for value in ("tea", 7, True, -0.0, float("nan"), None, ["tea"], 10**5_000)]
+    ['tea', '7', 'true', '-0.0', None, None, None, None]
     """
-    if hasattr(value, "item") and not isinstance(value, str):
+    try:
+        text = _written(value)
+        if text is not None:
+            text = text[: MAX_TEXT_BYTES + 1]  # enough to tell that it is too long
+            text.encode()
+    except Exception:  # the class of the value can raise any error
+        return None
+    return text
+
+
+def _written(value: Any) -> str | None:
+    if isinstance(value, str):
+        return str.__str__(value)  # plain text, whatever a class that extends it does
+    if hasattr(value, "item"):
         value = value.item() if getattr(value, "ndim", 1) == 0 else None  # a number of NumPy's
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str):
-        return value if _is_unicode(value) else None
     if isinstance(value, float):
-        return None if value != value else repr(value)  # noqa: PLR0124  (not a number)
+        return None if math.isnan(value) else float.__repr__(value)
     if isinstance(value, int | Decimal | datetime | date | time | UUID):
-        text = str(value)
+        text = str.__str__(str(value))
         return None if text in ("NaT", "NaN", "sNaN") else text
     return None
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
