@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sqlite3
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -91,10 +92,15 @@ class PlainConnection(Foreign):
 
     def stream(self, relation: Relation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Run it, and write each value as text."""
+        text = f"SELECT * FROM {relation.text}"
+        if isinstance(self._given, sqlite3.Connection):  # converters go by declared types: expressions have none
+            places = {f"c{place}": quoted(name) for place, name in enumerate(self._schema(relation.text).names)}
+            values = ", ".join(f"+{place} AS {name}" for place, name in places.items())
+            text = f"WITH headcount_rows({', '.join(places)}) AS ({text}) SELECT {values} FROM headcount_rows"
         with closing(self._given.cursor()) as cursor:
-            cursor.execute(f"SELECT * FROM {relation.text}")
+            cursor.execute(text)
             names = [str(each[0]) for each in cursor.description]
-            while rows := cursor.fetchmany(_ROWS):
+            while rows := _fetched(cursor):
                 columns = dict(zip(names, zip(*map(tuple, rows), strict=True), strict=True))
                 arrays = [frames.texts_of(columns[name]) for name in schema.names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -103,6 +109,23 @@ class PlainConnection(Foreign):
         with closing(self._given.cursor()) as cursor:
             cursor.execute(f"SELECT * FROM {text} WHERE 1 = 0")
             return pa.schema([(str(each[0]), pa.string()) for each in cursor.description])
+
+
+def _fetched(cursor: Any) -> list[Any]:
+    """Fetch some rows; a text that SQLite's driver cannot decode is missing."""
+    if not isinstance(cursor, sqlite3.Cursor):
+        return list(cursor.fetchmany(_ROWS))
+    connection, decode = cursor.connection, cursor.connection.text_factory
+
+    def decoded(data: bytes) -> Any:
+        with suppress(Exception):  # a text factory of the program can raise any error
+            return data.decode() if decode is str else decode(data)
+
+    cursor.row_factory, connection.text_factory = None, decoded
+    try:
+        return cursor.fetchmany(_ROWS)
+    finally:
+        connection.text_factory = decode
 
 
 class Expression(Foreign):
