@@ -218,6 +218,20 @@ def test_a_text_that_is_not_utf8_is_missing(tmp_path: Path) -> None:
     assert [batch.cells.tolist() for batch in coded.batches()] == [[7, 7]]
 
 
+@pytest.mark.parametrize("codes", [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64()], ids=str)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_text_that_is_not_utf8_is_missing_in_declared_codes(
+    codes: pa.DataType, large: bool, tmp_path: Path, items: Any
+) -> None:
+    data = pa.array([b"tea", b"\xff"], pa.large_binary() if large else pa.binary())
+    texts = data.view(pa.large_string() if large else pa.string())
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], codes), texts)
+    for name, other, expected in (("user", "item", {"tea": 1, "rye": 1}), ("item", "user", {"tea": 2})):
+        rows = pa.table({name: column, other: ["tea", "tea", "tea", "rye"]})
+        pq.write_table(rows, tmp_path / "log.parquet", row_group_size=3)
+        assert items(str(tmp_path / "log.parquet")) == expected
+
+
 def test_what_a_pass_met_is_tallied() -> None:
     items, days = ["tea", "tea", "oat", "tea"], ["x", "x", "x", "?"]
     table = pa.table({"user": ["a", None, "b", "c"], "item": items, "day": days})

@@ -32,7 +32,9 @@ def open_parquet(filesystem: pafs.FileSystem, path: str, name: str, texts: Seque
     plain = open_file()
     schema, metadata = plain.schema_arrow, plain.metadata
     chunks = {column: found for column in texts if (found := formats.parquet_chunks(metadata, column))}
-    coded = frozenset(column for column, of_groups in chunks.items() if _are_coded(of_groups))
+    # Arrow casts a column that declares codes unless it reads codes, and that fails on a text that is not UTF-8.
+    declared = {field.name for field in schema if pa.types.is_dictionary(field.type)}
+    coded = frozenset(column for column in chunks if column in declared or _are_coded(chunks[column]))
 
     def batches(columns: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         entries = open_file(metadata=metadata, read_dictionary=list(chunks), buffer_size=_PEEK_BYTES)
