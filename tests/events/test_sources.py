@@ -373,8 +373,12 @@ def _gone(path: Path) -> None:
 
 Fault = Callable[[Path], None]
 FAULTS: list[tuple[str, Fault | None]] = [
-    *((ending, fault) for ending in (".parquet", ".csv", ".arrow") for fault in (None, _empty, _gone)),
-    *((ending, fault) for ending in (".parquet", ".arrow") for fault in (_torn, _other_columns, _other_types)),
+    *((ending, fault) for ending in (".parquet", ".csv", ".arrow") for fault in (None, _gone)),
+    *(
+        (ending, fault)
+        for ending in (".parquet", ".arrow")
+        for fault in (_empty, _torn, _other_columns, _other_types)
+    ),
     *((".csv", fault) for fault in (_header_twice, _not_text)),
 ]
 

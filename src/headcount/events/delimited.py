@@ -24,10 +24,13 @@ _MOST_COLUMNS = 100_000
 
 
 def header_of(filesystem: pafs.FileSystem, path: str, encoding: str, delimiter: str, name: str) -> list[str]:
-    """Return the names in the first line that is not blank; refuse those that are missing or stand there twice."""
+    """Return the names in the first line that is not blank; refuse those that are missing or stand there twice.
+
+    An empty file has no names: the source refuses it where it has no other file.
+    """
     line = first_line(filesystem, path, encoding).decode("utf-8")
     if not line:
-        raise DataError(f"{name} is empty", remedy="it needs at least a header line")
+        return []
     if line.startswith("{"):
         raise DataError(f"{name} begins like JSON lines, not with a header", remedy="say --format jsonl")
     try:

@@ -32,27 +32,27 @@ def agreed_type(column: str, first: pa.DataType, here: pa.DataType, where: str, 
     return first
 
 
-def type_in(opened: Opened, path: str, column: str) -> pa.DataType | None:
+def type_in(opened: Opened, folder: dict[str, str | None], column: str) -> pa.DataType | None:
     """Return the type of a column in a file or in the names of its folders; None if neither has it."""
-    if in_folder(opened, path, column):
+    if in_folder(opened, folder, column):
         return pa.string()
     return opened.type_of(column)
 
 
-def in_folder(opened: Opened, path: str, column: str) -> bool:
+def in_folder(opened: Opened, folder: dict[str, str | None], column: str) -> bool:
     """Tell whether a folder says what a column holds; what a file itself declares comes first."""
-    return column in folder_columns(path) and (opened.is_open or opened.type_of(column) is None)
+    return column in folder and (opened.is_open or opened.type_of(column) is None)
 
 
 def folder_columns(path: str) -> dict[str, str | None]:
-    """Return what the folders of a path say.
+    """Return what the folders of a path say; a value may hold an equals sign, and a key may not.
 
     >>> folder_columns("logs/year=2026/city=San%20Jos%C3%A9/part.csv")
     {'year': '2026', 'city': 'San José'}
     """
     parts = PurePosixPath(path.replace("\\", "/")).parts[:-1]
-    pairs = [part.split("=") for part in parts if part.count("=") == 1 and not part.startswith("=")]
-    return {key: None if value == _MISSING else unquote(value) for key, value in pairs}
+    pairs = [part.partition("=") for part in parts if part.find("=") > 0]
+    return {key: None if value == _MISSING else unquote(value) for key, _, value in pairs}
 
 
 def with_folder_columns(

@@ -60,6 +60,7 @@ def _local_files(path: str, given: str) -> list[str]:
         return _inside(pafs.LocalFileSystem(), path, given)
     if not os.path.exists(path):
         found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and "\0" not in path else []
+        found = [match for match in found if match.encode(errors="ignore").decode() == match]
         if not found:
             raise _nothing(given)
         return [file for match in found for file in _local_files(match, given)]
@@ -121,7 +122,7 @@ def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
         info = filesystem.get_file_info(path)
         if info.type != pafs.FileType.Directory:
             return [path]
-        listing = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
+        listing = list(filter(_has_name, filesystem.get_file_info(pafs.FileSelector(path, recursive=True))))
     for store in (os.path.dirname(each.path) for each in listing if each.base_name == DESCRIPTION):
         if is_store(store):
             held = "is" if store == path else "holds"
@@ -137,6 +138,14 @@ def _inside(filesystem: pafs.FileSystem, path: str, given: str) -> list[str]:
     if not files:
         raise DataError(f"{given} holds no event files", remedy="files end in .parquet, .csv, .jsonl or .arrow")
     return files
+
+
+def _has_name(file: pafs.FileInfo) -> bool:
+    """Whether a path is UTF-8. Arrow opens no other, so its rows are missing: it may be named after a user."""
+    try:
+        return bool(file.path)
+    except UnicodeDecodeError:
+        return False
 
 
 def _is_hidden(part: str) -> bool:

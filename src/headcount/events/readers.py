@@ -150,10 +150,11 @@ class FileSource:
         return self._types[column]
 
     def _agreed_type(self, column: str) -> pa.DataType | None:
-        kind, before = type_in(self._headers[0], self.files[0], column), self._shown(self.files[0])
-        for path, header in zip(self.files[1:], self._headers[1:], strict=True) if kind is not None else ():
+        (first, header), *others = self._headers.items()
+        kind, before = type_in(header, self._folder(first), column), self._shown(first)
+        for path, header in others if kind is not None else ():
             with self._reading(path):
-                here, where = type_in(header, path, column), self._shown(path)
+                here, where = type_in(header, self._folder(path), column), self._shown(path)
                 if here is None:
                     raise UnknownNameError.among("column", column, header.names(), where=where)
                 kind = agreed_type(column, kind, here, where, before)
@@ -164,17 +165,34 @@ class FileSource:
         return {}
 
     @cached_property
-    def _headers(self) -> list[Opened]:
-        """Return what each file declares, when the log is described: no later pass finds that two differ."""
+    def _headers(self) -> dict[str, Opened]:
+        """Return what files declare, when the log is described: no later pass finds that two differ."""
         opened = itertools.chain([self._first[0]], map(self._open, self.files[1:]))
-        return [replace(file, batches=lambda _: iter(()), metadata=None) for file in opened]  # none stays open
+        closed = (replace(file, batches=lambda _: iter(()), metadata=None) for file in opened)  # none stays open
+        headers = {path: file for path, file in zip(self.files, closed, strict=True) if not self._is_empty(file)}
+        if not headers:
+            raise DataError(f"{self.name} is empty", remedy="it needs at least a header line")
+        return headers
+
+    def _is_empty(self, opened: Opened) -> bool:  # a writer may leave such a file where a user has no records
+        return self.format == "csv" and not opened.is_open and not opened.names()
+
+    @cached_property
+    def _keys(self) -> dict[str, None]:
+        return dict.fromkeys(key for path in self.files for key in folder_columns(path))
+
+    def _folder(self, path: str) -> dict[str, str | None]:
+        """Return what the folders of a file say; a key of other files is missing, unless rows hold it."""
+        keys = () if self.format == "jsonl" else self._keys
+        return {key: None for key in keys if self.text.header or not key.isdecimal()} | folder_columns(path)
 
     @cached_property
     def names(self) -> list[str]:
-        """The columns of the first file, and those of its folders."""
-        with self._reading(self.files[0]):
-            own = self._first[0].names()
-        return [*own, *(key for key in folder_columns(self.files[0]) if key not in own)]
+        """The columns of the first file that has some, and those of folders."""
+        path, header = next(iter(self._headers.items()))
+        with self._reading(path):
+            own = header.names()
+        return [*own, *(key for key in self._keys if key not in own)]
 
     @cached_property
     def _first(self) -> tuple[Opened, list[Stamp]]:
@@ -210,7 +228,7 @@ class FileSource:
 
     def whole_range(self, column: str) -> tuple[int, int] | None:
         """Look at the statistics in the Parquet footers."""
-        if self.format != "parquet" or any(column in folder_columns(path) for path in self.files):
+        if self.format != "parquet" or column in self._keys:
             return None
         chunks = []
         for path in self.files:
@@ -228,9 +246,11 @@ class FileSource:
         self, path: str, wanted: dict[str, pa.DataType], groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Read columns of one file, or of some of its row groups, in the types that all files agree on."""
-        folder = folder_columns(path)
+        folder = self._folder(path)
         opened = self._open(path, [name for name in wanted if name not in folder and is_text(wanted[name])])
-        stored = [name for name in wanted if not in_folder(opened, path, name)]
+        if self._is_empty(opened):
+            return
+        stored = [name for name in wanted if not in_folder(opened, folder, name)]
         as_wanted = len(stored) == len(wanted) and all(opened.type_of(name) != pa.null() for name in stored)
         with self._reading(path):
             for batch in opened.batches(stored, *(() if groups is None else (groups,))):
