@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -160,3 +161,16 @@ def test_a_number_of_records_is_declared_to_be_whole(items: Count) -> None:
     table = pa.table({"user": ["a"], "item": ["rye"], "n": pa.array([True])})
     with pytest.raises(DataError, match="column 'n' is to say how many records a row stands for but holds bool"):
         items(table, times="n")
+
+
+def test_rows_that_share_a_long_text_are_compared_without_writing_it_out() -> None:
+    rows, long = 1_100_000, "x" * 2_000  # written out: more bytes than 32-bit offsets reach
+    codes = pa.array(np.ones(rows, dtype=np.int32))
+    column = pa.DictionaryArray.from_arrays(
+        pa.concat_arrays([pa.array([0, None], pa.int32()), codes]), ["tea", long]
+    )
+    batch = pa.record_batch({"drink": column})
+    for text, count in (("drink = tea", 1), ("drink != tea", rows), ("drink < xa", 1), ("drink > 3", 0)):
+        condition = read_condition(text)
+        assert condition.holds(batch).sum() == count
+        assert condition.tells(batch).sum() == (0 if ">" in text else rows + 1)

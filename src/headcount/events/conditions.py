@@ -25,7 +25,7 @@ from headcount.events.column_types import check_comparable
 from headcount.events.formats import plain_type, value_type
 from headcount.events.notation import PLAIN, Notation, Notations
 from headcount.events.parsing import numbers, whole_numbers
-from headcount.events.texts import is_textual, plain
+from headcount.events.texts import is_textual
 from headcount.events.times import TimeFormat, stamped
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -99,11 +99,13 @@ class Compared:
         """Return whether each row holds, or nothing where it has no value to compare."""
         if pa.types.is_null(column.type):
             return pa.nulls(len(column), pa.bool_())
+        if pa.types.is_dictionary(column.type):  # written out, one user's rows of a long text would not fit
+            return self._compared(column.dictionary).take(column.indices)
         value = self._value(column.type)
         if is_textual(column.type) and pa.types.is_floating(value.type):
             return _numbers_compare(self.notation.plain(column), self.operator, Decimal(self.value))
         if is_textual(column.type):
-            column, value = plain(column), value.cast(plain(column).type)
+            value = value.cast(column.type)
         elif pa.types.is_timestamp(column.type):  # by the microsecond: nanoseconds end in 2262
             moments = stamped(column)
             column = pa.array(moments.micros, mask=~moments.there).cast(value.type)
