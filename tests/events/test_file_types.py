@@ -87,3 +87,20 @@ def test_a_column_that_a_later_file_lacks_is_refused_when_the_log_is_described(t
     with pytest.raises(UnknownNameError, match="item") as caught:
         hc.read_events(str(tmp_path), **WORDS)
     assert "user-ann" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("empty", [pa.table({name: pa.array([], pa.float64()) for name in FILLED}), pa.table({})])
+def test_a_parquet_file_without_rows_decides_no_types(empty: pa.Table, place: int, tmp_path: Path) -> None:
+    tables = [pa.table(FILLED), pa.table(FILLED)]
+    tables.insert(place, empty)
+    for number, table in enumerate(tables):
+        _write_parquet(table, tmp_path / str(number))
+    log = hc.read_events(str(tmp_path), context="place", contexts="F,M", **WORDS)
+    assert log.type_of("user") == pa.int64()
+    assert sum(_counts(log)) == 4
+
+
+def test_a_log_of_parquet_files_without_rows_has_the_columns_of_the_first(tmp_path: Path) -> None:
+    files = [_write_parquet(pa.table(FILLED).slice(0, 0), tmp_path / str(number)) for number in range(2)]
+    assert hc.check(hc.read_events(files, **WORDS)).records == 0

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import PurePosixPath
 from typing import Any, Protocol, runtime_checkable
 
@@ -167,14 +167,17 @@ class FileSource:
     @cached_property
     def _headers(self) -> dict[str, Opened]:
         """Return what files declare, when the log is described: no later pass finds that two differ."""
-        opened = itertools.chain([self._first[0]], map(self._open, self.files[1:]))
-        closed = (replace(file, batches=lambda _: iter(()), metadata=None) for file in opened)  # none stays open
-        headers = {path: file for path, file in zip(self.files, closed, strict=True) if not self._is_empty(file)}
-        if not headers:
+        closed = partial(replace, batches=lambda _: iter(()), metadata=None)  # none stays open
+        opened = zip(self.files, itertools.chain([self._first[0]], map(self._open, self.files[1:])), strict=True)
+        filled = {path: closed(file) for path, file in opened if not self._is_empty(file)}
+        if not filled and self.format == "csv":
             raise DataError(f"{self.name} is empty", remedy="it needs at least a header line")
-        return headers
+        return filled or {self.files[0]: closed(self._first[0])}
 
-    def _is_empty(self, opened: Opened) -> bool:  # a writer may leave such a file where a user has no records
+    def _is_empty(self, opened: Opened) -> bool:
+        """Tell whether a file declares no rows: writers leave it, in any types, where a user has none."""
+        if self.format == "parquet":
+            return not opened.metadata.num_rows
         return self.format == "csv" and not opened.is_open and not opened.names()
 
     @cached_property
