@@ -176,9 +176,7 @@ class FileSource:
 
     def _is_empty(self, opened: Opened) -> bool:
         """Tell whether a file declares no rows: writers leave it, in any types, where a user has none."""
-        if self.format == "parquet":
-            return not opened.metadata.num_rows
-        return self.format == "csv" and not opened.is_open and not opened.names()
+        return not (opened.metadata.num_rows if opened.metadata else opened.is_open or opened.names())
 
     @cached_property
     def _keys(self) -> dict[str, None]:
