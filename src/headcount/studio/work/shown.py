@@ -4,8 +4,8 @@ An amount that is given back tells the outcome of a selection. So a release of a
 published. A refund tells that no event was read; it counts from a step of the clock on, as a charge does. The
 analyst's own charges count once their results are shown.
 
-A request must fit into this account when it is planned, and again when it is charged. The second time, every charge
-counts at once, so the account never has more left than the ledger, which checks last. So neither a refusal nor its
+A request must fit into this account when it is planned, and again when it is charged. Then every charge counts at
+once, so the account never has more left than the ledger, which checks last. So neither a refusal nor its
 words depend on a result that the analyst does not see.
 """
 
