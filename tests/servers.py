@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import shutil
 import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+_NUMBERS = itertools.count()
 
 
 @cache
@@ -22,6 +25,16 @@ def postgres() -> Any:
         server = postgres_server.get_server(folder, cleanup_mode="delete")
     atexit.register(_stop, server, folder)
     return server
+
+
+def new_schema() -> str:
+    """Return the address of an empty schema of the PostgreSQL server."""
+    import psycopg
+
+    address, name = postgres().get_uri(), f"test_{next(_NUMBERS)}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
 
 
 def _stop(server: Any, folder: Path) -> None:

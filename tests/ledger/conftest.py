@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,7 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewPla
         if kind == "sqlite":
             made.append(Place(f"sqlite:///{folder}/headcount.db", folder))
             return made[-1]
-        import psycopg
-
-        server = request.getfixturevalue("postgres")
-        name = f"ledger_{os.getpid()}_{next(COUNTER)}"
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        made.append(Place(f"{server.get_uri()}&options=-csearch_path%3D{name}", folder))
+        made.append(Place(servers.new_schema(), folder))
         return made[-1]
 
     yield make

@@ -18,9 +18,9 @@ from headcount.studio.access import Door, Role, door_of
 from headcount.studio.app import app_of
 from headcount.studio.settings import Settings
 from headcount.studio.studio import Studio
+from tests.servers import new_schema
 from tests.studio.conftest import Browser, people, publish
 from tests.studio.showing import visitor_of
-from tests.studio.test_store import new_schema
 
 Client = Callable[[Role | str | None], Browser]
 SHAPE = {"error", "problem", "given", "remedy", "message"}

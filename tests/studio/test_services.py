@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +19,6 @@ from headcount.studio.store.schema import jobs as jobs_table
 from headcount.studio.store.throttling import TooManyError
 from headcount.studio.studio import Studio
 from tests import servers
-from tests.ledger.places import COUNTER
 from tests.studio.conftest import people
 from tests.studio.desk import ASKED, FLAGS, lay_out, opened, who
 
@@ -30,14 +28,7 @@ STEP = 15.0
 @pytest.fixture(params=["sqlite", "postgresql"])
 def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
     """A studio of either kind; its clock stands still until it is moved."""
-    url = None
-    if request.param == "postgresql":
-        import psycopg
-
-        name = f"studio_{os.getpid()}_{next(COUNTER)}"
-        with psycopg.connect(servers.postgres().get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        url = f"{servers.postgres().get_uri()}&options=-csearch_path%3D{name}"
+    url = servers.new_schema() if request.param == "postgresql" else None
     made = Studio(Settings(tmp_path / "desk", store=url, limits=Limits(waiting=3, step_seconds=STEP)))
     people(made)
     yield made

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,25 +19,14 @@ from headcount.studio.store.schema import deeds, people, tries
 from tests import servers
 
 PASSWORD = "four words are good"
-_NUMBERS = itertools.count()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store of either kind."""
-    made = Store(f"sqlite:///{tmp_path}/studio.db" if request.param == "sqlite" else new_schema())
+    made = Store(f"sqlite:///{tmp_path}/studio.db" if request.param == "sqlite" else servers.new_schema())
     yield made
     made.close()
-
-
-def new_schema() -> str:
-    """Return the address of an empty schema of a real PostgreSQL server."""
-    import psycopg
-
-    server, name = servers.postgres(), f"studio_{os.getpid()}_{next(_NUMBERS)}"
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{server.get_uri()}&options=-csearch_path%3D{name}"
 
 
 def _count(store: Store, table: sa.Table) -> int:
