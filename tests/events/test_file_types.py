@@ -13,6 +13,7 @@ import pytest
 import headcount as hc
 from headcount.errors import DataError, UnknownNameError
 from headcount.events.log import EventLog
+from tests.events.conftest import exact_items
 
 WORDS: dict[str, Any] = {"user": "user", "items": ["rye", "tea"], "item": "item"}
 FILLED = {"user": pa.array([1, 2]), "item": pa.array(["tea", "rye"]), "place": pa.array(["F", "M"])}
@@ -104,3 +105,25 @@ def test_a_parquet_file_without_rows_decides_no_types(empty: pa.Table, place: in
 def test_a_log_of_parquet_files_without_rows_has_the_columns_of_the_first(tmp_path: Path) -> None:
     files = [_write_parquet(pa.table(FILLED).slice(0, 0), tmp_path / str(number)) for number in range(2)]
     assert hc.check(hc.read_events(files, **WORDS)).records == 0
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_ids_and_times_may_be_fractions_in_some_files(writer: Writer, place: int, tmp_path: Path) -> None:
+    big = 2**53 + 1  # a fraction cannot hold it, and a file of whole numbers can
+    whole = {"user": [big, 2], "item": [7, big], "n": [1, 2]}
+    odd = {"user": [3.0, 4.0, 4.5, None, 5.0], "item": [7.0, 7.0, 7.0, 7.0, 7.5], "n": [1.0, 2.5, 1.0, 1.0, 1.0]}
+    tables = [pa.table(whole), pa.table(whole)]
+    tables.insert(place, pa.table(odd))
+    files = [writer(table, tmp_path / str(number)) for number, table in enumerate(tables)]
+    log = hc.read_events(files, user="user", item="item", items=[7, big], times="n")
+    assert [log.type_of(column) for column in ("user", "item", "n")] == [pa.int64()] * 3
+    assert exact_items(log) == {"7": 2 + 1, str(big): 4}
+
+
+@pytest.mark.parametrize("role", [{"value": "n", "value_range": "0,5"}, {"where": "n > 0"}])
+def test_a_column_of_which_fractions_count_has_one_type_in_all_files(role: dict[str, Any], tmp_path: Path) -> None:
+    for number, values in enumerate(([1, 2], [1.0, None])):
+        _write_parquet(pa.table({**FILLED, "n": values}), tmp_path / str(number))
+    with pytest.raises(DataError, match=r"holds double in a file of .* but int64 in another"):
+        hc.read_events(str(tmp_path), **WORDS, **role)

@@ -8,21 +8,27 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from headcount.errors import DataError
+from headcount.events.column_types import whole_ids
 from headcount.events.formats import Opened, plain_type, value_type
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def agreed_type(column: str, first: pa.DataType, here: pa.DataType, where: str, before: str) -> pa.DataType:
+def agreed_type(
+    column: str, first: pa.DataType, here: pa.DataType, where: str, before: str, whole: bool = False
+) -> pa.DataType:
     """Return the type of a column in two files; refuse types that differ.
 
-    Writers declare the null type where no user has a value: all values of such a file are missing.
+    Writers declare the null type where no user has a value: all values of such a file are missing. They declare
+    fractions where one user's value is missing, so a column of ``whole`` numbers may be of both.
 
     >>> agreed_type("item", pa.null(), pa.string(), "b.parquet", "a.parquet")
     DataType(string)
     """
     if pa.types.is_null(value_type(first)) or pa.types.is_null(value_type(here)):
         return here if pa.types.is_null(value_type(first)) else first
+    if whole and {value_type(first), value_type(here)} == {pa.int64(), pa.float64()}:
+        return pa.int64()
     if plain_type(here) != plain_type(first):
         before = "another" if where == before else before
         raise DataError(
@@ -66,5 +72,5 @@ def with_folder_columns(
         elif pa.types.is_null(batch.column(name).type):
             arrays.append(pa.nulls(batch.num_rows, kind))
         else:
-            arrays.append(batch.column(name))
+            arrays.append(whole_ids(batch.column(name)) if pa.types.is_int64(kind) else batch.column(name))
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -282,8 +282,11 @@ def read_events(
             raise UsageError(f"{name} is missing", remedy=f"give {_WANTED[name]}; only a store goes without")
     catalogue, limits = absent_or_read(items, select_items=select_items), read_range(value, value_range)
     roles, read, conditions = understood(**words, select_contexts=select_contexts)
+    source = open_source(events, text, asked)
+    if isinstance(source, FileSource):
+        source = replace(source, whole=frozenset({roles.user, roles.item, roles.times}))
     log = EventLog(
-        source=open_source(events, text, asked),
+        source=source,
         roles=roles,
         catalogue=catalogue,
         context=read,

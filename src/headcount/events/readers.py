@@ -130,6 +130,8 @@ class FileSource:
     spool: Spool | None = field(default=None, repr=False, compare=False)
     given: tuple[str, ...] = field(default=(), compare=False)
     """What the caller gave: of the files that a folder or pattern stands for, errors name none."""
+    whole: frozenset[str | None] = field(default=frozenset(), compare=False)
+    """Columns of which whole numbers alone count, so that fractions and whole numbers are one type."""
 
     def __post_init__(self) -> None:
         if self.format != "csv" and self.text.given:
@@ -157,7 +159,7 @@ class FileSource:
                 here, where = type_in(header, self._folder(path), column), self._shown(path)
                 if here is None:
                     raise UnknownNameError.among("column", column, header.names(), where=where)
-                kind = agreed_type(column, kind, here, where, before)
+                kind = agreed_type(column, kind, here, where, before, column in self.whole)
         return kind
 
     @cached_property
@@ -239,7 +241,7 @@ class FileSource:
                 if metadata.num_row_groups != len(found):
                     return None
                 chunks += [chunk.statistics for chunk in found if chunk.num_values]
-        if not chunks or any(each is None or not each.has_min_max for each in chunks):
+        if not chunks or not all(each and each.has_min_max and isinstance(each.min, int) for each in chunks):
             return None
         return min(int(each.min) for each in chunks), max(int(each.max) for each in chunks)
 
@@ -252,7 +254,7 @@ class FileSource:
         if self._is_empty(opened):
             return
         stored = [name for name in wanted if not in_folder(opened, folder, name)]
-        as_wanted = len(stored) == len(wanted) and all(opened.type_of(name) != pa.null() for name in stored)
+        as_wanted = all(name in stored and opened.type_of(name) == wanted[name] for name in wanted)
         with self._reading(path):
             for batch in opened.batches(stored, *(() if groups is None else (groups,))):
                 yield batch if as_wanted else with_folder_columns(batch, wanted, folder)
