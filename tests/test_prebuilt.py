@@ -131,7 +131,7 @@ def test_a_damaged_library_is_left_alone_with_a_warning(
 
 
 @needs_library
-@pytest.mark.parametrize("name", [prebuilt.LIBRARY, prebuilt.CONTENTS])
+@pytest.mark.parametrize("name", [prebuilt.LIBRARY, pytest.param(prebuilt.CONTENTS, marks=pytest.mark.slow)])
 def test_a_release_with_half_a_library_succeeds_and_warns_once(tmp_path: Path, name: str) -> None:
     """Half a library used to end the process, and half a description used to blame the catalogue."""
     package = tmp_path / "headcount"

@@ -80,6 +80,7 @@ def test_killed_releases_are_charged(work: Path) -> None:
 
 
 @pytest.mark.usefixtures("_own_keys")
+@pytest.mark.slow
 def test_terminated_releases_are_charged_and_leave_no_half(work: Path) -> None:
     before = set(work.iterdir())
     reached = _kill(work, 10, seed=3, ending=signal.SIGTERM)

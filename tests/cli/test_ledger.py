@@ -520,7 +520,7 @@ def test_a_misspelt_column_says_nothing_of_files_that_a_folder_holds(run: Run, w
     assert "column 'usr' is not in logs" in said[0][1]
     assert spent(run)[0] == "0"
     path = work / "logs2" / "key=bob4711" / "part.csv"
-    path.write_text("")
+    path.write_text("user,user\nann,tea\n")
     for command in ("inspect", "check"):
         looked = run(command, "logs2", *(() if command == "inspect" else FLAGS))
         assert f"the file is {path.relative_to(work)}" in looked.err

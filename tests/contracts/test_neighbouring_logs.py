@@ -74,13 +74,13 @@ def _every_case() -> Iterator[Case]:
 
 
 def _quick() -> Iterator[Case]:
-    """Yield counts from every source, another kind of log from every second, and one command after another."""
+    """Yield counts from every source, another kind of log from every third, and one command after another."""
     every, turns = {(case.format.name, case.command.name): case for case in _every_case()}, Counter[Kind]()
     others = [kind for kind in get_args(Kind) if kind != "counts"]
     for number, source in enumerate(SOURCES):
         turn = number // 2 % len(others)
         rotated = [kind for kind in others[turn:] + others[:turn] if (source, QUICKEST[kind]) in every]
-        for kind in ("counts", *rotated[: number % 2]):
+        for kind in ("counts", *rotated[: number % 3 % 2]):
             commands = [name for at, name in every if at == source and COMMANDS[name].kind == kind]
             yield every[source, commands[turns[kind] % len(commands)]]
             turns[kind] += 1

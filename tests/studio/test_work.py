@@ -21,6 +21,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headcount.charging import WithheldError
@@ -341,14 +343,14 @@ def test_a_duckdb_file_opens_no_other_file(
 ) -> None:
     import duckdb
 
-    (tmp_path / "secret.csv").write_text("password\nhush\n")
+    pq.write_table(pa.table({"password": ["hush"]}), tmp_path / "secret.parquet")
     with duckdb.connect(str(tmp_path / "sent.duckdb")) as made:
-        made.sql(f"CREATE VIEW peek AS SELECT * FROM read_csv('{tmp_path}/secret.csv')")
+        made.sql(f"CREATE VIEW peek AS SELECT * FROM read_parquet('{tmp_path}/secret.parquet')")
         made.sql("CREATE TABLE fine AS SELECT 'ann' AS who")
     address = f"duckdb://{tmp_path}/sent.duckdb"
     assert open_source(address, asked=Asked("peek", None)).names == ["password"]
     monkeypatch.setenv(CONFINED, "1")
-    for asked in (Asked("peek", None), Asked(None, f"SELECT * FROM read_csv('{tmp_path}/secret.csv')")):
+    for asked in (Asked("peek", None), Asked(None, f"SELECT * FROM read_parquet('{tmp_path}/secret.parquet')")):
         with pytest.raises(DataError):
             open_source(address, asked=asked)
     assert open_source(address, asked=Asked("fine", None)).names == ["who"]

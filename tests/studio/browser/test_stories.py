@@ -145,7 +145,7 @@ def test_from_an_upload_to_a_top_10_that_others_see(desk: Desk, window: Callable
     seen.locator("#field-k").fill("5")
     seen.locator("#field-epsilon").fill("0.4")
     seen.locator("#outlook [data-failure]").wait_for()
-    assert "ε = 0.4 of 0.5" in seen.locator("#outlook").inner_text(), "said before anything is asked"
+    assert "of your own, ε = 0.1 is left" in seen.locator("#outlook").inner_text(), "said before anything is asked"
     seen.get_by_role("button", name="Ask, and pay").click()
     seen.get_by_role("button", name="Yes, go on").click()
     seen.locator("main > [data-failure]").wait_for()
